@@ -11,7 +11,6 @@ import ssl
 import threading
 from contextlib import contextmanager, suppress
 from functools import cache
-from ipaddress import ip_address
 from itertools import product
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -22,9 +21,6 @@ import pytest
 from botocore import auth, awsrequest
 from botocore.credentials import Credentials as Theirs
 from botocore.retries import quota, standard
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,6 +33,7 @@ from mcp_functions.http.forwarding import lambda_client
 from mcp_functions.seal.kms import kms_client
 from mcp_functions.store import DynamoDbError, make_call, s3
 from mcp_functions.tasks import lambda_client as summons_client
+from tests.support.certificates import server_context, write_certificate
 from tests.support.http_servers import ScriptedResponse, ScriptedServer
 from tests.support.strict_kms import run_python
 
@@ -759,37 +756,11 @@ def test_a_forked_child_has_lambda_clients_of_its_own(service: ScriptedServer) -
 # TLS
 
 
-@pytest.fixture
-def certificate(tmp_path: Path) -> Path:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
-    now = dt.datetime.now(dt.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - dt.timedelta(1))
-        .not_valid_after(now + dt.timedelta(1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    kept = tmp_path / "server.pem"
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    kept.write_bytes(private + made.public_bytes(serialization.Encoding.PEM))
-    return kept
-
-
 def test_a_client_sends_requests_only_to_a_server_with_a_trusted_certificate(
-    certificate: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-    with ScriptedServer().listening(context) as service:
+    certificate = write_certificate(tmp_path, "127.0.0.1")
+    with ScriptedServer().listening(server_context(certificate)) as service:
         target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"https://{service.host}"}, "kms")
         assert target is not None
         aws.prepare(target)

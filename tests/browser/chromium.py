@@ -27,9 +27,9 @@ CHUNK = 1 << 16
 
 def needed() -> str:
     """Return the path of a Chromium; skip the test where there is none, but fail it in CI."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found:
-        return found
+    path = next(filter(None, map(shutil.which, NAMES)), None)
+    if path:
+        return path
     missing = "Chromium is not installed: apt-get install chromium"
     if os.environ.get("CI", "") not in {"", "false"}:
         pytest.fail(f"{missing} (CI skips nothing)", pytrace=False)
@@ -93,7 +93,7 @@ class Tab:
 
     @property
     def complaints(self) -> list[str]:
-        """What the browser wrote to the console, as of a blocked style; but not that a site has no icon."""
+        """The warnings in the browser's console, for example of a blocked style, except those about a missing icon."""
         own = [event["params"] for event in self._tools.events if event.get("sessionId") == self._session]
         entries = [params["entry"] for params in own if "entry" in params]
         return [entry["text"] for entry in entries if not entry.get("url", "").endswith("/favicon.ico")]
@@ -116,12 +116,18 @@ class Tab:
 
     def click(self, selector: str) -> None:
         """Click on an element with the mouse."""
-        found: Any = self.evaluate(
-            f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])"
-            f"(document.querySelector({json.dumps(selector)}).getBoundingClientRect())"
-        )
+        box = self._box(selector)
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
         for kind in ("mousePressed", "mouseReleased"):
-            self.do("Input.dispatchMouseEvent", type=kind, x=found[0], y=found[1], button="left", clickCount=1)
+            self.do("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def _box(self, selector: str) -> dict[str, float]:
+        """Return x, y, width and height of an element."""
+        element = f"document.querySelector({json.dumps(selector)})"
+        box: Any = self.evaluate(
+            f"(({{x, y, width, height}}) => ({{x, y, width, height}}))({element}.getBoundingClientRect())"
+        )
+        return dict(box)
 
     def press(self, key: str, code: int, text: str = "") -> None:
         """Press a key."""
@@ -137,6 +143,11 @@ class Tab:
         nodes = self.do("Accessibility.getFullAXTree")["nodes"]
         read = [node for node in nodes if not node["ignored"]]
         return [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in read]
+
+    def picture(self, selector: str) -> str:
+        """Return a picture of an element, as base64."""
+        clip = {**self._box(selector), "scale": 1}
+        return str(self.do("Page.captureScreenshot", clip=clip)["data"])
 
     def screenshot(self, file: Path) -> None:
         file.write_bytes(base64.b64decode(self.do("Page.captureScreenshot", captureBeyondViewport=True)["data"]))

@@ -1,19 +1,21 @@
-"""The front's and the host's https sites, behind one port. Chromium is told that all names lead there."""
+"""An HTTPS server for a browser: the front, and the pages of all other sites.
+
+One port serves every host name, because Chromium's resolver maps all names to it.
+"""
 
 from __future__ import annotations
 
 import json
-import ssl
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-from typing import TYPE_CHECKING, Any
+from http.server import BaseHTTPRequestHandler
+from typing import TYPE_CHECKING
 
 from mcp_functions.local.api_gateway.events import Moment, event, response
 from mcp_functions.local.loopback import HttpRequest, HttpResponse
 from tests.oauth.world import Context
-from tests.support.https_site import certificate
+from tests.support.certificates import server_context, write_certificate
+from tests.support.http_servers import listening
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,10 +32,10 @@ class Sites:
     """The front of a world, and the pages of other sites.
 
     Attributes:
-        world: whose front answers, a new one for each request.
-        port: of this machine.
-        pages: of other sites, by URL without its query; any other page there says "Landed".
-        requests: of browsers, in their order.
+        world: its front answers; each request reaches a new process.
+        port: of the server, on this machine.
+        pages: HTML of other sites, by URL without its query. Any other URL of these sites has a page with "Landed".
+        requests: all requests of the browser, the oldest first.
 
     """
 
@@ -49,21 +51,20 @@ class Sites:
         if host != FRONT:
             return HttpResponse(200, HTML, self.pages.get(f"https://{host}{path}", "<p>Landed</p>").encode())
         moment = Moment.at(self.world.clock())
-        made = self.world.front()(event(request, path, moment), Context())
-        return response(json.dumps(made).encode(), moment)
+        answer = self.world.front()(event(request, path, moment), Context())
+        return response(json.dumps(answer).encode(), moment)
 
     def header(self, path: str, name: str) -> str:
         """Return a header of the last request to a path of the front."""
-        found = [one for one in self.requests if one.target.partition("?")[0] == path and one.header("host") == FRONT]
-        return found[-1].header(name)
+        return [each for each in self.requests if self._is_at_front(each, path)][-1].header(name)
+
+    def _is_at_front(self, request: HttpRequest, path: str) -> bool:
+        return request.header("host") == FRONT and request.target.partition("?")[0] == path
 
 
 @contextmanager
 def serving(world: World, folder: Path) -> Iterator[Sites]:
-    """Serve the sites, with a certificate that nobody trusts."""
-    certificate(folder)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / "certificate.pem", folder / "key.pem")
+    """Serve the sites. The browser has to ignore the error about the certificate, which no authority signed."""
     sites = Sites(world)
 
     class Handler(BaseHTTPRequestHandler):
@@ -79,28 +80,11 @@ def serving(world: World, folder: Path) -> Iterator[Sites]:
             self.end_headers()
             self.wfile.write(answer.body)
 
-        do_POST = do_GET  # noqa: N815 - http.server's name
+        do_OPTIONS = do_POST = do_GET  # noqa: N815 - http.server's names
 
         def log_message(self, *_arguments: object) -> None:
-            """Say nothing."""
+            """Write nothing."""
 
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - socketserver's types
-            with context.wrap_socket(request, server_side=True) as encrypted:
-                super().finish_request(encrypted, client_address)
-
-        def handle_error(self, *_arguments: object) -> None:
-            """Say nothing: a browser opens connections that it does not use."""
-
-    server = Server(("127.0.0.1", 0), Handler)
-    sites.port = server.server_port
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with listening(Handler, server_context(write_certificate(folder, FRONT))) as address:
+        sites.port = int(address.rpartition(":")[2])
         yield sites
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -55,10 +55,10 @@ def tab(tools: DevTools) -> Tab:
     return Tab(tools)
 
 
-def asked(world: World, redirect: str = HOST_REDIRECT) -> tuple[str, str]:
+def link_of(world: World, redirect: str = HOST_REDIRECT) -> tuple[str, str]:
     """Register a host; return its client id, and the URL to which it sends the browser."""
     client = world.register(redirect, client_name="Desk <b>&")["client_id"]
-    return client, URL + world.asked(client, redirect_uri=redirect)
+    return client, URL + world.authorize_url(client, redirect_uri=redirect)
 
 
 def landed(tab: Tab) -> dict[str, str]:
@@ -74,13 +74,13 @@ def sign_in(tab: Tab, world: World, name: str) -> None:
 
 
 def test_a_person_consents_signs_in_and_lands_at_the_host_with_a_code(world: World, sites: Sites, tab: Tab) -> None:
-    client, url = asked(world)
+    client, url = link_of(world)
     tab.open(url, PAGE)
     tab.click(ALLOW)
     sign_in(tab, world, "ann")
-    told = landed(tab)
-    assert (told["state"], told["iss"]) == ("host-state", URL)
-    tokens = world.redeem(client, told["code"])
+    answer = landed(tab)
+    assert (answer["state"], answer["iss"]) == ("host-state", URL)
+    tokens = world.redeem(client, answer["code"])
     assert claims(tokens.json["access_token"])["sub"] == "ann"
     assert sites.header("/authorize", "origin") == URL
     assert "__Host-mcp-browser=" in sites.header("/callback", "cookie")
@@ -88,17 +88,17 @@ def test_a_person_consents_signs_in_and_lands_at_the_host_with_a_code(world: Wor
 
 
 def test_a_person_who_cancels_lands_at_the_host_with_an_error(world: World, tab: Tab) -> None:
-    tab.open(asked(world)[1], PAGE)
+    tab.open(link_of(world)[1], PAGE)
     tab.click(CANCEL)
-    told = landed(tab)
-    assert (told["error"], told["state"], told["iss"]) == ("access_denied", "host-state", URL)
-    assert "code" not in told
+    answer = landed(tab)
+    assert (answer["error"], answer["state"], answer["iss"]) == ("access_denied", "host-state", URL)
+    assert "code" not in answer
 
 
 def test_a_consent_is_asked_once_in_a_browser_that_remembers_it_and_again_in_another(
     world: World, tools: DevTools, tab: Tab
 ) -> None:
-    _client, url = asked(world)
+    _client, url = link_of(world)
     tab.open(url, PAGE)
     tab.click("input[name=remember]")
     tab.click(ALLOW)
@@ -111,12 +111,12 @@ def test_a_consent_is_asked_once_in_a_browser_that_remembers_it_and_again_in_ano
 
 
 def test_a_page_for_a_program_of_this_computer_offers_no_box_to_remember(world: World, tab: Tab) -> None:
-    tab.open(asked(world, LOOPBACK_REDIRECT)[1], "a program on this computer")
+    tab.open(link_of(world, LOOPBACK_REDIRECT)[1], "a program on this computer")
     assert tab.evaluate("document.querySelectorAll('input[type=checkbox]').length") == 0
 
 
 def test_no_other_site_can_frame_the_page(world: World, sites: Sites, tab: Tab) -> None:
-    sites.pages[ATTACKER] = f"<p>Framed</p><iframe src='{escape(asked(world)[1])}'></iframe>"
+    sites.pages[ATTACKER] = f"<p>Framed</p><iframe src='{escape(link_of(world)[1])}'></iframe>"
     tab.open(ATTACKER, "Framed")
     assert sites.header("/authorize", "sec-fetch-dest") == "iframe"
     (complaint,) = tab.complaints
@@ -125,7 +125,7 @@ def test_no_other_site_can_frame_the_page(world: World, sites: Sites, tab: Tab) 
 
 
 def test_no_other_site_can_send_the_pages_form(world: World, sites: Sites, tab: Tab) -> None:
-    tab.open(asked(world)[1], PAGE)
+    tab.open(link_of(world)[1], PAGE)
     value = hidden(str(tab.evaluate("document.documentElement.outerHTML")))
     fields = f"<input name=request value='{value}'><input name=decision value=allow>"
     sites.pages[ATTACKER] = f"<p>Form</p><form method=post action='{URL}/authorize'>{fields}<button>Go</button></form>"
@@ -137,7 +137,7 @@ def test_no_other_site_can_send_the_pages_form(world: World, sites: Sites, tab: 
 
 
 def test_a_screen_reader_reads_who_asks_and_where_the_answer_goes(world: World, tab: Tab) -> None:
-    tab.open(asked(world)[1], PAGE)
+    tab.open(link_of(world)[1], PAGE)
     read = tab.accessible()
     for expected in (
         ("heading", PAGE),
@@ -152,7 +152,7 @@ def test_a_screen_reader_reads_who_asks_and_where_the_answer_goes(world: World, 
 
 
 def test_the_keyboard_alone_is_enough(world: World, tab: Tab) -> None:
-    tab.open(asked(world)[1], PAGE)
+    tab.open(link_of(world)[1], PAGE)
     tab.press("Tab", TAB)
     tab.press(" ", SPACE, " ")
     assert tab.evaluate("document.querySelector('input[name=remember]').checked")
@@ -163,10 +163,20 @@ def test_the_keyboard_alone_is_enough(world: World, tab: Tab) -> None:
     assert landed(tab)["code"]
 
 
+def test_the_marks_of_a_name_cover_nothing_that_the_page_says_about_it(world: World, tab: Tab) -> None:
+    """Unicode stacks any number of marks above and below one letter."""
+    pictures = []
+    for name in ("A", "A" + "\u0301" * 79, "A" + "\u0323" * 79):
+        client = world.register(client_name=name)["client_id"]
+        tab.open(URL + world.authorize_url(client), PAGE)
+        pictures.append([tab.picture(f"{each}:nth-of-type({row})") for each, row in (("dt", 1), ("dt", 2), ("dd", 2))])
+    assert pictures == [pictures[0]] * 3
+
+
 @pytest.mark.parametrize("width", [320, 1280])
 def test_the_page_fits_a_telephone_and_its_style_is_applied(world: World, tab: Tab, tmp_path: Path, width: int) -> None:
     tab.do("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=width < 500)
-    tab.open(asked(world)[1], PAGE)
+    tab.open(link_of(world)[1], PAGE)
     assert tab.evaluate("document.documentElement.scrollWidth") <= width  # type: ignore[operator]
     assert tab.evaluate("getComputedStyle(document.querySelector('dd')).marginLeft") == "0px"
     assert tab.complaints == []

@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
 NAMES = list(TALKS) if EVERYTHING else HELD
 HERE = PLACES if EVERYTHING else PLACES[:1]
+# A function's own endpoint keeps questions if its handler needs the table; the others tell them in words.
+KEEPS = {"pay_invoice"}
+HELD_AT = [(name, place) for place in HERE for name in NAMES]
+TOLD_AT = [at for at in HELD_AT if at[1] != PLACES[0] and TALKS[at[0]].asked and TALKS[at[0]].call[1] not in KEEPS]
+ASKED_AT = [at for at in HELD_AT if at not in TOLD_AT]
 # An older client gets the same text whatever its user would have answered.
 TOLD_OF = [name for name in TALKS if name.partition(" ")[0] not in NO]
 
@@ -47,12 +52,22 @@ def test_it_negotiates_its_revision_and_lists_every_sample_function(hear: Hear, 
     hear(client).is_of(SPEAKERS[client], harness)
 
 
-@pytest.mark.parametrize("place", HERE)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "place"), ASKED_AT)
 @pytest.mark.parametrize("client", ASKED)
 def test_its_user_is_asked_and_answers_as_the_function_says(hear: Hear, client: str, name: str, place: str) -> None:
     talk, held = TALKS[name], hear(client).held[name, place]
     assert (held["asked"], end(held)) == (talk.asked, talk.end)
+
+
+@pytest.mark.parametrize(("name", "place"), TOLD_AT)
+@pytest.mark.parametrize("client", ASKED)
+def test_a_function_that_keeps_nothing_tells_its_question_as_text_at_its_own_endpoint(
+    hear: Hear, client: str, name: str, place: str
+) -> None:
+    held = hear(client).held[name, place]
+    assert held["asked"] == []
+    assert "Not finished: this server has no table for questions" in end(held)
+    assert TALKS[name].asked[0] in end(held)
 
 
 @pytest.mark.parametrize("name", [name for name in TOLD_OF if not TALKS[name].asked])

@@ -1,7 +1,7 @@
 """A Node.js for the official suite and the official TypeScript client: the machine's own, or one from npm.
 
 The suite imports `fs.globSync`, so it dies on Node 20. `npm ci` installs what package-lock.json pins beside this file;
-Node itself is an npm package too, left out where the machine's is new enough.
+Node itself is an npm package too. It is optional, as are the programs that Claude Code has for each platform.
 """
 
 from __future__ import annotations
@@ -40,9 +40,8 @@ def prepared() -> Path | str:
     node, npm = shutil.which("node"), shutil.which("npm")
     if not node or not npm:
         return "Node.js and npm are not installed: apt-get install nodejs npm, or https://nodejs.org"
-    old = _major(node) < OLDEST
-    failed = _install(npm, *(() if old else ("--omit=optional",)))
-    return failed or (_brought() if old else Path(node))
+    failed = _install(npm)
+    return failed or (_brought() if _major(node) < OLDEST else Path(node))
 
 
 def _major(node: str) -> int:
@@ -50,12 +49,12 @@ def _major(node: str) -> int:
     return int(version.stdout.strip().removeprefix("v").partition(".")[0])
 
 
-def _install(npm: str, *options: str) -> str | None:
+def _install(npm: str) -> str | None:
     stamp = MODULES / ".installed"
-    wanted = " ".join([hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest(), *options])
+    wanted = hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest()
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
         return None
-    command = [npm, *INSTALL, *IMPATIENT, *options]
+    command = [npm, *INSTALL, *IMPATIENT]
     done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)  # noqa: S603 - from PATH
     if done.returncode:
         said = [line for line in done.stderr.splitlines() if line.startswith("npm error")]

@@ -82,6 +82,12 @@ def test_the_checks_accept_the_resources_of_the_page(written: Path) -> None:
     assert complaints(written) == []
 
 
+def test_no_policy_of_the_page_is_without_a_resource(written: Path) -> None:
+    """IAM refuses an empty ARN, so what a policy names must have no empty default."""
+    parameters = template.parse((written / "template.yaml").read_text(encoding="utf-8"))["Parameters"]
+    assert "Default" not in parameters["AirlineSecret"]
+
+
 def test_the_tests_of_the_page_pass(written: Path) -> None:
     named = [name for name, _ in BLOCKS if name.startswith("tests/")]
     assert len(named) == 3
@@ -99,6 +105,7 @@ def test_a_table_a_package_and_shared_code_are_there(
 ) -> None:
     if runtime:
         modes.needed()
+        monkeypatch.setenv("AIRLINE_SECRET", "local")
     else:
         monkeypatch.setenv("NOTES_TABLE", "local-Notes")
     with Harness(written / "functions", state_dir=tmp_path, runtime=runtime) as harness:

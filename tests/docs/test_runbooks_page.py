@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tomllib
+from typing import TYPE_CHECKING
 
 import pytest
 
 from mcp_functions import settings
-from mcp_functions.local import template
+from mcp_functions.local import command, template
 from mcp_functions.local.auth import set_auth
 from mcp_functions.observability.notes import fields
 from tests.docs.pages import ROOT, Page
 from tests.docs.test_observability_page import ALL
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PAGE = Page.named("runbooks.md")
 TEMPLATE = template.read(ROOT / "template.yaml")
@@ -76,12 +81,21 @@ def test_every_stop_is_a_parameter_that_every_environment_can_hold() -> None:
     assert all('"Generation=1"' in line for line in overrides)
 
 
-def test_the_end_of_a_stop_writes_the_defaults_of_the_template() -> None:
-    (written,) = re.findall(r"^parameter_overrides = .*$", section("Stop"), re.MULTILINE)
-    items = dict(item.split("=", 1) for item in tomllib.loads(written)["parameter_overrides"])
-    assert {"RequestsPerSecond", "RequestBurst", "StoppedFunctions", "StoppedCallers"} == set(items)
-    defaults = {name: str(TEMPLATE["Parameters"][name]["Default"]) for name in items}
-    assert {name: value.strip('"') for name, value in items.items()} == defaults
+def test_the_commands_that_stop_and_raise_write_what_the_template_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("samconfig.toml", "template.yaml"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "functions/book_flight").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    commands = re.findall(r"mcp-functions (set prod [^`\n]+) --now", PAGE.text + Page.named("security.md").text)
+    assert [command.run(words.split()) for words in commands] == [0] * 5
+    written = tomllib.loads((tmp_path / "samconfig.toml").read_text(encoding="utf-8"))["prod"]["global"]
+    items = dict(item.split("=", 1) for item in written["parameters"]["parameter_overrides"])
+    stops = {"RequestsPerSecond", "RequestBurst", "StoppedFunctions", "StoppedCallers"}
+    ended = {name: str(TEMPLATE["Parameters"][name]["Default"]) for name in stops}
+    assert {name: items[name].strip('"') for name in stops} == ended
+    assert (items["Generation"], items["LogCallers"]) == ("2", "on")
 
 
 def test_the_stopped_caller_of_the_page_is_a_name_that_the_template_and_the_function_read() -> None:

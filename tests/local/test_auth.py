@@ -43,6 +43,18 @@ def test_functions_believe_what_the_api_enforces(mode: AuthMode, project: checks
     assert parsed["Globals"]["Function"]["Environment"]["Variables"]["MCP_AUTH_MODE"] == mode
 
 
+def test_make_test_names_a_scope_that_the_front_would_refuse(project: checks.Project) -> None:
+    parsed = template.parse(set_auth(TEXT, "oauth"))
+    variables = parsed["Globals"]["Function"]["Environment"]["Variables"]
+    needs = replace(project, template=parsed, catalog=project.catalog | {"scopes": ["read", "write"]})
+    variables["MCP_SCOPES_SUPPORTED"] = "read, admin"
+    assert checks.complaints(needs) == [
+        "the sign-in front grants no scope write: add it to MCP_SCOPES_SUPPORTED in Globals"
+    ]
+    variables["MCP_SCOPES_SUPPORTED"] = "read write"
+    assert checks.complaints(needs) == []
+
+
 def test_lines_of_ones_own_stay_and_so_do_comments(project: checks.Project) -> None:
     own = TEXT.replace("\n  Mcp:\n", "\n  # mine\n  Mcp: # too\n").replace(
         "    Timeout: 29\n", "    Timeout: 29 # mine\n"

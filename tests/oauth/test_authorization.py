@@ -1,4 +1,4 @@
-"""What a host may ask for at /authorize, and where the error goes if it may not."""
+"""/authorize checks the request of a host, and decides where an error goes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EVIL = "https://evil.example/callback"
     ],
 )
 def test_nothing_is_sent_to_a_redirect_that_is_not_registered(world: World, redirect: str | None) -> None:
-    answer = world.browser().get(world.asked(world.register()["client_id"], redirect_uri=redirect))
+    answer = world.browser().get(world.authorize_url(world.register()["client_id"], redirect_uri=redirect))
     assert answer.status == 400
     assert not answer.location
     assert "evil" not in answer.body
@@ -47,13 +47,13 @@ def test_nothing_is_sent_to_a_redirect_that_is_not_registered(world: World, redi
 )
 def test_only_the_port_of_a_loopback_redirect_may_be_another(world: World, redirect: str) -> None:
     client = world.register(LOOPBACK_REDIRECT)["client_id"]
-    assert world.browser().get(world.asked(client, redirect_uri=redirect)).status == 400
+    assert world.browser().get(world.authorize_url(client, redirect_uri=redirect)).status == 400
 
 
 def test_an_error_page_tells_nothing(world: World) -> None:
     pages = [
-        world.browser().get(world.asked("planted-secret-client")),
-        world.browser().get(world.asked(world.register()["client_id"], redirect_uri=EVIL)),
+        world.browser().get(world.authorize_url("planted-secret-client")),
+        world.browser().get(world.authorize_url(world.register()["client_id"], redirect_uri=EVIL)),
         world.browser().get("/callback?code=c&state=s"),
         world.browser().get("/authorize"),
     ]
@@ -88,27 +88,31 @@ CLIENTS = json.dumps([{"client_id": "desk", "redirect_uris": [HOST_REDIRECT]}])
 @pytest.mark.parametrize(("changed", "error"), WRONG)
 def test_a_host_hears_what_is_wrong_with_its_request(world: World, changed: dict[str, str | None], error: str) -> None:
     with worlds.applied({"MCP_OAUTH_CLIENTS": CLIENTS}):
-        answer = world.browser().get(world.asked("desk", **changed))
-    assert answer.status == 302
+        answer = world.browser().get(world.authorize_url("desk", **changed))
+    assert answer.status == 303
     assert answer.location.startswith(HOST_REDIRECT)
-    assert (answer.told["error"], answer.told["state"], answer.told["iss"]) == (error, "host-state", URL)
+    assert (answer.parameters["error"], answer.parameters["state"], answer.parameters["iss"]) == (
+        error,
+        "host-state",
+        URL,
+    )
 
 
 @pytest.mark.parametrize(("changed", "_error"), WRONG)
 def test_an_error_redirects_nobody_to_a_client_that_registered_itself(
     world: World, changed: dict[str, str | None], _error: str
 ) -> None:
-    answer = world.browser().get(world.asked(world.register()["client_id"], **changed))
+    answer = world.browser().get(world.authorize_url(world.register()["client_id"], **changed))
     assert (answer.status, answer.location) == (400, "")
 
 
 def test_a_client_hears_of_its_error_in_a_browser_that_remembers_its_consent(world: World) -> None:
     browser, client = world.browser(), world.register()["client_id"]
-    browser.allow(browser.get(world.asked(client)), remember="yes")
-    assert browser.get(world.asked(client, prompt="none")).told["error"] == "interaction_required"
-    assert world.browser().get(world.asked(client, prompt="none")).status == 400
-    assert browser.get(world.asked(client, prompt="none", scope="items.write")).status == 400
-    assert browser.get(world.asked(world.register()["client_id"], prompt="none")).status == 400
+    browser.allow(browser.get(world.authorize_url(client)), remember="yes")
+    assert browser.get(world.authorize_url(client, prompt="none")).parameters["error"] == "interaction_required"
+    assert world.browser().get(world.authorize_url(client, prompt="none")).status == 400
+    assert browser.get(world.authorize_url(client, prompt="none", scope="items.write")).status == 400
+    assert browser.get(world.authorize_url(world.register()["client_id"], prompt="none")).status == 400
 
 
 def test_a_host_that_names_no_resource_means_this_server(world: World) -> None:
@@ -118,36 +122,38 @@ def test_a_host_that_names_no_resource_means_this_server(world: World) -> None:
 
 def test_a_resource_at_the_root_may_end_with_a_slash() -> None:
     with worlds.running({"MCP_RESOURCE_URL": URL}) as world:
-        assert world.browser().get(world.asked(world.register()["client_id"], resource=f"{URL}/")).status == 200
+        assert world.browser().get(world.authorize_url(world.register()["client_id"], resource=f"{URL}/")).status == 200
 
 
 def test_a_host_that_asks_for_no_scope_gets_those_of_the_server(world: World) -> None:
-    page = world.browser().get(world.asked(world.register()["client_id"], scope="openid offline_access profile"))
+    page = world.browser().get(
+        world.authorize_url(world.register()["client_id"], scope="openid offline_access profile")
+    )
     assert "items.read, items.write" in page.body
 
 
 @pytest.mark.parametrize("scope", ["aws.cognito.signin.user.admin", "items.read", "openid items.read"])
 def test_a_server_that_lists_no_scope_refuses_every_scope(scope: str) -> None:
     with worlds.running({"MCP_SCOPES_SUPPORTED": "", "MCP_OAUTH_CLIENTS": CLIENTS}) as world:
-        assert world.browser().get(world.asked("desk", scope=scope)).told["error"] == "invalid_scope"
+        assert world.browser().get(world.authorize_url("desk", scope=scope)).parameters["error"] == "invalid_scope"
         browser = world.browser()
-        page = browser.get(world.asked("desk", scope="openid offline_access"))
-        assert browser.allow(page).told["scope"] == "openid"
+        page = browser.get(world.authorize_url("desk", scope="openid offline_access"))
+        assert browser.allow(page).parameters["scope"] == "openid"
 
 
 def test_a_parameter_that_is_there_twice_is_refused(world: World) -> None:
-    asked = world.asked(world.register()["client_id"])
-    assert world.browser().get(f"{asked}&redirect_uri={EVIL}").status == 400
-    assert world.browser().get(f"{asked}&scope=items.write").status == 400
+    url = world.authorize_url(world.register()["client_id"])
+    assert world.browser().get(f"{url}&redirect_uri={EVIL}").status == 400
+    assert world.browser().get(f"{url}&scope=items.write").status == 400
 
 
 def test_a_state_that_would_not_fit_into_an_address_is_refused(world: World) -> None:
-    answer = world.browser().get(world.asked(world.register()["client_id"], state="s" * 1537))
+    answer = world.browser().get(world.authorize_url(world.register()["client_id"], state="s" * 1537))
     assert answer.status == 400
-    foreign = world.browser().get(world.asked(world.register()["client_id"], state="\U0001f600"))
+    foreign = world.browser().get(world.authorize_url(world.register()["client_id"], state="\U0001f600"))
     assert foreign.status == 400
     longest = world.code(world.register()["client_id"], state="s" * 1536)
-    assert longest.told["state"] == "s" * 1536
+    assert longest.parameters["state"] == "s" * 1536
 
 
 @pytest.mark.parametrize("query", ["a=%ff", "&".join(f"p{n}=1" for n in range(40)), "x=" + "y" * 40000])
@@ -157,21 +163,21 @@ def test_a_query_that_cannot_be_read_is_refused(world: World, query: str) -> Non
 
 def test_the_provider_is_asked_with_a_pkce_challenge_a_nonce_and_a_state_of_the_fronts_own(world: World) -> None:
     browser, client = world.browser(), world.register()["client_id"]
-    asked = browser.allow(browser.get(world.asked(client))).told
-    assert asked["client_id"] == worlds.CLIENT_AT_PROVIDER
-    assert asked["redirect_uri"] == f"{URL}/callback"
-    assert asked["code_challenge_method"] == "S256"
-    assert asked["code_challenge"] != worlds.challenge()
-    assert asked["state"].startswith("ks1.")
-    assert "host-state" not in asked["state"]
-    assert len(asked["nonce"]) == 43
-    assert asked["resource"] == RESOURCE
-    assert asked["scope"] == "openid items.read"
+    parameters = browser.allow(browser.get(world.authorize_url(client))).parameters
+    assert parameters["client_id"] == worlds.CLIENT_AT_PROVIDER
+    assert parameters["redirect_uri"] == f"{URL}/callback"
+    assert parameters["code_challenge_method"] == "S256"
+    assert parameters["code_challenge"] != worlds.challenge()
+    assert parameters["state"].startswith("ks1.")
+    assert "host-state" not in parameters["state"]
+    assert len(parameters["nonce"]) == 43
+    assert parameters["resource"] == RESOURCE
+    assert parameters["scope"] == "openid items.read"
 
 
 def test_two_sign_ins_share_no_secret(world: World) -> None:
     browser, client = world.browser(), world.register()["client_id"]
-    first, second = (browser.allow(browser.get(world.asked(client))).told for _ in range(2))
+    first, second = (browser.allow(browser.get(world.authorize_url(client))).parameters for _ in range(2))
     assert first["nonce"] != second["nonce"]
     assert first["code_challenge"] != second["code_challenge"]
     assert first["nonce"] not in first["code_challenge"]
@@ -179,7 +185,7 @@ def test_two_sign_ins_share_no_secret(world: World) -> None:
 
 def test_a_browser_is_redirected_with_303_so_that_no_form_is_sent_to_the_provider(world: World) -> None:
     browser = world.browser()
-    answer = browser.allow(browser.get(world.asked(world.register()["client_id"])))
+    answer = browser.allow(browser.get(world.authorize_url(world.register()["client_id"])))
     assert answer.status == 303
     assert answer.headers["referrer-policy"] == "no-referrer"
 
@@ -188,6 +194,6 @@ def test_a_scope_is_asked_for_in_the_providers_words() -> None:
     changes = {"MCP_OAUTH_SCOPE_PREFIX": "api://shop/", "MCP_OAUTH_EXTRA_SCOPES": "offline_access"}
     with worlds.running(changes) as world:
         browser, client = world.browser(), world.register()["client_id"]
-        asked = browser.allow(browser.get(world.asked(client))).told
-        assert asked["scope"] == "openid offline_access api://shop/items.read"
+        parameters = browser.allow(browser.get(world.authorize_url(client))).parameters
+        assert parameters["scope"] == "openid offline_access api://shop/items.read"
         assert world.tokens(client)["scope"] == "items.read"

@@ -1,4 +1,4 @@
-"""What a sign-in may cost, in counts: modules, calls of KMS, requests to the provider."""
+"""The cost of a sign-in, in counts: modules, calls of KMS, requests to the provider."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def test_a_sign_in_asks_kms_once_and_the_provider_three_times_in_one_process() -
         world.stay_warm()
         assert signing_in(world) == (200, "")
         assert len(world.kms.calls) == 1
-        asked = [request.target.partition("?")[0] for request in world.issuer.asked]
+        paths = [request.target.partition("?")[0] for request in world.issuer.requests]
         browser = "/authorize"
-        assert asked == ["/.well-known/openid-configuration", browser, "/token", "/jwks"]
+        assert paths == ["/.well-known/openid-configuration", browser, "/token", "/jwks"]
         assert signing_in(world) == (200, "")
         assert len(world.kms.calls) == 1
-        assert len(world.issuer.asked) == len([*asked, browser, "/token"])
+        assert len(world.issuer.requests) == len([*paths, browser, "/token"])

@@ -6,23 +6,23 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 
-from tests.oauth.world import HOST_REDIRECT, URL, Browser, World
+from tests.oauth.world import HOST_REDIRECT, URL, Browser, World, claims
 
 
 def began(world: World, browser: Browser) -> str:
     """Return the address to which the provider sends the browser back."""
-    page = browser.get(world.asked(world.register()["client_id"]))
+    page = browser.get(world.authorize_url(world.register()["client_id"]))
     return browser.sign_in_at_provider(browser.allow(page).location)
 
 
 def changed(url: str, **parameters: str | None) -> str:
-    found = {**dict(parse_qsl(urlsplit(url).query)), **parameters}
-    return f"/callback?{urlencode({name: value for name, value in found.items() if value is not None})}"
+    merged = {**dict(parse_qsl(urlsplit(url).query)), **parameters}
+    return f"/callback?{urlencode({name: value for name, value in merged.items() if value is not None})}"
 
 
 def test_a_callback_that_an_attacker_sends_to_a_victim_is_refused(world: World) -> None:
     url, victim = began(world, world.browser()), world.browser()
-    victim.get(world.asked(world.register()["client_id"]))
+    victim.get(world.authorize_url(world.register()["client_id"]))
     answer = victim.get(url)
     assert answer.status == 400
     assert not answer.location
@@ -60,7 +60,7 @@ def test_a_callback_is_of_use_for_ten_minutes(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "forwarded"),
     [
         ("access_denied", "access_denied"),
         ("temporarily_unavailable", "temporarily_unavailable"),
@@ -68,22 +68,22 @@ def test_a_callback_is_of_use_for_ten_minutes(world: World) -> None:
         ("<script>", "server_error"),
     ],
 )
-def test_the_host_hears_that_the_provider_did_not_sign_the_user_in(world: World, error: str, told: str) -> None:
+def test_the_host_hears_that_the_provider_did_not_sign_the_user_in(world: World, error: str, forwarded: str) -> None:
     browser = world.browser()
     url = changed(began(world, browser), code=None, error=error, error_description="planted-secret")
     answer = browser.get(url)
     assert answer.location.startswith(HOST_REDIRECT)
-    assert (answer.told["error"], answer.told["iss"]) == (told, URL)
+    assert (answer.parameters["error"], answer.parameters["iss"]) == (forwarded, URL)
     assert "planted" not in answer.location
 
 
 def test_a_code_that_is_missing_or_too_long_is_an_error_for_the_host(world: World) -> None:
     browser = world.browser()
     url = began(world, browser)
-    assert browser.get(changed(url, code=None)).told["error"] == "server_error"
+    assert browser.get(changed(url, code=None)).parameters["error"] == "server_error"
     for code in ("c" * 4097, "\U0001f600" * 1000, '"', "a b", "\x00"):
-        assert browser.get(changed(url, code=code)).told["error"] == "server_error"
-    assert browser.get(changed(url, code="c" * 4096)).told["code"]
+        assert browser.get(changed(url, code=code)).parameters["error"] == "server_error"
+    assert browser.get(changed(url, code="c" * 4096)).parameters["code"]
 
 
 def test_a_host_gets_a_code_that_does_not_show_the_providers(world: World) -> None:
@@ -91,3 +91,25 @@ def test_a_host_gets_a_code_that_does_not_show_the_providers(world: World) -> No
     url = began(world, browser)
     provided = dict(parse_qsl(urlsplit(url).query))["code"]
     assert provided not in browser.get(url).location
+
+
+def test_a_code_of_one_sign_in_is_of_no_use_in_another_of_the_same_browser(world: World) -> None:
+    browser, client = world.browser(), world.register()["client_id"]
+    first, second = (browser.allow(browser.get(world.authorize_url(client))) for _ in range(2))
+    anns = browser.sign_in_at_provider(first.location, "ann")
+    bens = browser.sign_in_at_provider(second.location, "ben")
+    ben_code = dict(parse_qsl(urlsplit(bens).query))["code"]
+    mixed = browser.get(changed(anns, code=ben_code)).parameters["code"]
+    assert world.redeem(client, mixed).json["error"] == "invalid_grant"
+    own = world.redeem(client, browser.get(anns).parameters["code"])
+    assert claims(own.json["access_token"])["sub"] == "ann"
+
+
+def test_two_sign_ins_in_two_tabs_of_one_browser_do_not_disturb_each_other(world: World) -> None:
+    browser, clients = world.browser(), [world.register()["client_id"] for _ in range(2)]
+    pages = [browser.get(world.authorize_url(client)) for client in clients]
+    links = [browser.allow(page).location for page in pages]
+    backs = [browser.sign_in_at_provider(link, person) for link, person in zip(links, ("ann", "ben"), strict=True)]
+    codes = [browser.get(back).parameters["code"] for back in reversed(backs)]
+    tokens = [world.redeem(*pair).json["access_token"] for pair in zip(reversed(clients), codes, strict=True)]
+    assert [claims(token)["sub"] for token in tokens] == ["ben", "ann"]

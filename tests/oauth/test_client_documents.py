@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import socket
+import time
+from itertools import cycle
+from socketserver import StreamRequestHandler
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +16,13 @@ import pytest
 from mcp_functions.oauth import safe_fetch
 from mcp_functions.oauth.https import NoAnswer
 from mcp_functions.oauth.safe_fetch import Network
+from mcp_functions.observability import digest
 from tests.oauth import world as worlds
 from tests.oauth.signing import Signer
 from tests.oauth.test_clients import assertion
 from tests.oauth.world import HOST_REDIRECT, World
+from tests.support.certificates import server_context, write_certificate
+from tests.support.http_servers import listening
 from tests.support.https_site import CLIENT, HOST, PATH, PUBLIC, Site, serving
 
 if TYPE_CHECKING:
@@ -38,13 +46,13 @@ def running_world(site: Site) -> Iterator[World]:
 
 
 def refused(world: World, client_id: str = CLIENT) -> bool:
-    answer = world.browser().get(world.asked(client_id))
+    answer = world.browser().get(world.authorize_url(client_id))
     assert answer.status in {200, 400}
     return answer.status == 400
 
 
 def test_a_host_signs_in_by_its_metadata_document(world: World, site: Site) -> None:
-    page = world.browser().get(world.asked(CLIENT))
+    page = world.browser().get(world.authorize_url(CLIENT))
     assert HOST in page.body
     assert world.tokens(CLIENT)["access_token"]
     assert set(site.hosts) == {HOST}
@@ -52,15 +60,15 @@ def test_a_host_signs_in_by_its_metadata_document(world: World, site: Site) -> N
 
 def test_the_page_warns_of_an_answer_that_goes_to_another_site_than_the_documents(world: World, site: Site) -> None:
     warning = "another site than the one that publishes"
-    assert warning in world.browser().get(world.asked(CLIENT)).body
+    assert warning in world.browser().get(world.authorize_url(CLIENT)).body
     own = f"https://{HOST}:8443/callback"
     local = "http://127.0.0.1/callback"
     site.documents[PATH] = {**DOCUMENT, "redirect_uris": [own, local]}
     for redirect in (own, local):
-        page = world.browser().get(world.asked(CLIENT, redirect_uri=redirect))
+        page = world.browser().get(world.authorize_url(CLIENT, redirect_uri=redirect))
         assert page.status == 200
         assert warning not in page.body
-    assert warning not in world.browser().get(world.asked(world.register()["client_id"])).body
+    assert warning not in world.browser().get(world.authorize_url(world.register()["client_id"])).body
 
 
 def test_a_document_stays_in_memory_for_some_minutes(world: World, site: Site) -> None:
@@ -68,7 +76,7 @@ def test_a_document_stays_in_memory_for_some_minutes(world: World, site: Site) -
     world.tokens(CLIENT)
     assert len(site.hosts) == 1
     world.clock.advance(301)
-    world.browser().get(world.asked(CLIENT))
+    world.browser().get(world.authorize_url(CLIENT))
     assert len(site.hosts) == 2
 
 
@@ -149,7 +157,7 @@ def test_a_host_with_an_address_that_is_not_public_is_not_fetched_from(
 def test_a_name_that_resolves_to_another_address_a_moment_later_changes_nothing(world: World, site: Site) -> None:
     site.addresses = [[PUBLIC], ["127.0.0.1"]]
     assert not refused(world)
-    assert site.asked == [HOST]
+    assert site.resolved == [HOST]
     assert site.connected == [PUBLIC]
 
 
@@ -162,6 +170,13 @@ def test_a_redirect_is_not_followed(world: World, site: Site) -> None:
 def test_a_document_over_five_kilobytes_is_refused(world: World, site: Site) -> None:
     site.documents["/oauth/client.json"] = {**DOCUMENT, "more": "x" * 5200}
     assert refused(world)
+
+
+def test_a_compressed_document_is_not_unpacked(world: World, site: Site) -> None:
+    site.headers["content-encoding"] = "gzip"
+    for packed in (gzip.compress(json.dumps(DOCUMENT).encode()), gzip.compress(b" " * 10_000_000)):
+        site.documents[PATH] = packed
+        assert refused(world)
 
 
 @pytest.mark.parametrize("media", ["text/html", "text/plain", ""])
@@ -210,19 +225,47 @@ def test_a_host_that_does_not_answer_is_given_three_seconds_at_most(monkeypatch:
             safe_fetch.fetch(CLIENT, Network(lambda _host: [PUBLIC], connect))
 
 
+def dripping(text: bytes) -> type[StreamRequestHandler]:
+    """Make a server that sends a text without end, a byte at a time."""
+
+    class Drip(StreamRequestHandler):
+        def handle(self) -> None:
+            for byte in cycle(text):
+                self.wfile.write(bytes([byte]))
+                time.sleep(0.01)
+
+    return Drip
+
+
+@pytest.mark.parametrize("text", [b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 200 OK\r\nx: y", b"HTTP"])
+def test_a_host_that_sends_a_byte_at_a_time_gets_no_more_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes
+) -> None:
+    monkeypatch.setattr(safe_fetch, "SECONDS", 0.3)
+    certificate = write_certificate(tmp_path, HOST)
+    with listening(dripping(text), server_context(certificate)) as address:
+        site = Site(str(certificate))
+        site.port = int(address.rpartition(":")[2])
+        with pytest.raises(NoAnswer):
+            safe_fetch.fetch(CLIENT, site.network)
+    assert site.connected == [PUBLIC]
+
+
 def test_one_address_cannot_make_the_front_fetch_without_end(world: World, site: Site) -> None:
     world.stay_warm()
-    statuses = [world.browser().get(world.asked(f"https://desk.example/{number}")).status for number in range(200)]
+    statuses = [
+        world.browser().get(world.authorize_url(f"https://desk.example/{number}")).status for number in range(200)
+    ]
     assert len(site.connected) == 10
     assert statuses.count(503) == 190
-    assert world.browser("203.0.113.9").get(world.asked(CLIENT)).status == 200
+    assert world.browser("203.0.113.9").get(world.authorize_url(CLIENT)).status == 200
 
 
 def test_a_client_with_a_document_may_sign_with_the_keys_at_its_url(world: World, site: Site) -> None:
     signer, keys = Signer("ES256"), f"https://{HOST}/keys.json"
     signed = {"token_endpoint_auth_method": "private_key_jwt", "jwks_uri": keys}
     site.documents |= {"/oauth/client.json": {**DOCUMENT, **signed}, "/keys.json": signer.jwks}
-    code = world.code(CLIENT).told["code"]
+    code = world.code(CLIENT).parameters["code"]
     assert world.redeem(CLIENT, code).status == 401
     assert world.redeem(CLIENT, code, **assertion(Signer("ES256"), world, CLIENT)).status == 401
     assert world.redeem(CLIENT, code, **assertion(signer, world, CLIENT)).status == 200
@@ -238,8 +281,11 @@ def test_metadata_documents_can_be_off(site: Site) -> None:
     assert not site.connected
 
 
-def test_the_site_of_a_document_can_be_blocked(world: World) -> None:
-    for blocked in (CLIENT, HOST):
+def test_the_site_of_a_document_can_be_blocked_and_is_not_fetched_from(world: World, site: Site) -> None:
+    for blocked in (CLIENT, HOST, digest(CLIENT)):
         with worlds.applied({"MCP_OAUTH_BLOCKED_CLIENTS": blocked}):
             assert refused(world)
+    with worlds.applied({"MCP_OAUTH_BLOCKED_CLIENTS": HOST}):
+        assert refused(world, f"https://{HOST}:443{PATH}")
+    assert not site.connected
     assert not refused(world)

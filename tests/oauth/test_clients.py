@@ -82,6 +82,12 @@ def test_a_registration_does_not_ask_kms_each_time(world: World) -> None:
         "https://host.example/\ncallback",
         "https://host.examplé/callback",
         'https://*.example/callback*"',
+        "https://host.example/callback?code=planted",
+        "https://host.example/callback?x=1&%73tate",
+        "https://host.example/callback?iss=https://evil.example",
+        "com.example.app:/callback?error=x",
+        "http://127.0.0.1/callback?error_description=x",
+        "https://[",
         "https://host.example/" + "x" * 600,
         "",
     ],
@@ -92,9 +98,16 @@ def test_a_redirect_that_could_lead_elsewhere_cannot_be_registered(world: World,
 
 @pytest.mark.parametrize(
     "redirect",
-    ["http://[::1]/cb", "http://localhost", "http://localhost?x=1", "vscode://vscode.mcp/cb", "com.example.app:/cb"],
+    [
+        "https://host.example/cb?tenant=1&codec=2",
+        "http://[::1]/cb",
+        "http://localhost",
+        "http://localhost?x=1",
+        "vscode://vscode.mcp/cb",
+        "com.example.app:/cb",
+    ],
 )
-def test_a_redirect_to_an_application_can_be_registered(world: World, redirect: str) -> None:
+def test_a_redirect_to_a_site_or_an_application_can_be_registered(world: World, redirect: str) -> None:
     assert world.register(redirect)["redirect_uris"] == [redirect]
 
 
@@ -144,26 +157,26 @@ def test_the_largest_registration_fits_into_an_address(world: World) -> None:
     method = "private_key_jwt"
     client = world.register(*redirects, client_name="\U0001f600" * 200, token_endpoint_auth_method=method, jwks=keys)
     assert len(client["client_id"]) < 6144
-    asked = world.asked(client["client_id"], redirect_uri=redirects[9], state='"' * 1536)
-    assert world.browser().get(asked).status == 200
+    url = world.authorize_url(client["client_id"], redirect_uri=redirects[9], state='"' * 1536)
+    assert world.browser().get(url).status == 200
 
 
 def test_a_client_id_expires(world: World) -> None:
     client = world.register()["client_id"]
     world.clock.advance(179 * DAYS)
-    assert world.browser().get(world.asked(client)).status == 200
+    assert world.browser().get(world.authorize_url(client)).status == 200
     world.clock.advance(2 * DAYS)
-    assert world.browser().get(world.asked(client)).status == 400
+    assert world.browser().get(world.authorize_url(client)).status == 400
     assert world.redeem(client, "ks1.A").json["error"] == "invalid_client"
 
 
 def test_another_generation_of_clients_ends_registrations_and_nothing_else(world: World) -> None:
     client = world.register()["client_id"]
     with worlds.applied({"MCP_OAUTH_CLIENT_GENERATION": "2"}):
-        assert world.browser().get(world.asked(client)).status == 400
+        assert world.browser().get(world.authorize_url(client)).status == 400
         assert world.redeem(client, "ks1.A").status == 401
         assert world.tokens(world.register()["client_id"])["access_token"]
-    assert world.browser().get(world.asked(client)).status == 200
+    assert world.browser().get(world.authorize_url(client)).status == 200
 
 
 def test_one_client_can_be_blocked_by_its_name_in_the_log(world: World, caplog: pytest.LogCaptureFixture) -> None:
@@ -171,20 +184,24 @@ def test_one_client_can_be_blocked_by_its_name_in_the_log(world: World, caplog: 
     client, other = world.register()["client_id"], world.register()["client_id"]
     token = world.tokens(client)["refresh_token"]
     caplog.clear()
-    world.browser().get(world.asked(client))
+    world.browser().get(world.authorize_url(client))
     (record,) = (each for each in caplog.records if each.name == "mcp_functions")
     with worlds.applied({"MCP_OAUTH_BLOCKED_CLIENTS": vars(record)["flow"]}):
-        assert world.browser().get(world.asked(client)).status == 400
+        assert world.browser().get(world.authorize_url(client)).status == 400
         assert world.refresh(client, token).json["error"] == "invalid_client"
-        assert world.browser().get(world.asked(other)).status == 200
+        assert world.browser().get(world.authorize_url(other)).status == 200
 
 
-def test_the_host_of_a_redirect_can_be_blocked(world: World) -> None:
+def test_the_host_of_a_redirect_can_be_blocked_and_its_clients_refresh_no_more(world: World) -> None:
     client, other = world.register(STRANGER)["client_id"], world.register()["client_id"]
+    both = world.register(HOST_REDIRECT, STRANGER)["client_id"]
+    token, code = world.tokens(both)["refresh_token"], world.code(both).parameters["code"]
     with worlds.applied({"MCP_OAUTH_BLOCKED_HOSTS": "evil.example, worse.example"}):
-        assert world.browser().get(world.asked(client, redirect_uri=STRANGER)).status == 400
+        assert world.browser().get(world.authorize_url(client, redirect_uri=STRANGER)).status == 400
+        assert world.refresh(both, token).json["error"] == "invalid_client"
+        assert world.redeem(both, code).json["error"] == "invalid_client"
         assert refused(world, {"redirect_uris": ["https://EVIL.example/x"]}) == (400, "invalid_redirect_uri")
-        assert world.browser().get(world.asked(other)).status == 200
+        assert world.browser().get(world.authorize_url(other)).status == 200
 
 
 def test_registration_can_be_off() -> None:
@@ -194,7 +211,7 @@ def test_registration_can_be_off() -> None:
         document = world.send("GET", "/.well-known/oauth-authorization-server").json
         assert "registration_endpoint" not in document
         assert world.tokens("desk")["access_token"]
-        assert world.browser().get(world.asked("desk", redirect_uri=STRANGER)).status == 400
+        assert world.browser().get(world.authorize_url("desk", redirect_uri=STRANGER)).status == 400
 
 
 def test_a_pre_registered_client_may_have_a_secret_that_the_template_does_not_show() -> None:
@@ -202,7 +219,7 @@ def test_a_pre_registered_client_may_have_a_secret_that_the_template_does_not_sh
     known = {"client_id": "desk", "redirect_uris": [HOST_REDIRECT], "client_secret_sha256": hashed}
     clients = json.dumps([{**known, "token_endpoint_auth_method": "client_secret_post"}])
     with worlds.running({"MCP_OAUTH_CLIENTS": clients}) as world:
-        code = world.code("desk").told["code"]
+        code = world.code("desk").parameters["code"]
         assert world.redeem("desk", code, client_secret="another").status == 401  # noqa: S106
         assert world.redeem("desk", code, client_secret="their-own-secret").status == 200  # noqa: S106
 
@@ -230,7 +247,7 @@ def test_an_assertion_with_an_audience_of_another_type_is_refused(world: World, 
 def test_an_assertion_of_another_type_is_refused(world: World, kind: str | None) -> None:
     signer = Signer("ES256")
     client = world.register(token_endpoint_auth_method="private_key_jwt", jwks=signer.jwks)["client_id"]  # noqa: S106
-    code = world.code(client).told["code"]
+    code = world.code(client).parameters["code"]
     signed: dict[str, str | None] = {**assertion(signer, world, client)}
     assert world.redeem(client, code, **{**signed, "client_assertion_type": kind}).json["error"] == "invalid_client"
     assert world.redeem(client, code, **signed).status == 200
@@ -240,7 +257,7 @@ def test_an_assertion_of_another_type_is_refused(world: World, kind: str | None)
 def test_a_client_may_sign_with_a_key_of_its_own(world: World, algorithm: str) -> None:
     signer = Signer(algorithm)
     client = world.register(token_endpoint_auth_method="private_key_jwt", jwks=signer.jwks)["client_id"]  # noqa: S106
-    code = world.code(client).told["code"]
+    code = world.code(client).parameters["code"]
     for changed in (
         {"aud": "https://other.example"},
         {"iss": "somebody"},

@@ -16,21 +16,21 @@ STOPPED = "Sign-in stopped"
 
 
 def test_the_page_names_the_host_of_the_redirect_the_scopes_and_the_server(world: World) -> None:
-    page = world.browser().get(world.asked(world.register()["client_id"], scope="items.write"))
+    page = world.browser().get(world.authorize_url(world.register()["client_id"], scope="items.write"))
     assert page.status == 200
     for text in ("host.example", "Desk", "not verified", "items.write", RESOURCE, "Shop"):
         assert text in page.body
 
 
 def test_the_provider_is_not_asked_before_the_user_has_consented(world: World) -> None:
-    page = world.browser().get(world.asked(world.register()["client_id"]))
+    page = world.browser().get(world.authorize_url(world.register()["client_id"]))
     assert page.status == 200
     assert not page.location
 
 
 def test_markup_in_a_name_is_shown_as_text(world: World) -> None:
     client = world.register(client_name='<script>alert(1)</script>"><b>')["client_id"]
-    page = world.browser().get(world.asked(client))
+    page = world.browser().get(world.authorize_url(client))
     assert "<script" not in page.body
     assert "&lt;script&gt;" in page.body
 
@@ -53,7 +53,7 @@ def test_a_name_has_no_character_that_unicode_lets_a_page_leave_out(world: World
 
 
 def test_the_page_cannot_be_framed_loads_nothing_and_tells_no_other_site_its_address(world: World) -> None:
-    page = world.browser().get(world.asked(world.register()["client_id"]))
+    page = world.browser().get(world.authorize_url(world.register()["client_id"]))
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "frame-ancestors 'none'" in policy
@@ -68,7 +68,7 @@ def test_the_style_of_a_page_is_the_one_that_its_policy_allows() -> None:
 
 
 def test_the_cookie_belongs_to_this_host_alone_and_no_script_reads_it(world: World) -> None:
-    (cookie,) = world.browser().get(world.asked(world.register()["client_id"])).cookies
+    (cookie,) = world.browser().get(world.authorize_url(world.register()["client_id"])).cookies
     assert cookie.startswith(f"{COOKIE}=")
     for attribute in ("Path=/", "Secure", "HttpOnly", "SameSite=Lax"):
         assert attribute in cookie
@@ -78,7 +78,7 @@ def test_the_cookie_belongs_to_this_host_alone_and_no_script_reads_it(world: Wor
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", f"{URL}.evil.example", "http://mcp.example"])
 def test_a_form_of_another_site_gives_no_consent(world: World, origin: str) -> None:
     browser = world.browser()
-    page = browser.get(world.asked(world.register()["client_id"]))
+    page = browser.get(world.authorize_url(world.register()["client_id"]))
     answer = browser.post("/authorize", {"request": page.request, "decision": "allow"}, origin=origin)
     assert answer.status == 403
     assert not answer.location
@@ -86,103 +86,107 @@ def test_a_form_of_another_site_gives_no_consent(world: World, origin: str) -> N
 
 def test_a_form_without_an_origin_gives_no_consent(world: World) -> None:
     browser = world.browser()
-    page = browser.get(world.asked(world.register()["client_id"]))
+    page = browser.get(world.authorize_url(world.register()["client_id"]))
     answer = world.send("POST", "/authorize", form={"request": page.request, "decision": "allow"}, cookies=browser.jar)
     assert answer.status == 403
 
 
 def test_a_form_that_a_page_of_another_site_submits_gives_no_consent(world: World) -> None:
     browser = world.browser()
-    page = browser.get(world.asked(world.register()["client_id"]))
+    page = browser.get(world.authorize_url(world.register()["client_id"]))
     form = {"request": page.request, "decision": "allow"}
     assert browser.post("/authorize", form, sec_fetch_site="cross-site").status == 403
 
 
 def test_a_page_that_an_attacker_was_shown_gives_no_consent_in_another_browser(world: World) -> None:
-    page = world.browser().get(world.asked(world.register()["client_id"]))
+    page = world.browser().get(world.authorize_url(world.register()["client_id"]))
     victim = world.browser()
-    victim.get(world.asked(world.register()["client_id"]))
+    victim.get(world.authorize_url(world.register()["client_id"]))
     answer = victim.allow(page)
     assert answer.status == 400
     assert STOPPED in answer.body
 
 
 def test_a_browser_without_a_cookie_gives_no_consent(world: World) -> None:
-    page = world.browser().get(world.asked(world.register()["client_id"]))
+    page = world.browser().get(world.authorize_url(world.register()["client_id"]))
     assert world.browser().allow(page).status == 403
 
 
 def test_a_user_who_cancels_is_sent_back_with_an_error(world: World) -> None:
     browser = world.browser()
-    page = browser.get(world.asked(world.register()["client_id"]))
+    page = browser.get(world.authorize_url(world.register()["client_id"]))
     answer = browser.post("/authorize", {"request": page.request, "decision": "deny"})
-    assert answer.status == 302
+    assert answer.status == 303  # no browser sends the form on to the host
     assert answer.location.startswith(HOST_REDIRECT)
-    assert (answer.told["error"], answer.told["state"], answer.told["iss"]) == ("access_denied", "host-state", URL)
+    assert (answer.parameters["error"], answer.parameters["state"], answer.parameters["iss"]) == (
+        "access_denied",
+        "host-state",
+        URL,
+    )
 
 
 def test_a_form_without_a_decision_is_no_consent(world: World) -> None:
     browser = world.browser()
-    page = browser.get(world.asked(world.register()["client_id"]))
-    assert browser.post("/authorize", {"request": page.request}).told["error"] == "access_denied"
+    page = browser.get(world.authorize_url(world.register()["client_id"]))
+    assert browser.post("/authorize", {"request": page.request}).parameters["error"] == "access_denied"
 
 
 def test_a_page_is_of_use_for_ten_minutes(world: World) -> None:
     browser = world.browser()
-    page = browser.get(world.asked(world.register()["client_id"]))
+    page = browser.get(world.authorize_url(world.register()["client_id"]))
     world.clock.advance(601)
     assert browser.allow(page).status == 400
 
 
 def test_a_browser_remembers_a_consent_if_its_user_says_so(world: World) -> None:
     browser, client = world.browser(), world.register()["client_id"]
-    asked = world.asked(client)
-    browser.allow(browser.get(asked))
-    assert browser.get(asked).status == 200
-    browser.allow(browser.get(asked), remember="yes")
-    again = browser.get(asked)
+    url = world.authorize_url(client)
+    browser.allow(browser.get(url))
+    assert browser.get(url).status == 200
+    browser.allow(browser.get(url), remember="yes")
+    again = browser.get(url)
     assert again.status == 303
     assert again.location.startswith(world.provider.url)
 
 
 def test_a_remembered_consent_is_for_one_client_and_its_scopes(world: World) -> None:
     browser, client = world.browser(), world.register()["client_id"]
-    browser.allow(browser.get(world.asked(client)), remember="yes")
-    assert browser.get(world.asked(client)).status == 303
-    assert browser.get(world.asked(client, scope="items.write")).status == 200
-    assert browser.get(world.asked(world.register()["client_id"])).status == 200
+    browser.allow(browser.get(world.authorize_url(client)), remember="yes")
+    assert browser.get(world.authorize_url(client)).status == 303
+    assert browser.get(world.authorize_url(client, scope="items.write")).status == 200
+    assert browser.get(world.authorize_url(world.register()["client_id"])).status == 200
 
 
 def test_a_remembered_consent_is_of_no_use_in_another_browser(world: World) -> None:
     browser, client = world.browser(), world.register()["client_id"]
-    browser.allow(browser.get(world.asked(client)), remember="yes")
+    browser.allow(browser.get(world.authorize_url(client)), remember="yes")
     thief = world.browser()
-    thief.get(world.asked(client))
+    thief.get(world.authorize_url(client))
     thief.jar["__Host-mcp-consents"] = browser.jar["__Host-mcp-consents"]
-    assert thief.get(world.asked(client)).status == 200
+    assert thief.get(world.authorize_url(client)).status == 200
 
 
 @pytest.mark.parametrize("redirect", [LOOPBACK_REDIRECT, "http://localhost/cb", "cursor://oauth/callback"])
 def test_a_consent_for_a_program_on_this_machine_is_never_remembered(world: World, redirect: str) -> None:
     browser, client = world.browser(), world.register(redirect)["client_id"]
-    asked = world.asked(client, redirect_uri=redirect)
-    page = browser.get(asked)
+    url = world.authorize_url(client, redirect_uri=redirect)
+    page = browser.get(url)
     assert 'name="remember"' not in page.body
     browser.allow(page, remember="yes")
-    assert browser.get(asked).status == 200
+    assert browser.get(url).status == 200
 
 
 def test_a_host_may_ask_for_the_page_although_the_browser_remembers(world: World) -> None:
     browser, client = world.browser(), world.register()["client_id"]
-    browser.allow(browser.get(world.asked(client)), remember="yes")
+    browser.allow(browser.get(world.authorize_url(client)), remember="yes")
     for prompt in ("consent", "login consent"):
-        assert browser.get(world.asked(client, prompt=prompt)).status == 200
-    assert browser.get(world.asked(client, prompt="select_account")).told["prompt"] == "select_account"
+        assert browser.get(world.authorize_url(client, prompt=prompt)).status == 200
+    assert browser.get(world.authorize_url(client, prompt="select_account")).parameters["prompt"] == "select_account"
 
 
 def test_a_browser_with_two_cookies_of_one_name_counts_as_one_without(world: World) -> None:
     browser = world.browser()
-    page = browser.get(world.asked(world.register()["client_id"]))
+    page = browser.get(world.authorize_url(world.register()["client_id"]))
     event_cookies = {COOKIE: browser.jar[COOKIE], f" {COOKIE}": "x" * 43}
     form = {"request": page.request, "decision": "allow"}
     assert world.send("POST", "/authorize", form=form, cookies=event_cookies, headers={"origin": URL}).status == 403
@@ -192,7 +196,7 @@ def test_a_browser_with_two_cookies_of_one_name_counts_as_one_without(world: Wor
 def test_a_cookie_whose_name_begins_with_a_unicode_space_is_not_the_fronts(world: World, space: str) -> None:
     attacker, client = world.browser(), world.register()["client_id"]
     attacker.jar[COOKIE] = "A" * 43
-    page = attacker.get(world.asked(client))
+    page = attacker.get(world.authorize_url(client))
     victim = world.browser()
     victim.jar[f"{space}{COOKIE}"] = attacker.jar[COOKIE]
     assert victim.allow(page).status == 403
@@ -202,6 +206,6 @@ def test_a_cookie_whose_name_begins_with_a_unicode_space_is_not_the_fronts(world
 
 def test_a_front_on_this_machine_has_a_cookie_that_browsers_take_without_https() -> None:
     with worlds.running({"MCP_OAUTH_URL": "http://localhost:8080"}) as world:
-        (cookie,) = world.browser().get(world.asked(world.register()["client_id"])).cookies
+        (cookie,) = world.browser().get(world.authorize_url(world.register()["client_id"])).cookies
     assert cookie.startswith("mcp-browser=")
     assert "Secure" not in cookie

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 import pytest
 from mcp.shared.auth import OAuthClientInformationFull, OAuthMetadata, OAuthToken
 
 from tests.oauth import world as worlds
 from tests.oauth.world import RESOURCE, SCOPES, URL, World
+from tests.support import filters
 
 WELL_KNOWN = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
 
@@ -15,17 +18,17 @@ WELL_KNOWN = ("/.well-known/oauth-authorization-server", "/.well-known/openid-co
 def test_the_metadata_is_that_of_an_authorization_server(world: World, path: str) -> None:
     answer = world.send("GET", path)
     assert answer.status == 200
-    found = answer.json
-    assert found["issuer"] == URL
+    metadata = answer.json
+    assert metadata["issuer"] == URL
     for name in ("authorize", "token", "register", "revoke"):
-        assert f"{URL}/{name}" in found.values()
-    assert found["code_challenge_methods_supported"] == ["S256"]
-    assert found["authorization_response_iss_parameter_supported"] is True
-    assert found["client_id_metadata_document_supported"] is True
-    assert found["scopes_supported"] == SCOPES.split()
-    assert found["protected_resources"] == [RESOURCE]
-    assert found["response_types_supported"] == ["code"]
-    assert "none" in found["token_endpoint_auth_methods_supported"]
+        assert f"{URL}/{name}" in metadata.values()
+    assert metadata["code_challenge_methods_supported"] == ["S256"]
+    assert metadata["authorization_response_iss_parameter_supported"] is True
+    assert metadata["client_id_metadata_document_supported"] is True
+    assert metadata["scopes_supported"] == SCOPES.split()
+    assert metadata["protected_resources"] == [RESOURCE]
+    assert metadata["response_types_supported"] == ["code"]
+    assert "none" in metadata["token_endpoint_auth_methods_supported"]
 
 
 def test_the_official_client_reads_the_metadata_the_registration_and_the_tokens(world: World) -> None:
@@ -43,7 +46,7 @@ def test_an_issuer_with_a_path_has_its_metadata_where_both_specifications_say() 
         client = world.send("POST", "/sign-in/register", body={"redirect_uris": ["https://host.example/cb"]})
         assert client.status == 201
         page = world.browser().get(
-            "/sign-in" + world.asked(client.json["client_id"], redirect_uri="https://host.example/cb")
+            "/sign-in" + world.authorize_url(client.json["client_id"], redirect_uri="https://host.example/cb")
         )
         assert f'action="{URL}/sign-in/authorize"' in page.body
 
@@ -94,7 +97,7 @@ def test_no_response_but_a_document_is_stored_and_each_is_read_as_what_it_is(wor
     browser = world.browser()
     answers = [
         world.send("POST", "/register", body={"redirect_uris": ["https://host.example/cb"]}),
-        browser.get(world.asked(client)),
+        browser.get(world.authorize_url(client)),
         world.redeem(client, "ks1.A"),
         browser.get("/callback"),
         world.send("GET", "/nothing"),
@@ -117,6 +120,7 @@ def test_a_crash_tells_nothing(world: World, caplog: pytest.LogCaptureFixture) -
     answer = world.send("POST", "/register", body={"redirect_uris": ["https://host.example/cb"]})
     assert (answer.status, answer.json["error"]) == (500, "server_error")
     assert "planted" not in answer.body + caplog.text
+    assert filters.counted([vars(caplog.records[-1])])["Crashed"] == 1, "without a dimension, nothing would be counted"
 
 
 def test_a_front_without_its_settings_answers_nobody(world: World, caplog: pytest.LogCaptureFixture) -> None:
@@ -150,8 +154,42 @@ def test_the_line_of_a_request_names_the_endpoint_and_no_value(world: World, cap
 def test_a_front_that_the_operator_stopped_asks_hosts_and_browsers_to_come_back(world: World) -> None:
     client = world.register()["client_id"]
     with worlds.applied({"MCP_STOPPED_FUNCTIONS": "add, oauth"}):
-        stopped = [world.send("POST", "/token", form={"client_id": client}), world.browser().get(world.asked(client))]
+        stopped = [
+            world.send("POST", "/token", form={"client_id": client}),
+            world.browser().get(world.authorize_url(client)),
+        ]
     assert [(answer.status, answer.headers["retry-after"]) for answer in stopped] == [(503, "300")] * 2
     assert stopped[0].json["error"] == "temporarily_unavailable"
     with worlds.applied({"MCP_STOPPED_FUNCTIONS": "add"}):
         assert world.send("GET", WELL_KNOWN[0]).status == 200
+
+
+PLANTED = "planted-unspeakable"
+NAMES = (
+    "client_id", "redirect_uri", "state", "code", "code_verifier", "code_challenge", "scope", "resource", "prompt",
+    "request", "decision", "iss", "error", "error_description", "refresh_token", "token", "client_secret",
+    "client_assertion", "client_name", "jwks_uri", PLANTED,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ["/authorize", "/callback", "/token", "/revoke", "/register"])
+def test_nothing_that_a_stranger_sends_reaches_a_log_or_comes_back(
+    world: World, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    secret = {name: f"{PLANTED}-{name}" for name in NAMES}
+    valid = {"client_id": world.register()["client_id"], "resource": RESOURCE}
+    known = {**secret, **valid, "client_assertion": "", "client_secret": ""}
+    headers = dict.fromkeys(("origin", "referer", "user-agent", "x-forwarded-for", "traceparent"), PLANTED)
+    for form in (secret, known, dict.fromkeys(NAMES, f"ks1.{PLANTED}"), dict.fromkeys(NAMES, f"https://{PLANTED}/x")):
+        for authorization in ("", f"Bearer {PLANTED}", f"Basic {PLANTED}"):
+            for grant in ("authorization_code", "refresh_token"):
+                sent = {**headers, "authorization": authorization} if authorization else headers
+                query = f"{path}?{urlencode(form)}"
+                answers = [
+                    world.send("GET", query, headers=sent, cookies=dict.fromkeys(("__Host-mcp-browser", "x"), PLANTED)),
+                    world.send("POST", path, form={**form, "grant_type": grant}, headers=sent),
+                    world.send("POST", path, body=form, headers=sent),
+                ]
+                assert PLANTED not in "".join(f"{answer.headers} {answer.body} {answer.cookies}" for answer in answers)
+    assert PLANTED not in caplog.text

@@ -30,7 +30,7 @@ def forged(world: World) -> str:
 
 
 def ids(world: World, attacker: Browser, _client: str) -> int:
-    return attacker.get(world.asked(forged(world))).status
+    return attacker.get(world.authorize_url(forged(world))).status
 
 
 def consents(world: World, attacker: Browser, _client: str) -> int:
@@ -58,13 +58,13 @@ def revoked_tokens(world: World, _attacker: Browser, client: str) -> int:
 
 def remembered_consents(world: World, attacker: Browser, client: str) -> int:
     attacker.jar["__Host-mcp-consents"] = forged(world)
-    page = attacker.get(world.asked(client))
-    assert page.status != 200 or page.request  # nobody has consented, so the page asks
+    page = attacker.get(world.authorize_url(client))
+    assert page.status != 200 or page.request  # no consent was given, so the page asks
     return page.status
 
 
 REFUSED = frozenset({400, 401, 503})
-# RFC 7009, 2.2: an unknown token counts as revoked. And a browser that remembers nothing sees the page.
+# RFC 7009, 2.2: an unknown token counts as revoked. A browser that remembers nothing sees the page.
 TRIED = dict.fromkeys([ids, consents, states, codes, refresh_tokens], REFUSED)
 TRIED |= dict.fromkeys([revoked_tokens, remembered_consents], REFUSED | {200})
 
@@ -75,7 +75,7 @@ def test_ten_thousand_forged_values_of_one_address_ask_kms_a_few_times_and_stop_
 ) -> None:
     world.stay_warm()
     client, attacker = world.register()["client_id"], world.browser(ATTACKER)
-    attacker.get(world.asked(client))
+    attacker.get(world.authorize_url(client))
     before = len(world.kms.calls)
     statuses = {send(world, attacker, client) for _ in range(TIMES)}
     assert statuses <= expected
@@ -88,7 +88,7 @@ def test_a_customers_many_addresses_have_one_budget(world: World) -> None:
     before = len(world.kms.calls)
     for number in range(200):
         browser = world.browser(f"2001:db8:1:2::{number:x}")
-        browser.get(world.asked(forged(world)))
+        browser.get(world.authorize_url(forged(world)))
     assert len(world.kms.calls) - before < 10
 
 
@@ -97,13 +97,13 @@ def test_one_address_cannot_make_the_front_ask_the_provider_without_end() -> Non
         world.stay_warm()
         client = world.register()["client_id"]
         browser = world.browser()
-        state = browser.allow(browser.get(world.asked(client))).told["state"]
+        state = browser.allow(browser.get(world.authorize_url(client))).parameters["state"]
         back = browser.get("/callback?" + urlencode({"state": state, "code": "junk", "iss": world.provider.url}))
-        statuses = [world.redeem(client, back.told["code"]).status for _ in range(200)]
+        statuses = [world.redeem(client, back.parameters["code"]).status for _ in range(200)]
         assert statuses == [400] * 30 + [503] * 170
-        assert [request.target for request in world.issuer.asked].count("/token") == 30
+        assert [request.target for request in world.issuer.requests].count("/token") == 30
         world.clock.advance(60)
-        assert world.redeem(client, back.told["code"]).status == 400
+        assert world.redeem(client, back.parameters["code"]).status == 400
         assert signing_in(world) == (200, "")
 
 
@@ -119,7 +119,7 @@ def test_a_request_that_the_provider_accepts_costs_no_budget(world: World) -> No
 
 def test_values_of_other_containers_cost_one_call_for_each_of_their_keys(world: World) -> None:
     client = world.register()["client_id"]
-    pages = [world.asked(client) for _ in range(50)]
+    pages = [world.authorize_url(client) for _ in range(50)]
     world.stay_warm()
     before = world.kms.count("Decrypt")
     for page in pages:
@@ -133,13 +133,13 @@ def test_a_value_that_was_changed_asks_kms_for_nothing_that_is_known(world: Worl
     before = len(world.kms.calls)
     for at in range(len(client) - 40, len(client)):
         changed = client[:at] + ("A" if client[at] != "A" else "B") + client[at + 1 :]
-        assert world.browser(ATTACKER).get(world.asked(changed)).status == 400
+        assert world.browser(ATTACKER).get(world.authorize_url(changed)).status == 400
     assert len(world.kms.calls) == before
 
 
 def test_while_kms_does_not_answer_a_browser_sees_a_page_and_a_host_an_error(world: World) -> None:
     world.kms.weather = lambda _operation: OSError("down")
-    page = world.browser().get(world.asked(forged(world)))
+    page = world.browser().get(world.authorize_url(forged(world)))
     assert page.status == 503
     assert page.headers["content-type"].startswith("text/html")
     answer = world.send("POST", "/register", body={"redirect_uris": [HOST_REDIRECT]})

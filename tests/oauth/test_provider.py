@@ -1,4 +1,4 @@
-"""What the provider answers is checked before a host gets any of it."""
+"""The front checks each answer of the provider, and only then answers the host."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ ARN = "arn:aws:secretsmanager:eu-west-1:111122223333:secret:provider-AbCdEf"
 
 
 class Changed:
-    """A provider whose JSON answers a test changes. It remembers what it was asked."""
+    """A provider that passes each JSON answer through a test's `change`, and keeps all requests."""
 
     def __init__(self, real: Issuer, change: Callable[[str, dict[str, Any]], dict[str, Any]]) -> None:
         self.real, self._change = real, change
-        self.asked: list[HttpRequest] = []
+        self.requests: list[HttpRequest] = []
 
     def answer(self, request: HttpRequest) -> HttpResponse:
-        self.asked.append(request)
+        self.requests.append(request)
         answer = self.real.answer(request)
         path = request.target.partition("?")[0]
         if not answer.body.startswith(b"{"):
@@ -43,7 +43,7 @@ class Changed:
 def provider_with(
     change: Callable[[str, dict[str, Any], Issuer], None], **changes: str
 ) -> AbstractContextManager[World]:
-    """Run a world whose provider answers otherwise: `change` may alter each answer."""
+    """Run a world whose provider is a `Changed`. `change` gets the path, the answer, and the provider."""
     made: list[Issuer] = []
 
     def make(url: str, clock: Clock) -> Changed:
@@ -60,18 +60,18 @@ def provider_with(
 
 
 def signing_in(world: World) -> tuple[int, str]:
-    """Sign in up to the token; return the status and the error."""
+    """Sign in, and redeem the code; return the status and the error of `/token`."""
     client = world.register()["client_id"]
     answer = world.redeem(client, code_of(world, client))
     return answer.status, answer.json.get("error", "")
 
 
 def code_of(world: World, client: str) -> str:
-    """Return a code. The browser goes to the provider as it runs, which may not be the world's own."""
+    """Consent and sign in at the provider that runs, `world.issuer`; return the front's code."""
     browser = world.browser()
-    to = browser.allow(browser.get(world.asked(client))).location
+    to = browser.allow(browser.get(world.authorize_url(client))).location
     answer = world.issuer.answer(HttpRequest("GET", to.removeprefix(world.provider.url), (), None))
-    return browser.get(dict(answer.headers)["location"]).told["code"]
+    return browser.get(dict(answer.headers)["location"]).parameters["code"]
 
 
 ID_TOKENS: dict[str, Callable[[Issuer], str | None]] = {
@@ -169,7 +169,7 @@ def test_metadata_of_a_provider_that_cannot_be_trusted_stops_the_sign_in(changed
 
     with provider_with(change) as world:
         browser = world.browser()
-        answer = browser.allow(browser.get(world.asked(world.register()["client_id"])))
+        answer = browser.allow(browser.get(world.authorize_url(world.register()["client_id"])))
         assert answer.status == 500
         assert not answer.location
 
@@ -199,7 +199,7 @@ def test_an_error_of_the_provider_is_told_without_its_words(
 
 def test_a_provider_that_does_not_answer_leaves_the_code_valid(world: World) -> None:
     client = world.register()["client_id"]
-    code = world.code(client).told["code"]
+    code = world.code(client).parameters["code"]
     with worlds.applied({"MCP_JWT_ISSUER": "http://127.0.0.1:9"}):
         answer = world.redeem(client, code)
     assert (answer.status, answer.json["error"]) == (503, "temporarily_unavailable")
@@ -219,13 +219,13 @@ def test_a_provider_that_cannot_revoke_is_told_to_the_client() -> None:
 
 
 class Secrets:
-    """Secrets Manager: one secret, and who asked for it."""
+    """Secrets Manager with one secret, and the number of requests for it."""
 
     def __init__(self, secret: str) -> None:
-        self.secret, self.asked = secret, 0
+        self.secret, self.requests = secret, 0
 
     def answer(self, request: HttpRequest) -> HttpResponse:
-        self.asked += 1
+        self.requests += 1
         assert request.header("x-amz-target") == "secretsmanager.GetSecretValue"
         if json.loads(request.body or b"{}") != {"SecretId": ARN}:
             return json_response(400, {"__type": "ResourceNotFoundException"})
@@ -248,7 +248,7 @@ def test_the_fronts_own_secret_comes_from_secrets_manager(secrets: tuple[Secrets
         client = world.register()["client_id"]
         tokens = world.tokens(client)
         world.refresh(client, tokens["refresh_token"])
-        assert held.asked == 1
+        assert held.requests == 1
         held.secret = "planted-unspeakable-wrong"  # noqa: S105
         world.clock.advance(301)
         assert signing_in(world) == (500, "server_error")
@@ -276,7 +276,7 @@ def test_the_front_shows_the_provider_its_own_verifier_and_never_the_hosts() -> 
 
     with worlds.running(make=make) as world:
         assert signing_in(world) == (200, "")
-    asked = [dict(parse_qsl((request.body or b"").decode())) for request in doubles[0].asked]
-    (redeemed,) = (form for form in asked if form.get("grant_type") == "authorization_code")
+    forms = [dict(parse_qsl((request.body or b"").decode())) for request in doubles[0].requests]
+    (redeemed,) = (form for form in forms if form.get("grant_type") == "authorization_code")
     assert redeemed["code_verifier"] != worlds.VERIFIER
     assert redeemed["client_id"] == CLIENT_AT_PROVIDER

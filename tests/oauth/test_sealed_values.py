@@ -1,4 +1,4 @@
-"""A sealed value opens for its purpose alone, and only where what it was bound to is presented again."""
+"""A sealed value opens for its purpose alone, and only with the texts that it is bound to."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_vector_has_the_claims_that_the_front_writes(world: World, monkeypatch
 
     monkeypatch.setattr(SealedValues, "seal", noted)
     client, browser = world.register()["client_id"], world.browser()
-    browser.allow(browser.get(world.asked(client)), remember="yes")
+    browser.allow(browser.get(world.authorize_url(client)), remember="yes")
     world.tokens(client)
     for name, (claims, bound) in written.items():
         vector = read_vector(VECTORS / f"accept-{name}.txt")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.oauth import world as worlds
 from tests.oauth.world import HOST_REDIRECT, LOOPBACK_REDIRECT, RESOURCE, URL, claims
 
@@ -14,9 +16,9 @@ if TYPE_CHECKING:
 def test_a_host_registers_signs_in_and_gets_the_providers_token(world: World) -> None:
     client = world.register()["client_id"]
     tokens = world.tokens(client)
-    told = claims(tokens["access_token"])
-    assert told["iss"] == world.provider.url
-    assert (told["sub"], told["aud"]) == ("ann", RESOURCE)
+    payload = claims(tokens["access_token"])
+    assert payload["iss"] == world.provider.url
+    assert (payload["sub"], payload["aud"]) == ("ann", RESOURCE)
     assert (tokens["token_type"], tokens["scope"]) == ("Bearer", "items.read")
     assert set(tokens) == {"access_token", "token_type", "expires_in", "scope", "refresh_token"}
 
@@ -24,8 +26,8 @@ def test_a_host_registers_signs_in_and_gets_the_providers_token(world: World) ->
 def test_the_redirect_to_the_host_has_its_state_and_the_fronts_issuer(world: World) -> None:
     answer = world.code(world.register()["client_id"])
     assert answer.location.startswith(f"{HOST_REDIRECT}?code=ks1.")
-    assert answer.told["state"] == "host-state"
-    assert answer.told["iss"] == URL
+    assert answer.parameters["state"] == "host-state"
+    assert answer.parameters["iss"] == URL
 
 
 def test_a_refreshed_token_is_another_and_the_old_refresh_token_is_spent(world: World) -> None:
@@ -42,9 +44,9 @@ def test_without_configured_urls_the_front_and_the_server_are_at_the_domain_of_t
     with worlds.running({"MCP_OAUTH_URL": "", "MCP_RESOURCE_URL": ""}) as world:
         document = world.send("GET", "/.well-known/oauth-authorization-server").json
         assert (document["issuer"], document["protected_resources"]) == (URL, [RESOURCE])
-        told = claims(world.tokens(world.register()["client_id"])["access_token"])
-        assert (told["sub"], told["aud"]) == ("ann", RESOURCE)
-        page = world.browser().get(world.asked(world.register()["client_id"]))
+        payload = claims(world.tokens(world.register()["client_id"])["access_token"])
+        assert (payload["sub"], payload["aud"]) == ("ann", RESOURCE)
+        page = world.browser().get(world.authorize_url(world.register()["client_id"]))
         assert all(cookie.startswith("__Host-") for cookie in page.cookies)
         assert page.cookies
 
@@ -68,3 +70,29 @@ def test_one_person_on_two_hosts_is_one_subject(world: World) -> None:
     subjects = {(claims(each["access_token"])["iss"], claims(each["access_token"])["sub"]) for each in (first, second)}
     assert len(subjects) == 1
     assert world.refresh(hosts[0], second["refresh_token"]).json["error"] == "invalid_grant"
+
+
+def test_another_generation_of_the_deployment_ends_every_sealed_value(world: World) -> None:
+    browser, client = world.browser(), world.register()["client_id"]
+    page, token = browser.get(world.authorize_url(client)), world.tokens(client)["refresh_token"]
+    back = browser.sign_in_at_provider(browser.allow(page).location)
+    code = world.code(client).parameters["code"]
+    with worlds.applied({"MCP_GENERATION": "2"}):
+        assert browser.get(world.authorize_url(client)).status == 400
+        assert (browser.allow(page).status, browser.get(back).status) == (400, 400)
+        assert {world.redeem(client, code).status, world.refresh(client, token).status} == {401}
+        fresh = world.register()["client_id"]
+        assert {world.redeem(fresh, code).status, world.refresh(fresh, token).status} == {400}
+        assert world.tokens(fresh)["access_token"]
+
+
+@pytest.mark.parametrize("seconds", [-30, 30])
+def test_containers_whose_clocks_differ_by_half_a_minute_finish_a_sign_in(world: World, seconds: int) -> None:
+    browser, client = world.browser(), world.register()["client_id"]
+    page = browser.get(world.authorize_url(client))
+    world.clock.advance(seconds)
+    allowed = browser.allow(page)
+    world.clock.advance(-seconds)
+    code = browser.get(browser.sign_in_at_provider(allowed.location)).parameters["code"]
+    world.clock.advance(seconds)
+    assert world.redeem(client, code).status == 200

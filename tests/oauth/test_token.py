@@ -30,7 +30,7 @@ OTHER = "https://other.example/callback"
 )
 def test_a_request_that_fails_does_not_spend_the_code(world: World, changed: dict[str, str | None], error: str) -> None:
     client = world.register()["client_id"]
-    code = world.code(client).told["code"]
+    code = world.code(client).parameters["code"]
     refused = world.redeem(client, code, **changed)
     assert (refused.status, refused.json["error"]) == (400, error)
     assert refused.headers["cache-control"] == "no-store"
@@ -44,21 +44,21 @@ def test_a_code_that_the_front_did_not_seal_is_refused(world: World, code: str |
 
 def test_a_code_is_of_use_once(world: World) -> None:
     client = world.register()["client_id"]
-    code = world.code(client).told["code"]
+    code = world.code(client).parameters["code"]
     assert world.redeem(client, code).status == 200
     assert world.redeem(client, code).json["error"] == "invalid_grant"
 
 
 def test_a_code_is_of_use_for_two_minutes(world: World) -> None:
     client = world.register()["client_id"]
-    code = world.code(client).told["code"]
+    code = world.code(client).parameters["code"]
     world.clock.advance(121)
     assert world.redeem(client, code).json["error"] == "invalid_grant"
 
 
 def test_a_code_of_another_client_is_refused(world: World) -> None:
     owner, thief = world.register()["client_id"], world.register()["client_id"]
-    code = world.code(owner).told["code"]
+    code = world.code(owner).parameters["code"]
     assert world.redeem(thief, code).json["error"] == "invalid_grant"
     assert world.redeem(owner, code).status == 200
 
@@ -66,14 +66,14 @@ def test_a_code_of_another_client_is_refused(world: World) -> None:
 def test_a_code_that_an_attacker_injects_does_not_match_the_victims_verifier(world: World) -> None:
     client = world.register()["client_id"]
     victims = "victim-victim-victim-victim-victim-victim-vic"
-    attackers = world.code(client, person="mallory").told["code"]
+    attackers = world.code(client, person="mallory").parameters["code"]
     assert world.redeem(client, attackers, code_verifier=victims).json["error"] == "invalid_grant"
 
 
 def test_the_port_of_a_loopback_redirect_is_that_of_the_authorization(world: World) -> None:
     client = world.register(LOOPBACK_REDIRECT)["client_id"]
     used = LOOPBACK_REDIRECT.replace("3000", "4000")
-    code = world.code(client, redirect_uri=used).told["code"]
+    code = world.code(client, redirect_uri=used).parameters["code"]
     assert world.redeem(client, code, redirect_uri=LOOPBACK_REDIRECT).json["error"] == "invalid_grant"
     assert world.redeem(client, code, redirect_uri=used).status == 200
 
@@ -145,7 +145,7 @@ def test_a_client_with_a_secret_must_show_it_by_its_own_method(world: World, met
     secret = client["client_secret"]
     pair = f"{quote_plus(client['client_id'])}:{quote_plus(secret)}"
     basic = {"authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
-    code = world.code(client["client_id"]).told["code"]
+    code = world.code(client["client_id"]).parameters["code"]
     assert world.redeem(client["client_id"], code).json["error"] == "invalid_client"
     assert world.redeem(client["client_id"], code, client_secret="wrong").status == 401  # noqa: S106
     ways = {
@@ -193,7 +193,7 @@ def test_a_token_for_the_query_is_no_request(world: World) -> None:
 
 def test_a_token_response_is_not_stored_and_a_page_of_a_host_may_read_it(world: World) -> None:
     client = world.register()["client_id"]
-    answer = world.redeem(client, world.code(client).told["code"])
+    answer = world.redeem(client, world.code(client).parameters["code"])
     assert answer.headers["cache-control"] == "no-store"
     assert answer.headers["pragma"] == "no-cache"
     assert answer.headers["access-control-allow-origin"] == "*"

@@ -73,16 +73,16 @@ class Answer:
         return self.headers.get("location", "")
 
     @property
-    def told(self) -> dict[str, str]:
+    def parameters(self) -> dict[str, str]:
         """The parameters of the redirect."""
         return dict(parse_qsl(urlsplit(self.location).query))
 
     @property
     def request(self) -> str:
         """The sealed value in the form of the consent page."""
-        found = re.search(r'name="request" value="([^"]+)"', self.body)
-        assert found, self.body
-        return found[1]
+        field = re.search(r'name="request" value="([^"]+)"', self.body)
+        assert field, self.body
+        return field[1]
 
 
 @dataclass
@@ -135,7 +135,7 @@ class World:
     warm: Callable[[Any, Any], Any] | None = None
 
     def front(self) -> Callable[[Any, Any], Any]:
-        """Start a new process with an empty memory; or return the one that stays warm."""
+        """Start a new process with an empty memory; or return the warm one."""
         if self.warm:
             return self.warm
         return serve_oauth(wrapping=self.wrapping, network=self.network, now=self.clock)
@@ -191,9 +191,9 @@ class World:
         assert answer.status == 201, answer.body
         return answer.json
 
-    def asked(self, client_id: str, **changed: str | None) -> str:
+    def authorize_url(self, client_id: str, **changed: str | None) -> str:
         """Return the URL to which a host sends the browser."""
-        asked = {
+        parameters = {
             "response_type": "code",
             "client_id": client_id,
             "redirect_uri": HOST_REDIRECT,
@@ -204,14 +204,14 @@ class World:
             "resource": RESOURCE,
             **changed,
         }
-        return f"/authorize?{urlencode({name: value for name, value in asked.items() if value is not None})}"
+        return f"/authorize?{urlencode({name: value for name, value in parameters.items() if value is not None})}"
 
     def code(
         self, client_id: str, browser: Browser | None = None, person: str = "ann", **changed: str | None
     ) -> Answer:
         """Go through consent and sign-in; return the redirect to the host."""
         browser = browser or self.browser()
-        answer = browser.get(self.asked(client_id, **changed))
+        answer = browser.get(self.authorize_url(client_id, **changed))
         if answer.status == 200:
             answer = browser.allow(answer)
         assert answer.status == 303, answer.body
@@ -246,7 +246,7 @@ class World:
     def tokens(self, client_id: str, person: str = "ann", **changed: str | None) -> dict[str, Any]:
         """Sign in from the first request to the tokens."""
         redirect = changed.get("redirect_uri") or HOST_REDIRECT
-        code = self.code(client_id, None, person=person, **changed).told["code"]
+        code = self.code(client_id, None, person=person, **changed).parameters["code"]
         answer = self.redeem(client_id, code, redirect_uri=redirect)
         assert answer.status == 200, answer.body
         return answer.json
@@ -255,8 +255,8 @@ class World:
 def claims(token: str) -> dict[str, Any]:
     """Read the claims of a token."""
     part = token.split(".")[1]
-    found: dict[str, Any] = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
-    return found
+    payload: dict[str, Any] = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    return payload
 
 
 @contextmanager

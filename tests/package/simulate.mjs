@@ -28,7 +28,7 @@ async function allowed({ principal, action, resource, context }) {
         request: {
           action: one,
           principal,
-          resource: { resource: onNothing ? "*" : resource, accountId: resource.split(":")[4] },
+          resource: { resource: onNothing ? "*" : resource, accountId: resource.split(":")[4] || principal.split(":")[4] },
           contextVariables: context,
         },
         identityPolicies: (policies[principal] ?? []).map((policy, number) => ({ name: `${number}`, policy })),

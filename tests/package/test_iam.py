@@ -6,19 +6,22 @@ The policies are those that were deployed; the judge is a simulator of IAM.
 from __future__ import annotations
 
 import importlib
-import json
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mcp_functions.local.auth import set_auth
 from tests.package.iam import Account, Question
-from tests.package.stack import ACCOUNT, NAME, REGION, policy
+from tests.package.stack import ACCOUNT, NAME, REGION, Resolved, policy
 from tests.package.test_stack import FOLDERS, logical_id
+from tests.project.test_build import ROOT
+from tests.project.test_translation import translate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.package.iam import Policy
     from tests.package.stack import Stack
@@ -301,6 +304,106 @@ def test_only_an_administrator_of_the_account_can_open_states(deployed: Deployed
     assert [question.principal for question in deployed.account.allows_any(*asked)] == [ADMIN], "docs: the threat model"
 
 
+# ---- What parameters and modes add: their policies are in the translated template alone
+
+
+ARNS = {"Blobs": "arn:aws:s3:::shop-blobs", "Table": f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/shop-table"}
+PSEUDO = {"StackName": NAME, "AccountId": ACCOUNT, "Region": REGION, "Partition": "aws"}
+
+
+def substituted(written: Any) -> Any:  # noqa: ANN401 - JSON is any value
+    """Return a policy with the names and ARNs that CloudFormation would put into it."""
+    match written:
+        case {"Fn::GetAtt": [name, _]} | {"Ref": str(name)}:
+            return {**ARNS, **PSEUDO}[name.removeprefix("AWS::")]
+        case {"Fn::Sub": str(text)}:
+            return substituted({"Fn::Sub": [text, {}]})
+        case {"Fn::Sub": [text, values]}:
+            known = {f"AWS::{name}": value for name, value in PSEUDO.items()} | substituted(values)
+            for name, value in known.items():
+                text = text.replace(f"${{{name}}}", value)
+            return text.replace("${!", "${")
+        case dict():
+            return {name: substituted(value) for name, value in written.items()}
+        case list():
+            return [substituted(value) for value in written]
+    return written
+
+
+@pytest.fixture(scope="module")
+def translated() -> dict[str, Any]:
+    return translate(ROOT / "template.yaml")
+
+
+def with_parameter(translated: dict[str, Any], name: str, **parameters: str) -> dict[str, Any]:
+    """Return the properties of a resource under parameters."""
+    properties: dict[str, Any] = Resolved(translated, parameters).value(translated["Resources"][name])["Properties"]
+    return properties
+
+
+@pytest.mark.parametrize("folder", KEEPING)
+def test_a_function_may_store_objects_only_under_its_own_name(
+    folder: str, translated: dict[str, Any], deployed: Deployed
+) -> None:
+    written = with_parameter(translated, "MayKeep", BlobBucket="new")["PolicyDocument"]
+    role = deployed.roles[folder]
+    account = replace(deployed.account, policies={role: [{**written, "Statement": substituted(written["Statement"])}]})
+    own = f"{ARNS['Blobs']}/{NAME}/{folder}/task"
+    assert account.allows(Question(role, "s3:*", own)) == [["s3:DeleteObject", "s3:GetObject", "s3:PutObject"]]
+    others = [f"{ARNS['Blobs']}/{NAME}/ticket/task", f"{ARNS['Blobs']}/{NAME}/{folder}x/task", ARNS["Blobs"]]
+    assert account.allows_any(*(Question(role, "s3:*", other) for other in others)) == []
+
+
+def test_a_payment_may_read_its_secret_and_no_other(translated: dict[str, Any], deployed: Deployed) -> None:
+    secret = f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:bank-1A2B3C"
+    role = with_parameter(translated, "PayInvoiceRole", BankSecret=secret)
+    policies = [substituted(one["PolicyDocument"]) for one in role["Policies"]]
+    account = replace(deployed.account, policies={ADMIN: policies})
+    asked = [
+        Question(ADMIN, "secretsmanager:*", one) for one in (secret, f"{secret}x", secret.replace("bank", "other"))
+    ]
+    assert account.allows(*asked) == [["secretsmanager:GetSecretValue"], [], []]
+
+
+def test_the_sign_in_front_opens_no_state_and_no_item_and_starts_no_function(
+    deployed: Deployed, tmp_path: Path
+) -> None:
+    path = tmp_path / "template.yaml"
+    path.write_text(set_auth((ROOT / "template.yaml").read_text(encoding="utf-8"), "oauth"), encoding="utf-8")
+    resources = translate(path)["Resources"]
+    properties = resources["OauthRole"]["Properties"]
+    assert [one for one in properties["ManagedPolicyArns"] if isinstance(one, dict)] == [{"Ref": "MaySeal"}]
+    assert {"Key": "mcp-function", "Value": "oauth"} in properties["Tags"]
+    role = f"arn:aws:iam::{ACCOUNT}:role/front"
+    sealing = [*deployed.account.policies[deployed.roles["ticket"]]]  # MaySeal, like every function that asks
+    account = replace(
+        deployed.account, policies={role: sealing}, tags={role: {"aws:PrincipalTag/mcp-function": "oauth"}}
+    )
+    front = replace(deployed, roles={"oauth": role})
+    own = [front.kms("oauth", action, **context("oauth")) for action in SEALS]
+    assert account.allows_any(*own) == own
+    foreign = [front.kms("oauth", action, **context(folder)) for folder in FOLDERS for action in SEALS]
+    foreign += [front.item("oauth", action, f"{NAME}/{folder}/1") for folder in FOLDERS for action in ITEMS]
+    foreign += [Question(role, "lambda:*", deployed.function(folder)) for folder in [*FOLDERS, *WORKERS]]
+    assert account.allows_any(*foreign) == []
+
+
+def test_no_function_may_change_a_role_a_policy_or_a_layer(stack: Stack, deployed: Deployed) -> None:
+    layer = f"arn:aws:lambda:{REGION}:{ACCOUNT}:layer:SharedLayer"
+    there = [*deployed.roles.values(), stack.physical["MaySeal"], stack.physical["MayKeep"]]
+    asked = [Question(role, "iam:*", one) for role in deployed.roles.values() for one in there]
+    asked += [Question(role, "lambda:*", layer) for role in deployed.roles.values()]
+    assert deployed.account.allows_any(*asked) == []
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_no_session_of_a_role_brings_a_tag_of_its_own(folder: str, deployed: Deployed) -> None:
+    """A tag of a session counts before that of the role."""
+    role = deployed.roles[folder]
+    who = ["lambda.amazonaws.com", ADMIN, *deployed.roles.values()]
+    assert deployed.account.allows_any(*(Question(one, "sts:TagSession", role) for one in who)) == []
+
+
 # ---- The key that derives callers' names exists with LogCallers alone. Its policy opens it, and no role names it.
 
 CALLER_KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/caller"
@@ -314,12 +417,7 @@ def naming(who: str, action: str, account: str = ACCOUNT) -> Question:
 @pytest.fixture(scope="module")
 def logging_callers(stack: Stack, deployed: Deployed) -> Account:
     written = dict(stack.resources(LogCallers="on"))["CallerKey"]["Properties"]["KeyPolicy"]
-    text = json.dumps(written).replace('{"Ref": "AWS::StackName"}', f'"{NAME}"')
-    text = text.replace('{"Ref": "AWS::AccountId"}', f'"{ACCOUNT}"')
-    text = text.replace(
-        '{"Fn::Sub": "arn:${AWS::Partition}:iam::${AWS::AccountId}:root"}', f'"arn:aws:iam::{ACCOUNT}:root"'
-    )
-    known = {**deployed.account.resource_policies, CALLER_KEY: json.loads(text)}
+    known = {**deployed.account.resource_policies, CALLER_KEY: substituted(written)}
     return replace(deployed.account, resource_policies=known)
 
 

@@ -25,7 +25,7 @@ from mcp_functions.aws import endpoints as aws_endpoints
 from mcp_functions.local import catalog as catalogs
 from mcp_functions.local import checks, template
 from mcp_functions.local.auth import set_auth
-from mcp_functions.local.checks.statements import KEY, MAY_KEEP, MAY_SEAL
+from mcp_functions.local.checks.statements import KEY, MAY_INVOKE, MAY_KEEP, MAY_SEAL
 from mcp_functions.local.lambdas.functions import SIGN_IN
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ FOR_DEVELOPERS = {"click"}  # the command, which no layer has
 FOR_AUTHORS = {"aws-lambda-powertools"}  # the layer ships it, and nothing of the package imports it
 MAX_LINES = 40
 LONGEST_LINE = 100  # of template.yaml
+FUNCTION_LINES = 15
 LONGEST_WINDOW = 30  # days, in which a deletion can be taken back
 
 
@@ -135,6 +136,28 @@ SLIPS: list[tuple[str, object, str]] = [
     ),
     ("Add.Policies", [{"S3CrudPolicy": {"BucketName": {"Ref": "Blobs"}}}], "Add may not have S3CrudPolicy on Blobs"),
     ("Add.Policies", {"LambdaInvokePolicy": {"FunctionName": {"Ref": "Ticket"}}}, "LambdaInvokePolicy on Ticket"),
+    ("Add.Policies", MAY_INVOKE, "Add may not have LambdaInvokePolicy on ${AWS::StackName}_: name a resource of your"),
+    (
+        "Add.Policies",
+        {"LambdaInvokePolicy": {"FunctionName": {"Fn::Sub": "${AWS::StackName}_ticket"}}},
+        "Add may not have LambdaInvokePolicy on ${AWS::StackName}_ticket",
+    ),
+    ("Add.Policies", {"LambdaInvokePolicy": {"FunctionName": {"Ref": "AWS::StackName"}}}, "on AWS::StackName: name a"),
+    ("Add.Policies", [{"KMSDecryptPolicy": {"KeyId": "*"}}], "Add may not have KMSDecryptPolicy on *"),
+    (
+        "Add.Policies",
+        [{"DynamoDBReadPolicy": {"TableName": {"Fn::Sub": "${AWS::StackName}-Table*"}}}],
+        "Add may not have DynamoDBReadPolicy on ${AWS::StackName}-Table*",
+    ),
+    ("Add.Policies", _own("kms:CreateGrant", {"Fn::GetAtt": ["RequestStateKey", "Arn"]}), "kms on RequestStateKey"),
+    ("Add.Policies", _own("s3:DeleteObject", {"Fn::Sub": "${Blobs.Arn}/*"}), "Add may use s3 on Blobs, beyond its"),
+    (
+        "Add.Policies",
+        _own("lambda:InvokeFunction", {"Fn::Join": ["", ["arn:function:", {"Ref": "AWS::StackName"}, "_ticket"]]}),
+        "Add may use lambda on arn:function:${AWS::StackName}_ticket",
+    ),
+    ("Add.Policies", _own("iam:Tag*", "*"), "Add may use iam on *: it could open what other functions keep"),
+    ("Add.Policies", ["arn:aws:iam::aws:policy/IAMFullAccess"], "Add may not have IAMFullAccess on *"),
     ("Add.Policies", ["arn:aws:iam::aws:policy/AdministratorAccess"], "Add may not have AdministratorAccess on *"),
     ("Add.Role", "arn:aws:iam::123456789012:role/mine", "Add must have no Role: SAM then ignores its Tags"),
     ("Add.Tags", {"mcp-function": "ticket"}, "Add must have Tags: mcp-function: add, not ticket"),
@@ -163,8 +186,8 @@ SLIPS: list[tuple[str, object, str]] = [
     ),
     ("HttpApi.Auth.EnableIamAuthorizer", ABSENT, "the API enforces AWS_IAM, but functions believe"),
     ("HttpApi.Auth.DefaultAuthorizer", ABSENT, "the API enforces none, but functions believe"),
-    ("Mcp.Policies", [SEAL, KEEP], "Mcp must have exactly this statement for Lambda"),
-    ("Mcp.Policies", _own("lambda:InvokeFunction", "*"), "Mcp must have exactly this statement for Lambda"),
+    ("Mcp.Policies", [SEAL, KEEP], "Mcp must have this policy for Lambda, and no other"),
+    ("Mcp.Policies", [MAY_INVOKE, *_own("lambda:InvokeFunction", "*")], "Mcp must have this policy for Lambda, and no"),
     ("Mcp.Policies", _own("kms:Decrypt", KEY), "Mcp may use kms on RequestStateKey, beyond its own name"),
     ("Mcp.Events.Preflight", ABSENT, "Mcp has other open routes than iam needs: run mcp-functions auth iam"),
     ("Mcp.Events.Preflight.Properties.Auth", ABSENT, "Mcp has other open routes than iam needs"),
@@ -192,6 +215,10 @@ OWN_POWERS: list[tuple[str, object]] = [
     ("Policies", _own("kms:Decrypt", {"Fn::GetAtt": "MyKey.Arn"})),
     ("Policies", _own("sqs:SendMessage", {"Fn::Sub": f"{ARN}:${{AWS::StackName}}-orders"})),
     ("Policies", _own("s3:ListAllMyBuckets", "*")),
+    ("Policies", _own("iam:GetRole", "*")),
+    ("Policies", _own("iam:TagRole", "arn:aws:iam::123456789012:role/mine")),
+    ("Policies", [{"LambdaInvokePolicy": {"FunctionName": {"Ref": "Reports"}}}]),
+    ("Policies", [{"DynamoDBCrudPolicy": {"TableName": {"Fn::Sub": "${AWS::StackName}-orders"}}}]),
     ("Policies", ["AWSLambdaVPCAccessExecutionRole", {"AWSSecretsManagerGetSecretValuePolicy": {"SecretArn": "arn"}}]),
     ("Policies", {"Statement": [{"Effect": "Deny", "Action": "*", "Resource": "*"}]}),
     ("Environment", {"Variables": {"BOOKINGS": {"Ref": "Bookings"}}}),
@@ -207,6 +234,15 @@ def test_a_function_may_have_powers_of_its_own(name: str, value: object, project
     changed = deepcopy(project.template)
     changed["Resources"]["Add"]["Properties"][name] = value
     assert checks.complaints(replace(project, template=changed)) == []
+
+
+def test_a_policy_of_the_template_is_held_to_the_same_rules(project: Project) -> None:
+    changed = deepcopy(project.template)
+    (policy,) = _own("kms:Decrypt", KEY)
+    changed["Resources"]["Broad"] = {"Type": "AWS::IAM::ManagedPolicy", "Properties": {"PolicyDocument": policy}}
+    changed["Resources"]["Add"]["Properties"]["Policies"] = [{"Ref": "Broad"}]
+    (complaint,) = checks.complaints(replace(project, template=changed))
+    assert complaint.startswith("Add may use kms on RequestStateKey, beyond its own name")
 
 
 def test_a_function_that_keeps_something_needs_the_table(project: Project) -> None:
@@ -365,6 +401,18 @@ def test_the_template_is_plain() -> None:
     events = list(yaml.parse(text))
     assert [event for event in events if getattr(event, "anchor", None)] == [], "no anchors and no aliases"
     assert [event for event in events if isinstance(event, yaml.MappingStartEvent) and event.flow_style] == []
+
+
+LONGER = {"Mcp": "it has two routes", "PayInvoice": "it reads a secret", "AuditYearWorker": "it reports its death"}
+
+
+def test_a_function_takes_at_most_fifteen_lines(project: Project) -> None:
+    text = (ROOT / "template.yaml").read_text(encoding="utf-8")
+    blocks = re.findall(r"^  (\w+):.*\n((?:    .*\n)+)", text, re.MULTILINE)
+    functions = project.of_type("AWS::Serverless::Function")
+    lines = {name: 1 + block.count("\n") for name, block in blocks if name in functions}
+    assert lines.keys() == functions.keys()
+    assert {name for name, count in lines.items() if count > FUNCTION_LINES} == LONGER.keys()
 
 
 def test_every_parameter_is_in_a_group_of_the_console(project: Project) -> None:

@@ -218,8 +218,43 @@ CHANGES: dict[str, tuple[str, set[str]]] = {
 }
 
 
+# parameter of the sign-in -> another value, and the resources that are different with it
+FRONT, EVERY = {"Oauth"}, {"every function"}
+SIGN_IN_CHANGES: dict[str, tuple[str, set[str]]] = {
+    "SignInBinding": ("client_id", EVERY),
+    "SignInBlockedClients": ("https://app.example", FRONT),
+    "SignInBlockedHosts": ("evil.example", FRONT),
+    "SignInBurst": ("7", {"HttpApiApiGatewayDefaultStage"}),
+    "SignInClientDocuments": ("off", FRONT),
+    "SignInClientGeneration": ("2", FRONT),
+    "SignInClientId": ("another", EVERY),
+    "SignInClients": ("[1]", FRONT),
+    "SignInConcurrency": ("7", FRONT),
+    "SignInExtraScopes": ("offline_access", FRONT),
+    "SignInRegistration": ("off", FRONT),
+    "SignInResourceParameter": ("audience", FRONT),
+    "SignInScopePrefix": ("api://shop/", EVERY),
+    "SignInSecret": ("arn:aws:secretsmanager:eu-west-1:111122223333:secret:provider", {"Oauth", "OauthRole"}),
+    "SignInsPerSecond": ("7", {"HttpApiApiGatewayDefaultStage"}),
+}
+
+
 def test_every_parameter_is_changed_here(translated: dict[AuthMode, Json]) -> None:
     assert translated["iam"]["Parameters"].keys() == CHANGES.keys()
+    assert translated["oauth"]["Parameters"].keys() == CHANGES.keys() | SIGN_IN_CHANGES.keys()
+
+
+@pytest.mark.parametrize("parameter", SIGN_IN_CHANGES)
+def test_a_parameter_of_the_sign_in_that_is_changed_changes_what_is_invoked(
+    parameter: str, translated: dict[AuthMode, Json]
+) -> None:
+    value, names = SIGN_IN_CHANGES[parameter]
+    given = {"JwtIssuer": "https://id.example", "SignInClientId": "front"}
+    before = _deployed(translated["oauth"], **given)
+    after = _deployed(translated["oauth"], **{**given, parameter: value})
+    functions = {name for name, one in before.items() if one["Type"] == "AWS::Lambda::Function"}
+    changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+    assert changed == (functions if names == EVERY else names)
 
 
 @pytest.mark.parametrize("parameter", CHANGES)

@@ -1,4 +1,4 @@
-"""HTTP servers on a thread, for the tests in which a client needs a real socket."""
+"""HTTP and HTTPS servers on a thread, for the tests in which a client needs a real socket."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Iterator
+    from socketserver import BaseRequestHandler
+
+LOOPBACK = ("127.0.0.1", 0)  # any free port
 
 
 @contextmanager
-def listening(handler: type[BaseHTTPRequestHandler], context: ssl.SSLContext | None = None) -> Iterator[str]:
+def listening(handler: type[BaseRequestHandler], context: ssl.SSLContext | None = None) -> Iterator[str]:
     """Serve HTTP on a free port until the block ends.
 
     Args:
@@ -25,10 +28,8 @@ def listening(handler: type[BaseHTTPRequestHandler], context: ssl.SSLContext | N
         the server's host and port: `127.0.0.1:49152`.
 
     """
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server = _TlsServer(handler, context) if context else ThreadingHTTPServer(LOOPBACK, handler)
     server.daemon_threads = True
-    if context:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
@@ -37,6 +38,21 @@ def listening(handler: type[BaseHTTPRequestHandler], context: ssl.SSLContext | N
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+class _TlsServer(ThreadingHTTPServer):
+    """A server that shakes hands in the thread of the connection. A client that sends nothing blocks no other."""
+
+    def __init__(self, handler: type[BaseRequestHandler], context: ssl.SSLContext) -> None:
+        super().__init__(LOOPBACK, handler)
+        self._context = context
+
+    def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - socketserver's types
+        with self._context.wrap_socket(request, server_side=True) as encrypted:
+            super().finish_request(encrypted, client_address)
+
+    def handle_error(self, *_arguments: object) -> None:
+        """Write nothing: a client closes the connection if it refuses the certificate or does not need it."""
 
 
 class ScriptedResponse(NamedTuple):

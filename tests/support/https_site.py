@@ -1,4 +1,4 @@
-"""An https site with a certificate of its own, as clients have one for their metadata document."""
+"""An HTTPS site with its own certificate, as clients have one for their metadata document."""
 
 from __future__ import annotations
 
@@ -6,18 +6,12 @@ import json
 import socket
 import ssl
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 
-from cryptography import x509
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.x509.oid import NameOID
-
 from mcp_functions.oauth.safe_fetch import Network
+from tests.support.certificates import server_context, write_certificate
+from tests.support.http_servers import listening
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,22 +23,22 @@ CLIENT = f"https://{HOST}{PATH}"
 
 
 class Site:
-    """An https site with a certificate of its own. The network of a test leads every public address to it."""
+    """An HTTPS site with its own certificate. The network of a test leads every public address to it."""
 
-    def __init__(self, folder: Path, port: int) -> None:
+    def __init__(self, authority: str) -> None:
         self.documents: dict[str, Any] = {}
         self.headers = {"content-type": "application/json"}
         self.status = 200
         self.hosts: list[str] = []
-        self.asked: list[str] = []
+        self.resolved: list[str] = []
         self.connected: list[str] = []
         self.addresses = [[PUBLIC]]
-        self.port = port
-        self.authority = str(folder / "certificate.pem")
+        self.port = 0
+        self.authority = authority
 
     def resolve(self, host: str) -> list[str]:
-        self.asked.append(host)
-        return self.addresses[min(len(self.asked), len(self.addresses)) - 1]
+        self.resolved.append(host)
+        return self.addresses[min(len(self.resolved), len(self.addresses)) - 1]
 
     def connect(self, address: str, seconds: float) -> socket.socket:
         self.connected.append(address)
@@ -58,30 +52,17 @@ class Site:
         return Network(self.resolve, self.connect, self.tls)
 
 
-def certificate(folder: Path) -> None:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(HOST)]), critical=False)
-        .sign(key, SHA256())
-    )
-    (folder / "certificate.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    plain = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    (folder / "key.pem").write_bytes(key.private_bytes(*plain))
-
-
 @contextmanager
-def serving(folder: Path) -> Iterator[Site]:
-    certificate(folder)
-    site: Site
+def serving(folder: Path, host: str = HOST) -> Iterator[Site]:
+    """Serve a site until the block ends.
+
+    Args:
+        folder: for its certificate.
+        host: that the certificate names.
+
+    """
+    certificate = write_certificate(folder, host)
+    site = Site(str(certificate))
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -95,27 +76,8 @@ def serving(folder: Path) -> Iterator[Site]:
             self.wfile.write(body)
 
         def log_message(self, *_arguments: object) -> None:
-            """Say nothing."""
+            """Write nothing."""
 
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, *_arguments: object) -> None:
-            """Say nothing: a client that refuses the certificate closes the connection."""
-
-        def get_request(self) -> tuple[Any, Any]:
-            connected, address = super().get_request()
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(folder / "certificate.pem", folder / "key.pem")
-            return context.wrap_socket(connected, server_side=True), address
-
-    server = Server(("127.0.0.1", 0), Handler)
-    site = Site(folder, server.server_port)
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with listening(Handler, server_context(certificate)) as address:
+        site.port = int(address.rpartition(":")[2])
         yield site
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -93,7 +93,6 @@ def lazy_names(module: str, homes: Mapping[str, str]) -> Callable[[str], object]
     Args:
         module: the name of the module.
         homes: each name, and the module of this package that defines it.
-
     """
 
     def get(name: str) -> object:

@@ -123,16 +123,13 @@ def read(environ: Mapping[str, str]) -> Settings:
 
     Raises:
         Misconfigured: a variable is missing or invalid.
-
     """
     stack = environ.get("MCP_STACK", "")
     if not stack:
-        message = "MCP_STACK is not set: the template sets it to the stack's name"
-        raise Misconfigured(message)
+        raise Misconfigured(reason="MCP_STACK is not set: the template sets it to the stack's name")
     auth_mode = environ.get("MCP_AUTH_MODE", "iam")
     if auth_mode not in AUTH_MODES:
-        message = "MCP_AUTH_MODE must be iam, jwt, oauth or none"
-        raise Misconfigured(message)
+        raise Misconfigured(reason="MCP_AUTH_MODE must be iam, jwt, oauth or none")
     if auth_mode in {"jwt", "oauth"}:
         _check_jwt(environ, auth_mode)
     return Settings(
@@ -155,7 +152,7 @@ def read(environ: Mapping[str, str]) -> Settings:
         oauth_client_id=environ.get("MCP_OAUTH_CLIENT_ID", ""),
         oauth_binding=_binding(environ.get("MCP_OAUTH_BINDING", "aud")),
         oauth_scope_prefix=environ.get("MCP_OAUTH_SCOPE_PREFIX", ""),
-        scopes_supported=tuple(environ.get("MCP_SCOPES_SUPPORTED", "").replace(",", " ").split()),
+        scopes_supported=words(environ, "MCP_SCOPES_SUPPORTED"),
         scope_hierarchy=_hierarchy(environ.get("MCP_SCOPE_HIERARCHY", "")),
         allowed_origins=frozenset(_items(environ.get("MCP_ALLOWED_ORIGINS", ""))),
         server_name=environ.get("MCP_SERVER_NAME", stack),
@@ -166,7 +163,7 @@ def read(environ: Mapping[str, str]) -> Settings:
         max_open_tasks=_integer(environ, "MCP_MAX_OPEN_TASKS", MAX_OPEN_TASKS),
         max_task_ttl=max(1, _integer(environ, "MCP_MAX_TASK_TTL_SECONDS", MAX_TASK_TTL_SECONDS)),
         task_lease=max(1, _integer(environ, "MCP_TASK_LEASE_SECONDS", TASK_LEASE_SECONDS)),
-        earlier_revisions=_boolean(environ, "MCP_EARLIER_REVISIONS"),
+        earlier_revisions=boolean(environ, "MCP_EARLIER_REVISIONS"),
         session_seconds=max(1, _integer(environ, "MCP_SESSION_SECONDS", SESSION_SECONDS)),
         question_seconds=max(1, _integer(environ, "MCP_QUESTION_SECONDS", QUESTION_SECONDS)),
         questions_since=_revision(environ.get("MCP_QUESTIONS_SINCE", QUESTIONS_SINCE)),
@@ -179,8 +176,7 @@ def _check_jwt(environ: Mapping[str, str], auth_mode: str) -> None:
     needed = JWT_VARIABLES + (OAUTH_VARIABLES if auth_mode == "oauth" else ())
     for name in needed:
         if not environ.get(name, "").strip(", "):
-            message = f"AuthMode is {auth_mode}, but {name} is not set: a token could be for anybody"
-            raise Misconfigured(message)
+            raise Misconfigured(reason=f"AuthMode is {auth_mode}, but {name} is not set: a token could be for anybody")
     resource_url = environ.get("MCP_RESOURCE_URL", "")
     if resource_url and not re.fullmatch(RESOURCE_URL, resource_url):
         message = "MCP_RESOURCE_URL must be the URL that clients connect to: https, its host in lower case, no query"
@@ -219,24 +215,31 @@ def _hierarchy(text: str) -> Hierarchy:
 def _integer(environ: Mapping[str, str], name: str, default: int) -> int:
     value = environ.get(name, str(default))
     if not value.isdecimal():
-        message = f"{name} must be a whole number"
-        raise Misconfigured(message)
+        raise Misconfigured(reason=f"{name} must be a whole number")
     return int(value)
 
 
 def _revision(text: str) -> str:
     if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
-        message = "MCP_QUESTIONS_SINCE must be a revision, as in 2025-11-25"
-        raise Misconfigured(message)
+        raise Misconfigured(reason="MCP_QUESTIONS_SINCE must be a revision, as in 2025-11-25")
     return text
 
 
-def _boolean(environ: Mapping[str, str], name: str) -> bool:
+def boolean(environ: Mapping[str, str], name: str) -> bool:
+    """Read a variable that is "on" or "off", and on by default.
+
+    Raises:
+        Misconfigured: it has another value.
+    """
     value = environ.get(name, "on")
     if value not in {"on", "off"}:
-        message = f"{name} must be on or off"
-        raise Misconfigured(message)
+        raise Misconfigured(reason=f"{name} must be on or off")
     return value == "on"
+
+
+def words(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """Read a list with blanks or commas between its words."""
+    return tuple(environ.get(name, "").replace(",", " ").split())
 
 
 def _items(value: str) -> tuple[str, ...]:

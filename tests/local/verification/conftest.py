@@ -158,7 +158,9 @@ def forward(url: str, request: HttpRequest) -> HttpResponse:
 
 
 def demand_signature(request: HttpRequest) -> HttpRequest | HttpResponse:
-    """Refuse a request without a valid signature, as the authorizer of API Gateway does."""
+    """Refuse a request without a valid signature, as the authorizer of API Gateway does; OPTIONS needs none."""
+    if request.method == "OPTIONS":
+        return request
     given = request.header("authorization")
     signed = given.partition("SignedHeaders=")[2].partition(",")[0].split(";")
     headers = {name: value for name, value in request.headers if name.lower() in signed}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from moto.cloudformation import parsing
 from moto.core.common_models import CloudFormationModel
 
 from mcp_functions.local import command
+from mcp_functions.local.loopback import HttpRequest, HttpResponse, json_response
 
 from .conftest import FOLDERS, SIGNER, demand_signature
 
@@ -22,12 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from mcp_functions.local.loopback import HttpRequest, HttpResponse
-
     from .conftest import Verified
 
     Verify = Callable[..., Verified]
     Gate = Callable[..., str]
+    Decide = Callable[[HttpRequest], HttpRequest | HttpResponse]
 
 # `mock_aws` drops what other files stored in moto's S3, and moto leaves the closing of their buffers to the collector.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -104,10 +105,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
 def deploy(aws: Callable[[str], Any], url: str, gate: Gate) -> Callable[..., None]:
     """Deploy the stack, with its endpoint behind signatures, where each request writes its line."""
 
-    def stack(*, signed: bool = True, logs: bool = True, **changes: object) -> None:
-        def decide(request: HttpRequest) -> HttpRequest | HttpResponse:
-            return demand_signature(request) if signed else request
-
+    def stack(*, decide: Decide = demand_signature, logs: bool = True, **changes: object) -> None:
         def told(request_id: str) -> None:
             if logs:
                 event = {"timestamp": int(time.time() * 1000), "message": json.dumps({"correlation_id": request_id})}
@@ -150,7 +148,7 @@ def test_a_stack_that_works_is_ok_in_every_check(deploy: Callable[..., None], ve
     verified = verify("shop", "--tool", "count", "--arguments", '{"most": 3}')
     assert verified.code == 0, verified.lines
     skipped = [name for name, (outcome, _) in verified.lines.items() if outcome != "ok"]
-    assert skipped == ["open routes"]
+    assert skipped == []
     assert verified.lines["closed routes"][1] == f"/mcp and {FOLDERS} functions refuse a caller without credentials"
     assert verified.lines["stack"][1] == "CREATE_COMPLETE, 1 functions believe mode iam"
     assert verified.lines["logs"][1].startswith(f"{GROUP}, with the line of request ")
@@ -158,8 +156,22 @@ def test_a_stack_that_works_is_ok_in_every_check(deploy: Callable[..., None], ve
 
 
 def test_functions_that_believe_another_mode_are_named(deploy: Callable[..., None], verify: Verify) -> None:
-    deploy(signed=False)
+    deploy(decide=lambda request: request)
     assert verify("shop").failed() == {"stack": "the API enforces none, and functions believe iam"}
+
+
+def test_a_stack_with_a_sign_in_believes_the_mode_that_its_documents_show(
+    deploy: Callable[..., None], verify: Verify
+) -> None:
+    def decide(request: HttpRequest) -> HttpResponse:
+        origin = f"http://{request.header('host')}"
+        document = {"resource": f"{origin}/mcp", "authorization_servers": [origin]}
+        return json_response(200, document) if request.method == "GET" else json_response(401, {})
+
+    greet = copy.deepcopy(TEMPLATE["Resources"]["Greet"])
+    greet["Properties"]["Environment"]["Variables"]["MCP_AUTH_MODE"] = "oauth"
+    deploy(decide=decide, Greet=greet)
+    assert verify("shop", "--token", "ann").lines["stack"][1] == "CREATE_COMPLETE, 1 functions believe mode oauth"
 
 
 def test_a_log_without_the_lines_of_requests_is_named(deploy: Callable[..., None], verify: Verify) -> None:

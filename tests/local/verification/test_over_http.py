@@ -33,9 +33,9 @@ def test_an_open_server_answers_and_nobody_is_refused(harness: Harness, verify: 
         "endpoint": ("ok", f"{harness.url} answers; mode none, everybody may call"),
         "closed routes": (
             "skipped",
-            "mode none, everybody may call; --auth iam or --auth jwt says that it should not be so",
+            "mode none, everybody may call; --auth iam, jwt or oauth says that it should not be so",
         ),
-        "open routes": ("skipped", "mode none has none, and no origin is allowed; --origin names one"),
+        "open routes": ("skipped", "mode none has no closed ones, and no origin is allowed; --origin names one"),
         "lists": ("ok", "4 handlers, as in the catalog"),
         "functions": ("ok", f"{FOLDERS} functions answer at /mcp/<folder>, and list what the catalog has of them"),
         "conversation": ("ok", "letter was complete after 2 rounds"),
@@ -146,6 +146,7 @@ def test_a_signature_opens_what_is_closed(
     lines = verify(url, "--region", "eu-central-1", "--auth", "iam", *COUNT).lines
     assert lines["endpoint"] == ("ok", f"{url} answers; mode iam, callers sign their requests")
     assert lines["closed routes"] == ("ok", f"/mcp and {FOLDERS} functions refuse a caller without credentials")
+    assert lines["open routes"] == ("ok", "OPTIONS /mcp")
     assert [lines[name][0] for name in ("lists", "functions", "conversation", "task")] == ["ok"] * 4
 
     refused = verify(url, "--region", "us-east-1")
@@ -168,11 +169,15 @@ def test_without_aws_credentials_only_what_needs_none_is_checked(
 # ---- Broken deployments
 
 
-def test_a_closed_route_that_is_open_is_named(
+def test_a_closed_route_that_is_open_and_an_open_one_that_is_closed_are_named(
     harness: Harness, verify: Verify, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def decide(request: HttpRequest) -> HttpRequest | HttpResponse:
-        return request if request.target == "/mcp/greet" else demand_signature(request)
+        if request.target == "/mcp/greet":
+            return request
+        if request.method == "OPTIONS":
+            return json_response(403, {"message": "Forbidden"})
+        return demand_signature(request)
 
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
@@ -180,6 +185,7 @@ def test_a_closed_route_that_is_open_is_named(
     assert verified.code == 1
     assert verified.failed() == {
         "closed routes": "/mcp/greet answers HTTP 200 to a caller without credentials",
+        "open routes": "OPTIONS /mcp answers HTTP 403, so no page can send a preflight",
     }
 
 

@@ -48,7 +48,7 @@ def test_a_token_opens_what_is_closed(
         "ok",
         f"/mcp and {FOLDERS} functions refuse a caller without credentials",
     )
-    assert verified.lines["open routes"] == ("ok", f"{ROOT}/mcp, {ROOT}")
+    assert verified.lines["open routes"] == ("ok", f"OPTIONS /mcp, {ROOT}/mcp, {ROOT}")
     assert [verified.lines[name][0] for name in ("lists", "functions", "conversation", "task")] == ["ok"] * 4
 
 
@@ -69,7 +69,7 @@ def test_a_token_that_is_refused_is_named_and_never_shown(harness: Harness, veri
 def test_a_page_that_may_call_is_answered(harness: Harness, token: str, verify: Verify) -> None:
     origin = harness.url.removesuffix("/mcp")
     verified = verify(harness.url, "--token", token, "--origin", origin)
-    assert verified.lines["open routes"] == ("ok", f"{ROOT}/mcp, {ROOT}, preflights of {origin}")
+    assert verified.lines["open routes"] == ("ok", f"OPTIONS /mcp, {ROOT}/mcp, {ROOT}, preflights of {origin}")
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ def make_client(service: str, *, connect_seconds: float, read_seconds: float, at
         connect_seconds: limit for a connection.
         read_seconds: limit for each response.
         attempts: at most; 1 for calls that must not happen twice.
-
     """
     limits: dict[str, Any] = {"connect_seconds": connect_seconds, "read_seconds": read_seconds, "attempts": attempts}
     endpoint = find_endpoint(os.environ, service)
@@ -41,7 +40,6 @@ def prepare(endpoint: Endpoint | None) -> None:
 
     Args:
         endpoint: of a service; None: boto3 makes the calls. Before a snapshot of SnapStart, its import costs nothing.
-
     """
     if endpoint is None:
         import boto3.session  # noqa: F401, PLC0415 - boto3 takes 0.4 s to import

@@ -25,7 +25,6 @@ def client(
         attempts: at most; 1 for calls that must not happen twice.
         region: if it is not the environment's. Unlike boto3, this function also reads AWS_REGION, as `endpoints` does.
         options: of botocore's Config.
-
     """
     # At DEBUG botocore logs requests and responses, and so KMS's plaintext data keys.
     log = logging.getLogger("botocore")

@@ -108,11 +108,7 @@ class AwsClient:
         """Keep the limits, as in `make_client`; nothing is sent."""
         self._endpoint, self._attempts, self._timing = endpoint, attempts, timing or Timing(time.sleep)
         self._connections = ConnectionPool(
-            endpoint.host,
-            endpoint.port,
-            tls=endpoint.tls,
-            connect_seconds=connect_seconds,
-            read_seconds=read_seconds,
+            endpoint.host, endpoint.port, tls=endpoint.tls, connect_seconds=connect_seconds, read_seconds=read_seconds
         )
         self._seconds = attempts * (connect_seconds + read_seconds)  # for all attempts and the waits between them
         self._quota = RetryQuota()
@@ -126,7 +122,6 @@ class AwsClient:
 
         Raises:
             HTTPClientError, ClientError: of the last attempt.
-
         """
         cost, deadline = 0, Deadline.after(self._seconds, self._timing.clock)
         for attempt in range(1, self._attempts + 1):
@@ -147,7 +142,6 @@ class AwsClient:
         Raises:
             HTTPClientError: no complete response arrived.
             ClientError: the response is an error.
-
         """
         endpoint = self._endpoint
         sent = {"host": endpoint.authority, "user-agent": USER_AGENT, **_trace_header(), **headers}
@@ -187,7 +181,6 @@ class LambdaClient(AwsClient):
         Raises:
             HTTPClientError: no complete response arrived.
             ClientError: Lambda answered with an error.
-
         """
         kind = request.get("InvocationType", "RequestResponse")
         headers = {} if kind == "RequestResponse" else {"x-amz-invocation-type": kind}

@@ -16,14 +16,8 @@ from http.client import HTTPConnection, HTTPException
 from select import select
 from typing import TYPE_CHECKING, Any, cast
 
+from mcp_functions.aws import errors
 from mcp_functions.aws.deadline_socket import DeadlineSocket
-from mcp_functions.aws.errors import (
-    ConnectionClosedError,
-    ConnectTimeoutError,
-    EndpointConnectionError,
-    ReadTimeoutError,
-    SSLError,
-)
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -59,7 +53,6 @@ class ConnectionPool:
 
         Raises:
             HTTPClientError: no complete response arrived; the class says how far the request came.
-
         """
         connection = self._take(deadline)
         deadline_socket: Any = connection.sock
@@ -69,10 +62,10 @@ class ConnectionPool:
             response = _read_response(connection)
         except TimeoutError:
             connection.close()
-            raise ReadTimeoutError from None
+            raise errors.ReadTimeoutError from None
         except (OSError, HTTPException):
             connection.close()
-            raise ConnectionClosedError from None
+            raise errors.ConnectionClosedError from None
         self._keep(connection)
         return response
 
@@ -115,12 +108,12 @@ class ConnectionPool:
                 self._host, self._port, context, connect_seconds=self._connect_seconds, deadline=deadline
             )
         except TimeoutError:
-            raise ConnectTimeoutError from None
+            raise errors.ConnectTimeoutError from None
         except OSError as error:
             # An error of TLS is known by its module, because `ssl` is imported for encrypted connections alone.
             if type(error).__module__ == "ssl":
-                raise SSLError from None
-            raise EndpointConnectionError from None
+                raise errors.SSLError from None
+            raise errors.EndpointConnectionError from None
 
 
 def open_connection(
@@ -137,7 +130,6 @@ def open_connection(
 
     Raises:
         OSError: the host does not accept the connection, is not trusted, or took too long.
-
     """
     connected = _connect(host, port, connect_seconds, deadline)
     try:

@@ -35,7 +35,6 @@ class Deadline(NamedTuple):
 
         Raises:
             TimeoutError: the deadline has passed.
-
         """
         seconds = self.ends - self.clock()
         if seconds <= 0:
@@ -70,7 +69,6 @@ class DeadlineSocket:
 
         Raises:
             TimeoutError: the deadline has passed.
-
         """
         self._socket.settimeout(self.deadline.remaining())
 

@@ -31,18 +31,11 @@ NO_RESPONSE, BAD_REQUEST, SERVER_FAULT = 0, 400, 500
 
 
 class Failure(NamedTuple):
-    """A failed call.
+    """A failed call."""
 
-    Attributes:
-        code: AWS's, or the name of the exception.
-        status: of HTTP; NO_RESPONSE without one.
-        item: that failed a condition of DynamoDB.
-
-    """
-
-    code: str
-    status: int
-    item: Mapping[str, Any] | None = None
+    code: str  # AWS's, or the name of the exception
+    status: int  # of HTTP; NO_RESPONSE without one
+    item: Mapping[str, Any] | None = None  # that failed a condition of DynamoDB
 
     @property
     def is_outage(self) -> bool:
@@ -70,7 +63,6 @@ class ClientError(Exception):
         code: the service's error code.
         status: the HTTP status.
         response: both in botocore's shape, and `Item`, the item that failed a condition of DynamoDB.
-
     """
 
     def __init__(self, code: str, status: int, item: Mapping[str, Any] | None = None) -> None:

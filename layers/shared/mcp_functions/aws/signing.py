@@ -48,7 +48,6 @@ def sign(
         body: the bytes that are sent.
         credentials: of the caller.
         scope: region, service and time.
-
     """
     timestamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(scope.at))
     day = timestamp[:8]

@@ -130,7 +130,6 @@ def _load(names: Iterable[str]) -> list[Dialect]:
         module = name.replace("-", "_")
         if not NAME.fullmatch(name) or module not in known:
             listed = ", ".join(sorted(one.replace("_", "-") for one in known))
-            message = f"MCP_DIALECTS names {name!r}: there are {listed}"
-            raise Misconfigured(message)
+            raise Misconfigured(reason=f"MCP_DIALECTS names {name!r}: there are {listed}")
         dialects.append(import_module(f"{__name__}.{module}").DIALECT)
     return dialects

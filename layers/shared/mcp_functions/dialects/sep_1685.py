@@ -91,8 +91,7 @@ def continue_turn(context: DialectContext, http: HttpRequest, body: JSONValue) -
     """
     sealed = token(http, body)
     if sealed is None or body["id"] != sealed:
-        reason = "another_request"
-        raise InvalidRequestState(reason)
+        raise InvalidRequestState(reason="another_request")
     turn = turn_state.open_turn(context, NAME, sealed, http)
     (question,) = turn.asked.values()
     answers = {question.key: turn_state.response_result(body, question)}
@@ -181,8 +180,7 @@ def _read_each(
         states.add(turn.state)
         answers[question.key] = turn_state.response_result(response, question)
     if len(states) > 1:
-        reason = "two_conversations"
-        raise InvalidRequestState(reason)
+        raise InvalidRequestState(reason="two_conversations")
     return {"inputResponses": _without_ping(answers), "requestState": states.pop()} if states else {}
 
 
@@ -205,8 +203,7 @@ def _unpack(state: object) -> str:
     # "Clients MUST echo back the exact `state` value": an object with more members is not one that this server sent.
     if isinstance(state, dict) and state.keys() == {SEALED} and isinstance(state[SEALED], str):
         return str(state[SEALED])
-    reason = "shape"
-    raise InvalidRequestState(reason)
+    raise InvalidRequestState(reason="shape")
 
 
 def _options(declared: Mapping[str, Any]) -> Options:

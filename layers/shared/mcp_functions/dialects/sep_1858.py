@@ -84,8 +84,7 @@ def continue_turn(context: DialectContext, http: HttpRequest, body: JSONValue) -
         if question is None:  # "SHOULD ignore any unexpected information"
             continue
         if question.key in answers:
-            text = "Two responses have the same id"
-            raise InvalidRequest(text)
+            raise InvalidRequest(message="Two responses have the same id")
         answers[question.key] = turn_state.response_result(response, question)
     return turn_state.repeat_call(http, turn, answers)
 

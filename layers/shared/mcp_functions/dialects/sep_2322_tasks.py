@@ -213,8 +213,7 @@ def _task_id(request: Request) -> str:
     if not named or not all(isinstance(one, str) for one in named):
         raise InvalidParams(INVALID_RELATED if request.message["method"] == "tasks/input_response" else None)
     if len(set(named)) > 1:
-        text = f"params.taskId and {RELATED} name two tasks"
-        raise InvalidParams(text)
+        raise InvalidParams(message=f"params.taskId and {RELATED} name two tasks")
     return str(named[0])
 
 
@@ -260,8 +259,7 @@ def _opened(context: DialectContext, request: Request, task_id: str) -> list[str
         return None
     token, bound = request.params["requestState"], _bound(context, request, task_id)
     if not isinstance(token, str):
-        reason = "shape"
-        raise InvalidRequestState(reason)
+        raise InvalidRequestState(reason="shape")
     states = context.states(context.settings.max_task_ttl, turn_state.label(NAME))
     return list(states.open(token, bound, caller=caller_id(request.principal, request.address)).asked)
 

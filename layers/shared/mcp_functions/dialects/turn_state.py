@@ -78,8 +78,7 @@ def open_turn_for(
     """
     folder, _dot, sealed = token.partition(".")
     if folder != context.folder:
-        reason = "another_function"
-        raise InvalidRequestState(reason)
+        raise InvalidRequestState(reason="another_function")
     states = context.states(context.answer_within, label(wire))
     record = states.open(sealed, _binding(context, wire, principal), caller=caller_id(principal, address)).record
     asked = {id_: TurnQuestion(*question) for id_, question in record["asked"].items()}

@@ -111,11 +111,9 @@ class Dispatcher:
             case {"name": str(name), "value": str(value)}:
                 pass
             case _:
-                message = 'params.argument must be {"name": …, "value": …}, both strings'
-                raise InvalidParams(message)
+                raise InvalidParams(message='params.argument must be {"name": …, "value": …}, both strings')
         if not _is_dict_of(str, arguments):
-            message = "params.context.arguments must be an object of strings"
-            raise InvalidParams(message)
+            raise InvalidParams(message="params.context.arguments must be an object of strings")
         return cast("CompletableHandler[..., Any]", handler).completion(name, value, arguments)
 
     @cached_property

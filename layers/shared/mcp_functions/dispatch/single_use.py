@@ -103,8 +103,7 @@ class SingleUse:
             try:
                 item = self._table.get(claim.key)
             except UnreadableItem:
-                reason = "used_unreadable"
-                raise InvalidRequestState(reason) from None
+                raise InvalidRequestState(reason="used_unreadable") from None
             if item:
                 recorded = self._check(item.payload, claim)
                 if recorded:
@@ -113,27 +112,22 @@ class SingleUse:
                 if item is None:
                     return self._table.create(claim.key, payload, expires=claim.expires)
                 return self._table.replace(item, payload, expires=claim.expires)
-        reason = "used_contended"
-        raise Busy(reason, retry_after=1)
+        raise Busy(reason="used_contended", retry_after=1)
 
     def _check(self, recorded: Mapping[str, Any], claim: RoundClaim) -> RecordedResult | None:
         """Compare a claim with the item (§13.2); return None if the round may run."""
         if claim.round > recorded["round"]:
             return None
         if claim.round < recorded["round"]:
-            reason = "used_rewound"
-            raise InvalidRequestState(reason)
+            raise InvalidRequestState(reason="used_rewound")
         if claim.fingerprint != recorded["print"]:
-            reason = "used_forked"
-            raise InvalidRequestState(reason)
+            raise InvalidRequestState(reason="used_forked")
         if "answer" not in recorded:
             if self._now() < recorded["lease"]:
-                reason = "used_busy"
-                raise Busy(reason, retry_after=1)
+                raise Busy(reason="used_busy", retry_after=1)
             return None  # the worker has ended without a result; its steps had the same idempotency keys
         if self._mode == "reject":
-            reason = "used_again"
-            raise InvalidRequestState(reason)
+            raise InvalidRequestState(reason="used_again")
         return RecordedResult(recorded["answer"])
 
     def _record(self, item: Item, result: dict[str, Any] | None) -> None:
@@ -146,8 +140,7 @@ class SingleUse:
             self._record(item, None)
         except Conflict:
             # The lease ended and another worker runs the round: its result counts, and this one is dropped.
-            reason = "used_overtaken"
-            raise TemporarilyUnavailable(reason, retry_after=1) from None
+            raise TemporarilyUnavailable(reason="used_overtaken", retry_after=1) from None
 
     def _release(self, item: Item) -> None:
         """End the lease, so that the same request may run at once. If the table fails, the lease ends by itself."""

@@ -61,7 +61,6 @@ class Handler(Generic[P, R]):
         task: for a tool, whether its calls become tasks.
         single_use: for a tool, how a repeated request is answered if each round runs once; None if it may run again.
         server: of a handler of an adopted server, what that server says of itself; empty for any other.
-
     """
 
     kind: ClassVar[str]
@@ -163,7 +162,6 @@ class Handler(Generic[P, R]):
             InputRequired: the round ends with a question.
             McpError: an argument does not fit, or a prompt or resource cannot continue.
             DeveloperError: the function broke a rule, or returned a value of the wrong type.
-
         """
         try:
             value = self._run(self.bind(params), round_)

@@ -65,8 +65,7 @@ class CompletableHandler(Handler[P, R]):
     def completion(self, argument: str, value: str, known: Mapping[str, str]) -> dict[str, Any]:
         """Complete one argument (server/utilities/completion)."""
         if argument not in [known.wire_name for known in self.arguments]:
-            message = "params.argument.name names no argument of this reference"
-            raise InvalidParams(message)
+            raise InvalidParams(message="params.argument.name names no argument of this reference")
         completer = self._completers.get(argument)
         completed: Any = completer(value, known) if completer else []
         if isinstance(completed, CoroutineType):
@@ -91,6 +90,5 @@ def _text(value: object) -> str:
     if isinstance(value, Enum):
         value = value.value
     if not isinstance(value, str | int | float) or isinstance(value, bool):
-        rule = f"a completer returns a list of texts, and this one holds {type_name(value)}"
-        raise DeveloperError(rule)
+        raise DeveloperError(rule=f"a completer returns a list of texts, and this one holds {type_name(value)}")
     return str(value)

@@ -43,7 +43,6 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
 
     Raises:
         TypeError: the signature or an option is wrong; the message says why.
-
     """
     from mcp_functions.handlers.tools import Tool  # noqa: PLC0415 - each kind of handler loads its own
 
@@ -63,7 +62,6 @@ def prompt(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
 
     Raises:
         TypeError: the signature or an option is wrong; the message says why.
-
     """
     from mcp_functions.handlers.prompts import Prompt  # noqa: PLC0415
 
@@ -83,7 +81,6 @@ def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Callable
 
     Raises:
         TypeError: the signature or an option is wrong; the message says why.
-
     """
     if not isinstance(uri, str):
         message = '@resource needs its URI: @resource("config://app")'

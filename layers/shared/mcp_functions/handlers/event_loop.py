@@ -47,12 +47,10 @@ def run(coroutine: Coroutine[Any, Any, R], *, thread_seconds: float = 0.0) -> R:
     Raises:
         DeveloperError: a function that runs in this loop calls it; it would wait for itself.
         BaseException: the exception that the coroutine raised.
-
     """
     if is_current():
         coroutine.close()
-        message = "an async handler cannot be called from another one: await its function instead"
-        raise DeveloperError(message)
+        raise DeveloperError(rule="an async handler cannot be called from another one: await its function instead")
     call, loop = _Call(coroutine, thread_seconds), _process.loop()
     try:
         loop.call_soon_threadsafe(call.begin, loop, _process.calls)

@@ -37,7 +37,6 @@ def read_injection(parameters: Sequence[Parameter], hints: Mapping[str, Any], *,
     Raises:
         TypeError: a parameter is on the wrong side of `*`, a function asks inline and at the low level, or a form is
             not possible.
-
     """
     arguments = [parameter for parameter in parameters if not parameter.keyword_only]
     defaults = {argument.name: argument.default for argument in arguments if argument.default is not MISSING}

@@ -94,8 +94,7 @@ def _start(entries: list[dict[str, Any]], cursor: object, size: int) -> int:
         if cursor == _cursor(entries, start):
             return start
     # server/utilities/pagination: "Invalid cursors SHOULD result in an error with code -32602"
-    message = "Unknown cursor"
-    raise UnknownName(message)
+    raise UnknownName(message="Unknown cursor")
 
 
 def _cursor(entries: list[dict[str, Any]], start: int) -> str:

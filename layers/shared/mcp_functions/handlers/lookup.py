@@ -38,8 +38,7 @@ def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> 
     name = _text_param(params, "name")
     key = name if name in functions else OTHERS
     if key not in functions:
-        message = f"Unknown {list_name.removesuffix('s')}"
-        raise UnknownName(message)
+        raise UnknownName(message=f"Unknown {list_name.removesuffix('s')}")
     return Target(list_name, key, functions[key])
 
 
@@ -113,8 +112,7 @@ def check_advertised(catalog: Mapping[str, Any], capability: str) -> None:
 def _text_param(params: Mapping[str, Any], name: str) -> str:
     value = params.get(name)
     if not isinstance(value, str):
-        message = f"params.{name} must be a string"
-        raise InvalidParams(message)
+        raise InvalidParams(message=f"params.{name} must be a string")
     return value
 
 

@@ -42,7 +42,6 @@ def run_round(handler: Runnable, params: Mapping[str, Any], round_: Round | None
 
     Raises:
         McpError: the request has no result. `crash_result` writes one for a `Crash`.
-
     """
     result: dict[str, Any] | None = None
     try:

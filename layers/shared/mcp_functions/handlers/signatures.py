@@ -43,7 +43,6 @@ class Signature(NamedTuple):
 
         Raises:
             TypeError: a parameter is missing, and `Field` has no default for it.
-
         """
         absent = [
             parameter for parameter in self.sent[given:] if parameter.replaces_default and parameter.name not in named
@@ -76,7 +75,6 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
     Raises:
         TypeError: an annotation cannot be read, or a parameter is on the wrong side of `*`.
         DeveloperError: a declared form cannot be expressed.
-
     """
     hints = _hints(function)
     parameters = declared(function)

@@ -49,7 +49,6 @@ class Tool(Handler[P, R]):
         task: whether a call may, or must, become a task; or a function of the arguments that decides it.
         task_ttl: seconds for which a task is kept, from its creation.
         errors: exceptions whose text is meant for the model, by exact type.
-
     """
 
     kind = "tool"

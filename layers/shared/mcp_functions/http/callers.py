@@ -79,8 +79,7 @@ class Pseudonyms:
 
     def _derive(self, in_month: str, now: float) -> bytes:
         if now < self._asks_again:
-            reason = "kms:caller_key"
-            raise TemporarilyUnavailable(reason)
+            raise TemporarilyUnavailable(reason="kms:caller_key")
         try:
             with observability.KmsTimer():
                 key = self._months[in_month] = self._key.mac(LABEL + in_month.encode())

@@ -11,16 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from mcp_functions import aws
 from mcp_functions.aws.errors import read_failure
 from mcp_functions.http.lazy_values import lazy_value
-from mcp_functions.protocol.errors import (
-    Busy,
-    ContentTooLarge,
-    InternalError,
-    McpError,
-    Misconfigured,
-    OutcomeUnknown,
-    ResultTooLarge,
-    TemporarilyUnavailable,
-)
+from mcp_functions.protocol import errors
+from mcp_functions.protocol.errors import McpError
 from mcp_functions.protocol.json_writer import chunks, dumps, dumps_utf8
 from mcp_functions.protocol.messages import ForwardedResponse
 from mcp_functions.seal.resets import register_for_reset
@@ -123,22 +115,21 @@ def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
         Exception: the exception that the call raised.
     """
     results: list[T] = []
-    errors: list[Exception] = []
+    raised: list[Exception] = []
 
     def run() -> None:
         try:
             results.append(call())
         except Exception as error:  # noqa: BLE001 - raised again in the waiting thread
-            errors.append(error)
+            raised.append(error)
 
     thread = Thread(target=run, daemon=True)
     thread.start()
     thread.join(max(LEAST_SECONDS, seconds))
-    if errors:
-        raise errors[0]
+    if raised:
+        raise raised[0]
     if not results:
-        reason = "invoke_deadline"
-        raise OutcomeUnknown(reason=reason)
+        raise errors.OutcomeUnknown(reason="invoke_deadline")
     return results[0]
 
 
@@ -167,13 +158,12 @@ def _member(value: object) -> Iterator[bytes]:
 
 def _response(payload: bytes) -> dict[str, Any]:
     if len(payload) > MEGABYTES * 1024 * 1024:
-        raise ResultTooLarge(MEGABYTES)
+        raise errors.ResultTooLarge(MEGABYTES)
     response = _json(payload)
     match response:
         case {"statusCode": int(status), "headers": dict(), "body": str()} if status in range(200, 600):
             return response
-    reason = "function_error"
-    raise InternalError(reason=reason)
+    raise errors.InternalError(reason="function_error")
 
 
 def _json(payload: bytes) -> dict[str, Any]:
@@ -189,12 +179,12 @@ def _function_error(payload: bytes) -> McpError:
     """Return the error for a function that raised, or that Lambda ended. The function's text stays in its own log."""
     match _json(payload):
         case {"errorType": str(error)} if error == TIMED_OUT:
-            return OutcomeUnknown(reason="function_timed_out")
+            return errors.OutcomeUnknown(reason="function_timed_out")
         case {"errorType": str(error)} if error in ENDED:
-            return OutcomeUnknown(ENDED_EARLY, reason="function_ended")
+            return errors.OutcomeUnknown(ENDED_EARLY, reason="function_ended")
         case {"errorType": str(error)} if error == TOO_LARGE:
-            return ResultTooLarge(MEGABYTES)
-    return InternalError(reason="function_error")
+            return errors.ResultTooLarge(MEGABYTES)
+    return errors.InternalError(reason="function_error")
 
 
 def _invoke_error(error: Exception) -> McpError:
@@ -202,11 +192,11 @@ def _invoke_error(error: Exception) -> McpError:
     code = read_failure(error).code
     reason = f"invoke_{code}"
     if code == THROTTLED:
-        return Busy(reason)
+        return errors.Busy(reason)
     if code in UNAVAILABLE:
-        return TemporarilyUnavailable(reason)
+        return errors.TemporarilyUnavailable(reason)
     if code == "RequestTooLargeException":
-        return ContentTooLarge(reason=reason)
+        return errors.ContentTooLarge(reason=reason)
     if any(part in code for part in SILENT):
-        return OutcomeUnknown(reason=reason)
-    return Misconfigured(reason)
+        return errors.OutcomeUnknown(reason=reason)
+    return errors.Misconfigured(reason)

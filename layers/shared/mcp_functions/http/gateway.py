@@ -5,22 +5,18 @@
 
 The endpoint is what the function serves; the first event makes it. A task's worker sends the other kind of event, which
 has no HTTP response.
-
-Lambda's runtime would log the text of an exception, which may quote arguments or answers. So `_run` turns every
-unexpected exception into a `Crash`: the client gets -32603, and the log gets the exception's type and frames.
 """
 
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext, suppress
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.http import events, outcomes, responses
 from mcp_functions.http.exchange import HttpExchange
-from mcp_functions.protocol.errors import Crash, FunctionStopped, InternalError, McpError, Misconfigured, is_ctrl_c
+from mcp_functions.protocol.errors import FunctionStopped, McpError, Misconfigured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,8 +25,6 @@ if TYPE_CHECKING:
     from mcp_functions.http.exchange import Endpoint
     from mcp_functions.http.lambda_types import LambdaContext, Response
     from mcp_functions.observability import Logger, Notes
-
-T = TypeVar("T")
 
 WORKER_ORDER = "mcpTask"  # the member of a worker's event, which says which task to continue; no gateway writes it
 WORKER_METHOD = "work"  # the method in the log line of a worker
@@ -71,10 +65,9 @@ class LambdaFunction:
         self.now = now
         self._make_endpoint = make_endpoint
         self._recreate = recreate
-        self._logger = logger
+        self._log = outcomes.RequestLog(logger)
         self._endpoint: Endpoint | None = None
         self._lock = Lock()
-        self._is_cold = True
 
     def __call__(self, event: Mapping[str, Any], context: LambdaContext) -> Response:
         """Respond to one event.
@@ -90,25 +83,22 @@ class LambdaFunction:
         if WORKER_ORDER in event:
             return self._continue_task(event[WORKER_ORDER], context)
         http = events.read(event)
-        notes = self._new_notes(context)
-        outcomes.note_request(notes, http)
-        exchange = HttpExchange(http, event, context, notes)
-        with observability.correlated(self._logger, notes) if self._logger else nullcontext():
-            response = self._respond(exchange, notes, context)
-            outcomes.note_response(notes, response)
-            self._write_line(notes)
-        return response
+
+        def answer(notes: Notes) -> Response:
+            return self._respond(HttpExchange(http, event, context, notes), notes, context)
+
+        return self._log.respond(http, context, answer)
 
     def fresh(self, *, now: Callable[[], float] | None = None) -> LambdaFunction:
         """Make the same function as in a new container, with nothing cached. Tests pass their own clock."""
         clock = now or self.now
         if self._recreate:
             return self._recreate(now=clock)
-        return LambdaFunction(self._make_endpoint, self.handlers, now=clock, logger=self._logger)
+        return LambdaFunction(self._make_endpoint, self.handlers, now=clock, logger=self._log.logger)
 
     def _respond(self, exchange: HttpExchange, notes: Notes, context: LambdaContext) -> Response:
         try:
-            return _run(notes, lambda: exchange.respond(self._get_endpoint(context), self.now()))
+            return outcomes.run(notes, lambda: exchange.respond(self._get_endpoint(context), self.now()))
         except McpError as error:
             outcomes.note_error(notes, error)
             request_id = error.id if exchange.id is None else exchange.id
@@ -116,17 +106,17 @@ class LambdaFunction:
 
     def _continue_task(self, order: Mapping[str, Any], context: LambdaContext) -> Response:
         """Continue a task. Only this function's own role can order it, through Lambda's Invoke API."""
-        notes = self._new_notes(context)
+        notes = self._log.new_notes(context)
         notes.method = WORKER_METHOD
         notes.status = 200
         has_failed = False
         try:
-            _run(notes, lambda: _work(self._get_endpoint(context), order, context))
+            outcomes.run(notes, lambda: _work(self._get_endpoint(context), order, context))
         except McpError as error:
             has_failed = True
             outcomes.note_error(notes, error)
             notes.status = error.status
-        self._write_line(notes)
+        self._log.write(notes)
         if has_failed:
             raise WorkFailed
         return {}
@@ -138,47 +128,11 @@ class LambdaFunction:
                 self._endpoint = self._make_endpoint(context.function_name)
             return self._endpoint
 
-    def _new_notes(self, context: LambdaContext) -> Notes:
-        notes = observability.Notes()
-        notes.cold_start = observability.is_cold(first=self._is_cold)
-        notes.request_id = getattr(context, "aws_request_id", None)
-        self._is_cold = False
-        return notes
-
-    def _write_line(self, notes: Notes) -> None:
-        with suppress(Exception):  # a log line that fails must not cost the client its response
-            observability.write_line(notes, self._logger)
-        listener = observability.listener.get()
-        if listener:
-            listener(notes)
-
-
-def _run(notes: Notes, action: Callable[[], T]) -> T:
-    """Run an action, with `notes` as the current notes, and note how long it took.
-
-    Raises:
-        McpError: as the action raised it, or a `Crash` for any other exception.
-    """
-    previous = observability.set_current(notes)
-    started = time.perf_counter()
-    try:
-        return action()
-    except McpError:
-        raise
-    except BaseException as error:
-        if is_ctrl_c(error):
-            raise
-        raise Crash(InternalError.sentence, error) from None
-    finally:
-        notes.seconds = time.perf_counter() - started
-        observability.restore_current(previous)
-
 
 def _work(endpoint: Endpoint, order: Mapping[str, Any], context: LambdaContext) -> None:
     if endpoint.stopped:
         observability.current().conclude("refused", FunctionStopped.__name__)
         return  # the task waits: if it is not too old, the first poll afterwards invokes another worker
     if endpoint.work is None:
-        message = "an order to work, but no tool here has task=…"
-        raise Misconfigured(message)
+        raise Misconfigured(reason="an order to work, but no tool here has task=…")
     endpoint.work(order, context)

@@ -30,10 +30,7 @@ def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, 
     """
     if not settings.takes_tokens:
         return {}
-    document: dict[str, Any] = {
-        "bearer_methods_supported": ["header"],
-        "resource_name": settings.server_name,
-    }
+    document: dict[str, Any] = {"bearer_methods_supported": ["header"], "resource_name": settings.server_name}
     supported = list(settings.scopes_supported) or sorted(scopes)
     if supported:
         document["scopes_supported"] = supported
@@ -49,7 +46,6 @@ def addresses(settings: Settings, context: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         settings: of the deployment.
         context: `requestContext`.
-
     """
     server = front_url(settings, context) if settings.auth_mode == "oauth" else settings.jwt_issuer
     return {"resource": resource_url(settings, context), "authorization_servers": [server]}
@@ -61,7 +57,6 @@ def front_url(settings: Settings, context: Mapping[str, Any]) -> str:
     Args:
         settings: of the deployment.
         context: `requestContext`.
-
     """
     if settings.oauth_url:
         return settings.oauth_url
@@ -77,7 +72,6 @@ def resource_url(settings: Settings, context: Mapping[str, Any]) -> str:
     Args:
         settings: of the deployment. Its `resource_url` is for a CDN, which calls the API by another name.
         context: `requestContext`. Its domain is the one that the client called.
-
     """
     return settings.resource_url or f"https://{context.get('domainName', '')}{DEFAULT_PATH}"
 

@@ -71,8 +71,7 @@ class Handshake:
         """Return a new session id that holds the level. Some clients ignore it and keep the old level."""
         level = call.params.get("level")
         if level not in LOG_LEVELS:
-            text = f"params.level must be one of {', '.join(LOG_LEVELS)}"
-            raise InvalidParams(text)
+            raise InvalidParams(message=f"params.level must be one of {', '.join(LOG_LEVELS)}")
         session = exchange.session
         headers = self._session_header(session._replace(level=level)) if session else {}
         return Reply((result_message(call.id, {}),), headers=headers)

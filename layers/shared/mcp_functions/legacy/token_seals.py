@@ -46,8 +46,7 @@ class TokenSeal:
         """
         plaintext = self._codec.unseal(token, caller=payer)
         if not plaintext.startswith(self._prefix):
-            reason = "label"
-            raise InvalidRequestState(reason)
+            raise InvalidRequestState(reason="label")
         claims: dict[str, Any] = json.loads(plaintext.removeprefix(self._prefix).decode("utf-8", "surrogatepass"))
         return claims
 

@@ -104,7 +104,6 @@ def write(path: Path, mode: AuthMode) -> str:
 
     Raises:
         Problem: the file is missing, or lacks one of the places.
-
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -128,7 +127,6 @@ def set_auth(text: str, mode: AuthMode) -> str:
 
     Raises:
         Problem: the text lacks one of the places.
-
     """
     believing, count = BELIEVED.subn(rf"\1 {mode}", text)
     if count != 1:

@@ -69,7 +69,6 @@ def text(url: str, functions: Mapping[str, Function], issuer: Issuer | None = No
         functions: by folder.
         issuer: of access tokens; None with AuthMode none.
         mode: the AuthMode, if there is an issuer.
-
     """
     listed = [line for function in functions.values() if function.folder != FRONT_DOOR for line in _lines(function)]
     if FRONT_DOOR not in functions:

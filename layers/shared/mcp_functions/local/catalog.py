@@ -31,7 +31,6 @@ def generate(directory: Path) -> dict[str, Any]:
 
     Raises:
         Problem: a function does not load, or two have the same name.
-
     """
     with environment.applied(environment.CREDENTIALS), Functions(directory, without=frozenset({FRONT_DOOR})) as loaded:
         return describe(loaded.by_folder.values())
@@ -42,7 +41,6 @@ def describe(functions: Iterable[Function]) -> dict[str, Any]:
 
     Raises:
         Problem: two have the same name.
-
     """
     offering = [function for function in functions if function.folder != FRONT_DOOR]
     try:
@@ -70,7 +68,6 @@ def write(directory: Path, catalog_: Mapping[str, Any]) -> Path:
 
     Raises:
         Problem: the project has no front door.
-
     """
     folder = directory / FRONT_DOOR
     if not folder.is_dir():

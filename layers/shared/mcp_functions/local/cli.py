@@ -53,7 +53,6 @@ def main(argv: Sequence[str] | None = None, *, prog: str = "python -m mcp_functi
     Returns:
         The exit code: 0; 1 if `catalog --check` finds a difference, a `demo` fails, or `open` finds a reason to refuse
         the token; 2 for a problem.
-
     """
     options = argparse.Namespace(debug=False)
     try:

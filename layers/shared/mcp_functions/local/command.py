@@ -44,7 +44,6 @@ def run(argv: Sequence[str] | None = None) -> int:
 
     Args:
         argv: its arguments, without the program's name; None: the process's own.
-
     """
     try:
         code = main.main(argv, prog_name=NAME, standalone_mode=False)
@@ -75,7 +74,7 @@ def main() -> None:
 @click.option("--arguments", multiple=True, metavar="JSON", help="Of each --tool, in their order.")
 @click.option("--answers", default="{}", metavar="JSON", help='By key: a form\'s content, "decline" or "cancel".')
 @click.option("--token", envvar="MCP_FUNCTIONS_TOKEN", metavar="TOKEN", help="Default: MCP_FUNCTIONS_TOKEN.")
-@click.option("--auth", type=click.Choice(["iam", "jwt", "none"]), help="The mode that is meant.")
+@click.option("--auth", type=click.Choice(list(AUTH_MODES)), help="The mode that is meant.")
 @click.option("--origin", "origins", multiple=True, metavar="URL", help="Whose pages may call. May be repeated.")
 @click.option("--region", metavar="R", help="Default: as the AWS CLI decides.")
 @click.option("--profile", metavar="P", help="Default: as the AWS CLI decides.")
@@ -112,6 +111,21 @@ def verify(
 def auth(mode: AuthMode) -> None:
     """Write into template.yaml who may call: who signs (iam), has a token (jwt) or signed in (oauth), or all (none)."""
     click.echo(auth_block.write(Path(template.FILE), mode))
+
+
+@main.command("set")
+@click.argument("environment", metavar="ENV")
+@click.argument("words", metavar="NAME=VALUE...", nargs=-1, required=True)
+@click.option("--now", is_flag=True, help="Change the deployed stack too, without a build.")
+def set_parameters(environment: str, words: Sequence[str], *, now: bool) -> None:
+    """Write parameters of an environment into samconfig.toml.
+
+    Each later deployment finds them there. NAME= is the default of template.yaml.
+    """
+    from mcp_functions.local import parameter_changes  # noqa: PLC0415 - only this command needs boto3
+
+    for line in parameter_changes.change(Path(), environment, words, now=now):
+        click.echo(line)
 
 
 def _add(name: str, text: str, forward: Callable[[Sequence[str]], int]) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 ACCOUNT = "123456789012"
 REGION = "us-east-1"
@@ -43,7 +43,6 @@ def settings(*, port: int, name: str, key_arn: str) -> dict[str, str | None]:
         port: for clients; only web pages from this port may call.
         name: of the server.
         key_arn: of the key that seals.
-
     """
     return {
         "MCP_STACK": STACK,
@@ -69,7 +68,6 @@ def for_tokens(*, issuer: str, resource: str) -> dict[str, str | None]:
     Args:
         issuer: URL of the issuer.
         resource: URL of the endpoint, the audience of the tokens.
-
     """
     return {
         "MCP_AUTH_MODE": "jwt",
@@ -79,19 +77,20 @@ def for_tokens(*, issuer: str, resource: str) -> dict[str, str | None]:
     }
 
 
-def for_sign_in(*, url: str, client_id: str) -> dict[str, str | None]:
+def for_sign_in(*, url: str, client_id: str, scopes: Iterable[str]) -> dict[str, str | None]:
     """Return the variables that AuthMode oauth needs beside those of `for_tokens`.
 
     Args:
         url: of the sign-in front.
         client_id: of the front at the issuer.
-
+        scopes: that the front grants.
     """
     return {
         "MCP_AUTH_MODE": "oauth",
         "MCP_OAUTH_URL": url,
         "MCP_OAUTH_CLIENT_ID": client_id,
         "MCP_OAUTH_RESOURCE_PARAMETER": "resource",
+        "MCP_SCOPES_SUPPORTED": " ".join(scopes),
     }
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from mcp_functions.local import catalog as catalogs
 from mcp_functions.local import environment, own_tables
 from mcp_functions.local.api_gateway.api import MAX_BODY, Api
 from mcp_functions.local.api_gateway.authorizer import JwtAuthorizer
@@ -62,7 +63,6 @@ class Harness:
             the sign-in front, functions/oauth, before that issuer, which then asks who signs in.
         url: for clients, e.g. "http://127.0.0.1:8000/mcp".
         issuer: unless `auth="none"`, the authorization server, which also makes tokens for tests.
-
     """
 
     directory: Path = Path("functions")
@@ -87,7 +87,6 @@ class Harness:
 
         Raises:
             Problem: a function does not load.
-
         """
         if self._functions is None:
             self._functions = self._running.enter_context(Functions(self.directory, without=self._left_out)).by_folder
@@ -108,7 +107,6 @@ class Harness:
         Args:
             folder: of the function; with the suffix WORKER, of its worker.
             alone: kill only if there is exactly one process.
-
         """
         return self._runtime.kill(folder, alone=alone) if self._runtime else 0
 
@@ -117,7 +115,6 @@ class Harness:
 
         Raises:
             Problem: the user has to correct something first.
-
         """
         with ExitStack() as starting:
             self._start(starting)
@@ -176,7 +173,8 @@ class Harness:
         loopback.start(issuer.answer)
         settings |= environment.for_tokens(issuer=issuer.url, resource=self.url)
         if self.auth == "oauth":
-            settings |= environment.for_sign_in(url=front, client_id=CLIENT_OF_FRONT)
+            scopes = catalogs.read(self.directory).get("scopes", ())
+            settings |= environment.for_sign_in(url=front, client_id=CLIENT_OF_FRONT, scopes=scopes)
         return JwtAuthorizer(issuer.url, [self.url], lambda: issuer.jwks)
 
 

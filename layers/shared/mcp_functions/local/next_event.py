@@ -25,7 +25,6 @@ def follow(response: str, event: str) -> str:
 
     Raises:
         Problem: the response has no state (it is an error, or final), or the event has no place for one.
-
     """
     return json.dumps(_filled(_object(event, "EVENT"), _state(_object(response, "RESPONSE"))), indent=2) + "\n"
 

@@ -25,7 +25,6 @@ def of_project(directory: Path, *, name: str = f"{environment.STACK}-{{}}") -> l
 
     Raises:
         Problem: the template cannot be read.
-
     """
     path = configuration.find(directory)
     return list(_requests(template.read(path), name)) if path else []

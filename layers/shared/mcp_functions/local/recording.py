@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.api_gateway.events import Moment, event
+from mcp_functions.local.api_gateway.events import Moment, event, event_of_message
 from mcp_functions.local.loopback import HttpRequest
 from mcp_functions.local.next_event import PLACEHOLDER
-from mcp_functions.protocol.constants import CALLS, META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION
+from mcp_functions.protocol.constants import META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +34,6 @@ def check(
         sent: the event of every round.
         names: of the rounds; the first file is `1-<name>.json`.
         update: write the files first.
-
     """
     if len(names) != len(sent):
         return [f"the conversation has {len(sent)} rounds, and {len(names)} names: {', '.join(names)}"]
@@ -70,21 +69,10 @@ def round_of(function: str, number: int, method: str, params: Mapping[str, Any])
         number: of the round, from 1.
         method: e.g. "tools/call".
         params: without `_meta`.
-
     """
     meta = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: CAPABILITIES}
     message = {"jsonrpc": "2.0", "id": number, "method": method, "params": {**params, "_meta": meta}}
-    headers = {
-        "Host": "localhost",
-        "Accept": "application/json, text/event-stream",
-        "Content-Type": "application/json",
-        "MCP-Protocol-Version": PROTOCOL_VERSION,
-        "Mcp-Method": method,
-        "Mcp-Name": str(params[CALLS[method]]),
-    }
-    body = json.dumps(message, ensure_ascii=False).encode()
-    route = f"/mcp/{function}"
-    return event(HttpRequest("POST", route, tuple(headers.items()), body), route, MOMENT)
+    return event_of_message(message, f"/mcp/{function}", MOMENT)
 
 
 def _without_state(sent: dict[str, Any]) -> dict[str, Any]:

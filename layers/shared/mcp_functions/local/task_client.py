@@ -67,7 +67,6 @@ class TaskClient:
             timeout: seconds for one request.
             told: called with the task of every poll.
             sleep: waits for a number of seconds.
-
         """
         self._url, self._headers, self._capabilities = urlsplit(url), dict(headers or {}), capabilities
         self._timeout, self._on_poll, self._sleep, self._ids = timeout, told, sleep, count(1)
@@ -85,7 +84,6 @@ class TaskClient:
 
         Raises:
             Refused: the call, or its task, ended with an error, or was cancelled.
-
         """
         result = self.call(name, arguments)
         while result["resultType"] == "input_required":
@@ -98,7 +96,6 @@ class TaskClient:
 
         Raises:
             Refused: the task failed, or was cancelled.
-
         """
         while task["status"] not in ENDED:
             if task["status"] == "input_required" and "inputRequests" in task:
@@ -133,7 +130,6 @@ class TaskClient:
         Raises:
             Refused: the server answered with an error.
             OSError: the server did not answer.
-
         """
         meta = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: dict(self._capabilities)}
         sent = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": {**params, "_meta": meta}}

@@ -17,7 +17,6 @@ def read(path: Path) -> dict[str, Any]:
 
     Raises:
         Problem: the file is missing, or is not a template.
-
     """
     try:
         return parse(path.read_text(encoding="utf-8"))
@@ -35,7 +34,6 @@ def parse(text: str) -> dict[str, Any]:
     Raises:
         Problem: PyYAML is not installed.
         ValueError: the text is not YAML, or has no resources.
-
     """
     try:
         import yaml  # noqa: PLC0415 - of the `local` extra

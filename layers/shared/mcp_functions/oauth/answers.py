@@ -24,11 +24,13 @@ PREFLIGHT = {
     "access-control-max-age": "600",
 }
 PUBLIC_SECONDS = 300  # for which a metadata document may be cached
+# `overflow`: the marks above and below the letters of a name must not cover what the page says about it.
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:3rem auto;padding:0 1rem}"
-    "h1{font-size:1.3rem}dd{margin:0 0 .8rem;overflow-wrap:anywhere}button{font:inherit;padding:.5rem 1.2rem}"
+    "h1{font-size:1.3rem}dd{margin:0 0 .8rem;overflow-wrap:anywhere;overflow:hidden}"
+    "button{font:inherit;padding:.5rem 1.2rem}"
 )
-STYLE_HASH = "sha256-cxDMuGksQPSbq4J7T9eZAME48xWVheE9hCrD12wDyy8="
+STYLE_HASH = "sha256-+3RBkE5ZJ5uW/+mrDBbQS3Wct3E4AFdp4qMlE6bv8Rw="
 # No form-action: browsers apply it to every redirect that follows a form, and so to the provider and to the host.
 PAGE_POLICY = f"default-src 'none'; style-src '{STYLE_HASH}'; base-uri 'none'; frame-ancestors 'none'"
 ERROR_PAGE = "<p>This sign-in cannot go on. Close this page and start again in your application.</p>"
@@ -57,8 +59,8 @@ def failure(error: OAuthError, *, with_basic: bool = False) -> Response:
 
 def redirect(status: int, location: str, cookies: Sequence[str] = ()) -> Response:
     """Make a redirect."""
-    made = _response(status, "", {"location": location})
-    return {**made, "cookies": list(cookies)} if cookies else made
+    response = _response(status, "", {"location": location})
+    return {**response, "cookies": list(cookies)} if cookies else response
 
 
 def page(status: int, title: str, content: str, cookies: Sequence[str] = ()) -> Response:
@@ -69,7 +71,6 @@ def page(status: int, title: str, content: str, cookies: Sequence[str] = ()) -> 
         title: plain text.
         content: HTML, in which every text of a client is escaped.
         cookies: to set.
-
     """
     body = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
@@ -82,14 +83,14 @@ def page(status: int, title: str, content: str, cookies: Sequence[str] = ()) -> 
         # With no-referrer, a browser would send `Origin: null` with the page's own form.
         "referrer-policy": "same-origin",
     }
-    made = _response(status, body, headers)
-    return {**made, "cookies": list(cookies)} if cookies else made
+    response = _response(status, body, headers)
+    return {**response, "cookies": list(cookies)} if cookies else response
 
 
 def error_page(status: int) -> Response:
     """Make the page of a sign-in that cannot go on. Its text never changes: an attacker may have led the user here."""
-    made = page(status, "Sign-in stopped", ERROR_PAGE)
-    return {**made, "headers": {**made["headers"], "referrer-policy": "no-referrer"}}
+    response = page(status, "Sign-in stopped", ERROR_PAGE)
+    return {**response, "headers": {**response["headers"], "referrer-policy": "no-referrer"}}
 
 
 def _response(status: int, body: str, headers: Mapping[str, str]) -> dict[str, Any]:

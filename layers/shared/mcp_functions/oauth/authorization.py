@@ -43,30 +43,19 @@ MAX_SCOPE = 512  # characters
 PROMPTS = {"login", "select_account", "consent"}
 # Scopes of OpenID Connect that clients ask every server for. The front's own request has those that it needs.
 IGNORED_SCOPES = {"openid", "profile", "email", "address", "phone", "offline_access"}
-FOUND, SEE_OTHER = 302, 303
+SEE_OTHER = 303
 
 
 class SignIn(NamedTuple):
-    """A client's request, checked. It travels sealed: in the consent page, in the provider's `state`, in the code.
+    """A client's request, checked. It travels sealed: in the consent page, in the provider's `state`, in the code."""
 
-    Attributes:
-        client: the digest of the client's id.
-        redirect: where the answer goes.
-        state: of the client; "" if it sent none.
-        challenge: of the client's PKCE.
-        scope: that it asked for.
-        prompt: that the provider is asked with; "" for none.
-        consent: the name of the consent, if the browser may remember it.
-
-    """
-
-    client: str
-    redirect: str
-    state: str
-    challenge: str = ""
-    scope: str = ""
-    prompt: str = ""
-    consent: str = ""
+    client: str  # the digest of the client's id
+    redirect: str  # where the answer goes
+    state: str  # of the client; "" if it sent none
+    challenge: str = ""  # of the client's PKCE
+    scope: str = ""  # that it asked for
+    prompt: str = ""  # that the provider is asked with; "" for none
+    consent: str = ""  # the name of the consent, if the browser may remember it
 
     @classmethod
     def of(cls, claims: Mapping[str, Any]) -> SignIn:
@@ -84,7 +73,6 @@ def begin(visit: Visit, parts: Parts) -> Response:
 
     Raises:
         OAuthError: nothing may be sent to the redirect URI, so the browser shows a page.
-
     """
     parameters = visit.parameters
     client = parts.clients.find(parameters.get("client_id", ""), visit.payer)
@@ -113,7 +101,6 @@ def decide(visit: Visit, parts: Parts) -> Response:
 
     Raises:
         OAuthError: the form was not sent by the page, in the browser to which the page was shown.
-
     """
     headers, browser = visit.http.headers, parts.browsers.recognise(visit)
     if headers.get("origin") != parts.origin or headers.get("sec-fetch-site", "same-origin") != "same-origin":
@@ -161,7 +148,8 @@ def _is_trusted(visit: Visit, client: Client, redirect: str, parts: Parts) -> bo
 def _refuse(sign_in: SignIn, error: OAuthError, parts: Parts) -> Response:
     answer = {"error": error.code, "error_description": error.description}
     parts.note(error)
-    return answers.redirect(FOUND, sign_in.answered(parts.settings.url, **answer))
+    # It may answer the page's form, so 303: the next request has no form (RFC 9700, 4.12).
+    return answers.redirect(SEE_OTHER, sign_in.answered(parts.settings.url, **answer))
 
 
 def _read(sign_in: SignIn, client: Client, parameters: Mapping[str, str], settings: FrontSettings) -> SignIn:
@@ -192,7 +180,6 @@ def check_resource(parameters: Mapping[str, str], settings: FrontSettings) -> No
 
     Raises:
         OAuthError: the resource is another.
-
     """
     resource = parameters.get("resource", settings.resource)
     # An empty path and "/" are the same resource (RFC 3986, 6.2.3), and clients' URL types write the second.

@@ -62,8 +62,8 @@ class Browsers:
 
     def remember(self, visit: Visit, browser: Browser, consent: str) -> str:
         """Return the cookie with which a browser remembers a consent too."""
-        kept = [other for other in self._remembered(visit, browser) if other != consent]
-        claims = {"consents": [*kept, consent][-MAX_REMEMBERED:]}
+        others = [other for other in self._remembered(visit, browser) if other != consent]
+        claims = {"consents": [*others, consent][-MAX_REMEMBERED:]}
         return self._cookie(CONSENTS, self._values.seal(REMEMBERED, claims, browser.bound))
 
     def _remembered(self, visit: Visit, browser: Browser) -> list[str]:

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from mcp_functions.oauth import answers
-from mcp_functions.oauth.authorization import FOUND, SignIn
+from mcp_functions.oauth.authorization import SignIn
 from mcp_functions.oauth.errors import (
     ACCESS_DENIED,
     FORBIDDEN,
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.front import Parts
     from mcp_functions.oauth.visits import Visit
 
+FOUND = 302
 CODE_SYNTAX = r"[!#-\[\]-~]{1,4096}"  # of a provider's code (RFC 6749, appendix A.11), without what JSON escapes
-TOLD = {ACCESS_DENIED, TEMPORARILY_UNAVAILABLE}  # errors of a provider that clients may hear of
+FORWARDED_ERRORS = {ACCESS_DENIED, TEMPORARILY_UNAVAILABLE}  # of a provider; clients get SERVER_ERROR for any other
 
 
 def receive(visit: Visit, parts: Parts) -> Response:
@@ -38,29 +39,32 @@ def receive(visit: Visit, parts: Parts) -> Response:
 
     Raises:
         OAuthError: this browser did not start the sign-in, or another provider answered.
-
     """
-    asked, browser = visit.parameters, parts.browsers.recognise(visit)
+    parameters, browser = visit.parameters, parts.browsers.recognise(visit)
     if browser is None:
         raise OAuthError(INVALID_REQUEST, "the browser sent no cookie", FORBIDDEN)
     try:
-        claims = parts.values.open(REQUEST, asked.get("state", ""), visit.payer, browser.bound)
+        claims = parts.values.open(REQUEST, parameters.get("state", ""), visit.payer, browser.bound)
     except InvalidRequestState:
         raise OAuthError(INVALID_REQUEST, "this browser did not start the sign-in, or some time ago") from None
-    parts.provider.check_issuer(asked.get("iss"))
+    parts.provider.check_issuer(parameters.get("iss"))
     sign_in = SignIn.of(claims)
-    return answers.redirect(
-        FOUND, sign_in.answered(parts.settings.url, **_answer(sign_in, claims["seed"], asked, parts))
-    )
+    answer = _answer(sign_in, claims["seed"], parameters, parts)
+    return answers.redirect(FOUND, sign_in.answered(parts.settings.url, **answer))
 
 
-def _answer(sign_in: SignIn, seed: str, asked: Mapping[str, str], parts: Parts) -> dict[str, str]:
-    code = asked.get("code", "")
-    if "error" in asked or not re.fullmatch(CODE_SYNTAX, code):
-        error = asked.get("error")
-        told = OAuthError(error if error in TOLD and error else SERVER_ERROR, "the provider did not sign the user in")
-        parts.note(told)
-        return {"error": told.code, "error_description": told.description}
+def _answer(sign_in: SignIn, seed: str, parameters: Mapping[str, str], parts: Parts) -> dict[str, str]:
+    code = parameters.get("code", "")
+    if "error" in parameters or not re.fullmatch(CODE_SYNTAX, code):
+        error = _error(parameters.get("error", ""))
+        parts.note(error)
+        return {"error": error.code, "error_description": error.description}
     claims = {"code": code, "seed": seed, "challenge": sign_in.challenge, "scope": sign_in.scope}
     bound = (sign_in.client, sign_in.redirect, parts.settings.resource)
     return {"code": parts.values.seal(CODE, claims, *bound)}
+
+
+def _error(code: str) -> OAuthError:
+    """Return the error that the client gets in place of the provider's."""
+    forwarded = code if code in FORWARDED_ERRORS else SERVER_ERROR
+    return OAuthError(forwarded, "the provider did not sign the user in")

@@ -36,7 +36,6 @@ def authenticate(visit: Visit, clients: Clients, audiences: set[str], now: float
     Raises:
         OAuthError: the client does not prove its identity.
         McpError: KMS does not answer, or the payer's budget is empty.
-
     """
     method, client_id, secret = _presented(visit)
     client = clients.find(client_id, visit.payer)

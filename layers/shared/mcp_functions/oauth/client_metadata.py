@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions.oauth import redirects
 from mcp_functions.oauth.errors import INVALID_CLIENT_METADATA, INVALID_REDIRECT_URI, OAuthError
 from mcp_functions.oauth.safe_fetch import may_be_fetched
-from mcp_functions.observability import digest
 from mcp_functions.protocol.json_writer import dumps_ascii
 
 if TYPE_CHECKING:
@@ -31,33 +30,16 @@ UNSEEN = (
 
 
 class Client(NamedTuple):
-    """A client of the front.
+    """A client of the front."""
 
-    Attributes:
-        id: as it sends it.
-        name: that it gave itself, not verified.
-        redirect_uris: that it may use.
-        method: how it authenticates at the token endpoint.
-        secret_digest: SHA-256 of its secret, in hexadecimal.
-        keys: its JWK set, for `private_key_jwt`; None: it has a URL, or none.
-        keys_url: of its JWK set.
-        site: the host of its metadata document, which its owner controls; "" for any other client.
-
-    """
-
-    id: str
-    name: str
-    redirect_uris: tuple[str, ...]
-    method: str = NONE
-    secret_digest: str = ""
-    keys: Mapping[str, Any] | None = None
-    keys_url: str = ""
-    site: str = ""
-
-    @property
-    def label(self) -> str:
-        """The name of the client in log lines, and in MCP_OAUTH_BLOCKED_CLIENTS."""
-        return digest(self.id)
+    id: str  # as it sends it
+    name: str  # that it gave itself, not verified
+    redirect_uris: tuple[str, ...]  # that it may use
+    method: str = NONE  # how it authenticates at the token endpoint
+    secret_digest: str = ""  # SHA-256 of its secret, in hexadecimal
+    keys: Mapping[str, Any] | None = None  # its JWK set, for `private_key_jwt`; None: it has a URL, or none
+    keys_url: str = ""  # of its JWK set
+    site: str = ""  # the host of its metadata document, which its owner controls; "" for any other client
 
 
 def read(metadata: object, client_id: str = "") -> Client:
@@ -65,7 +47,6 @@ def read(metadata: object, client_id: str = "") -> Client:
 
     Raises:
         OAuthError: the metadata is not that of a client that can sign in here.
-
     """
     if not isinstance(metadata, dict):
         raise OAuthError(INVALID_CLIENT_METADATA, "the metadata is not a JSON object")

@@ -30,7 +30,6 @@ class ClientSecret:
         Args:
             arn: of the secret; "" if the provider knows this front as a public client.
             now: the clock, unix seconds.
-
         """
         self._arn, self._now = arn, now
         self._lock, self._value, self._until = Lock(), "", 0.0
@@ -46,7 +45,6 @@ class ClientSecret:
         Raises:
             TemporarilyUnavailable: Secrets Manager does not answer.
             Misconfigured: the secret does not exist, or this function's role may not read it.
-
         """
         if not self._arn:
             return ""
@@ -69,11 +67,9 @@ def _read(arn: str) -> str:
             return value
         return _call(endpoint, arn)
     except (KeyError, ValueError, TypeError):
-        reason = "secretsmanager:UnexpectedAnswer"
-        raise Misconfigured(reason) from None
+        raise Misconfigured(reason="secretsmanager:UnexpectedAnswer") from None
     except OSError as error:
-        reason = f"secretsmanager:{type(error).__name__}"
-        raise TemporarilyUnavailable(reason) from None
+        raise TemporarilyUnavailable(reason=f"secretsmanager:{type(error).__name__}") from None
     except Exception as error:  # noqa: BLE001 - botocore's classes are not imported; its text may quote the request
         raise _error_for(error) from None
 
@@ -98,18 +94,17 @@ def _text(secret: str) -> str:
         return secret.strip()
     if not isinstance(value, dict):
         return secret.strip()
-    found = next((value[name] for name in MEMBERS if isinstance(value.get(name), str)), "")
-    if not found:
-        message = "the secret is a JSON object without the member client_secret"
-        raise Misconfigured(message)
-    return str(found)
+    member = next((value[name] for name in MEMBERS if isinstance(value.get(name), str)), "")
+    if not member:
+        raise Misconfigured(reason="the secret is a JSON object without the member client_secret")
+    return str(member)
 
 
 def _error_for(error: Exception) -> Misconfigured | TemporarilyUnavailable:
     response = getattr(error, "response", None)
-    known = response if isinstance(response, dict) else {}
-    code = known.get("Error", {}).get("Code", type(error).__name__)
-    status = known.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    details = response if isinstance(response, dict) else {}
+    code = details.get("Error", {}).get("Code", type(error).__name__)
+    status = details.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     if status >= SERVER_FAULT or "Throttl" in code:
         return TemporarilyUnavailable(f"secretsmanager:{code}")
     return Misconfigured(f"secretsmanager:{code}")

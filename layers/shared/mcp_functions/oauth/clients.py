@@ -44,7 +44,6 @@ class Clients:
             settings: of the front.
             values: seal and open client ids.
             documents: fetches metadata documents and key sets.
-
         """
         self._settings, self._values, self._documents = settings, values, documents
 
@@ -58,34 +57,31 @@ class Clients:
         Raises:
             OAuthError: there is no such client, or it is blocked.
             McpError: KMS does not answer, or the payer's budget is empty.
-
         """
         observability.current().flow = client_id  # the line of a request names the client by a digest
-        client = self._find(client_id, payer)
-        blocked = self._settings.blocked_clients
-        if {client.label, client.id, client.site} & blocked:
+        if {observability.digest(client_id), client_id, _site(client_id)} & self._settings.blocked_clients:
             raise OAuthError(INVALID_CLIENT, "the client is blocked", UNAUTHORIZED)
+        client = self._find(client_id, payer)
+        # Checked for every request of the client: its refresh tokens live longer than the operator may wait.
+        if self._leads_to_blocked_host(client):
+            raise OAuthError(INVALID_CLIENT, "the host of a redirect URI is blocked", UNAUTHORIZED)
         return client
 
     def check_redirect(self, client: Client, uri: str) -> None:
         """Check that a client may be answered at a URI. Until then, nothing is ever sent there.
 
         Raises:
-            OAuthError: the client has not registered it, or its host is blocked.
-
+            OAuthError: the client has not registered it.
         """
         # An id lives for months: it may have been registered under looser rules than those of today.
         if not redirects.matches(uri, client.redirect_uris) or not redirects.may_be_registered(uri):
             raise OAuthError(INVALID_REQUEST, "redirect_uri is not registered for this client")
-        if redirects.host(uri) in self._settings.blocked_hosts:
-            raise OAuthError(INVALID_REQUEST, "the host of redirect_uri is blocked")
 
     def keys(self, client: Client, payer: str) -> Mapping[str, Any]:
         """Return the JWK set of a client.
 
         Raises:
             OAuthError: its URL has none.
-
         """
         if client.keys is not None:
             return client.keys
@@ -99,19 +95,21 @@ class Clients:
 
         Raises:
             OAuthError: the metadata is not that of a client that can sign in here.
-
         """
         client = client_metadata.read(metadata)
-        if any(redirects.host(uri) in self._settings.blocked_hosts for uri in client.redirect_uris):
+        if self._leads_to_blocked_host(client):
             raise OAuthError(INVALID_REDIRECT_URI, "the host of a redirect URI is blocked")
         secret = secrets.token_urlsafe(32) if client.method in SECRETS else ""
         client = client._replace(secret_digest=digest(secret) if secret else "")
         return client._replace(id=self._values.seal(CLIENT, self._claims(client))), secret
 
+    def _leads_to_blocked_host(self, client: Client) -> bool:
+        return not self._settings.blocked_hosts.isdisjoint(map(redirects.host, client.redirect_uris))
+
     def _find(self, client_id: str, payer: str) -> Client:
-        known = self._settings.clients.get(client_id)
-        if known is not None:
-            return _pre_registered(client_id, known)
+        metadata = self._settings.clients.get(client_id)
+        if metadata is not None:
+            return _pre_registered(client_id, metadata)
         if client_id.startswith(SEALED):
             return self._registered(client_id, payer)
         if client_id.startswith("https://") and self._settings.documents:
@@ -161,12 +159,19 @@ class Clients:
         # "The client_secret … MUST NOT be used": all who read the document would know it.
         if client.method not in {NONE, PRIVATE_KEY} or "client_secret" in document:
             raise OAuthError(INVALID_CLIENT_METADATA, "a metadata document cannot have a shared secret")
-        return client._replace(site=url.removeprefix("https://").partition("/")[0].removesuffix(":443"))
+        return client._replace(site=_site(url))
 
 
 def digest(secret: str) -> str:
     """Return the digest of a client's secret. The secret has 32 random bytes, so a slow hash is not needed."""
     return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _site(client_id: str) -> str:
+    """Return the host of a metadata document; "" if the id is no URL."""
+    if not client_id.startswith("https://"):
+        return ""
+    return client_id.removeprefix("https://").partition("/")[0].removesuffix(":443")
 
 
 def _pre_registered(client_id: str, metadata: Mapping[str, Any]) -> Client:

@@ -25,7 +25,6 @@ def write(client: Client, sign_in: SignIn, sealed: str, settings: FrontSettings)
         sign_in: what it asks for.
         sealed: the sign-in, for the form.
         settings: of the front.
-
     """
     name = client.name or UNNAMED
     rows = [

@@ -28,7 +28,6 @@ class OAuthError(Exception):
         code: of OAuth.
         description: a constant sentence, for the client's developer and for the log.
         status: of the HTTP response.
-
     """
 
     def __init__(self, code: str, description: str, status: int = BAD_REQUEST) -> None:

@@ -41,8 +41,8 @@ def failed(error: McpError, http: HttpRequest) -> Response:
     """Make the response of a request that this server could not answer, or not read."""
     status = error.status if error.status >= BAD_REQUEST else SERVER_FAULT
     if http.path.endswith(PAGES):
-        made = answers.error_page(status)
+        response = answers.error_page(status)
     else:
         code = CODES.get(status, INVALID_REQUEST)
-        made = answers.failure(OAuthError(code, SENTENCES[code], status))
-    return {**made, "headers": {**made["headers"], **error.headers}}
+        response = answers.failure(OAuthError(code, SENTENCES[code], status))
+    return {**response, "headers": {**response["headers"], **error.headers}}

@@ -18,7 +18,7 @@ from mcp_functions.oauth.provider_api import ProviderApi
 from mcp_functions.oauth.refusal_budget import RefusalBudget
 from mcp_functions.oauth.safe_fetch import SafeFetch
 from mcp_functions.oauth.sealed_values import SealedValues
-from mcp_functions.protocol.errors import Busy
+from mcp_functions.protocol.errors import Busy, FunctionStopped
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.budgets import Limits, UnwrapBudgets
 
@@ -96,7 +96,6 @@ class Front:
         Raises:
             OAuthError: the request is refused.
             McpError: KMS or the provider does not answer.
-
         """
         notes, parts = observability.current(), self._parts.at(http.context)
         document = discovery.documents(parts.settings).get(http.path)
@@ -104,16 +103,16 @@ class Front:
             notes.method = "metadata"
             return self._document(http, document)
         path = self.endpoint(http)
-        known = [method for method, endpoint in self._routes() if endpoint == path]
-        if not known:
+        methods = [method for method, endpoint in self._routes() if endpoint == path]
+        if not methods:
             notes.reason = "not_found"
             return answers.empty(404)
         notes.method = path.removeprefix("/")
         if http.method == "OPTIONS" and path not in PAGES:
             return answers.empty(204, answers.PREFLIGHT)
-        if http.method not in known:
+        if http.method not in methods:
             notes.reason = "http_method"
-            return answers.empty(405, {"allow": ", ".join(known)})
+            return answers.empty(405, {"allow": ", ".join(methods)})
         if path == REGISTER:
             return registration.register(http, parts)
         visit = visits.read(event, http)
@@ -147,19 +146,22 @@ def make(
         now: the clock, unix seconds.
 
     Raises:
+        FunctionStopped: the operator stopped the front.
         Misconfigured: a variable is missing or invalid.
-
     """
-    own = settings.read(environ)
-    service = f"{own.common.stack}/{own.common.folder(function_name)}"
-    values = SealedValues(SealFactory(own.common, service, wrapping, now=now), now)
-    api = ProviderApi(own.common.jwt_issuer, own.common.oauth_client_id, ClientSecret(own.secret_arn, now), now)
+    configured = settings.read(environ)
+    common = configured.common
+    folder = common.folder(function_name)
+    if folder in common.stopped_functions:
+        raise FunctionStopped
+    values = SealedValues(SealFactory(common, f"{common.stack}/{folder}", wrapping, now=now), now)
+    api = ProviderApi(common.jwt_issuer, common.oauth_client_id, ClientSecret(configured.secret_arn, now), now)
     parts = Parts(
-        settings=own,
+        settings=configured,
         values=values,
-        clients=Clients(own, values, SafeFetch(now, _fetch_budget(now), network)),
-        browsers=Browsers(own, values),
-        provider=Provider(own, api, now),
+        clients=Clients(configured, values, SafeFetch(now, _fetch_budget(now), network)),
+        browsers=Browsers(configured, values),
+        provider=Provider(configured, api, now),
         refusals=RefusalBudget(now),
         now=now,
     )
@@ -172,7 +174,6 @@ def _fetch_budget(now: Callable[[], float]) -> Callable[[str], None]:
 
     def admit(payer: str) -> None:
         if not budgets.charge(payer, now(), 1):
-            reason = "fetch_budget"
-            raise Busy(reason)
+            raise Busy(reason="fetch_budget")
 
     return admit

@@ -34,7 +34,6 @@ class Answer(NamedTuple):
 
         Raises:
             NoAnswer: it is no JSON object.
-
         """
         media_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != "application/json" and not (
@@ -65,7 +64,6 @@ def connect(scheme: str, host: str, port: int, deadline: Deadline) -> HTTPConnec
 
     Raises:
         OSError: the host does not accept it.
-
     """
     context = tls_context() if scheme == "https" else None
     connection = open_connection(host, port, context, connect_seconds=CONNECT_SECONDS, deadline=deadline)
@@ -84,7 +82,6 @@ def exchange(connection: HTTPConnection, request: Request, limit: int) -> Answer
 
     Raises:
         NoAnswer: the response did not arrive in time, or is over the limit.
-
     """
     method = "GET" if request.body is None else "POST"
     headers = {"accept": "application/json", "user-agent": USER_AGENT, "connection": "close", **request.headers}

@@ -30,7 +30,6 @@ def claims_of(token: object) -> dict[str, Any]:
 
     Raises:
         BadToken: the text is not a token.
-
     """
     return _parts(token)[1]
 
@@ -40,7 +39,6 @@ def verify(token: object, keys: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises:
         BadToken: no key of the set has signed it.
-
     """
     header, claims, signed, signature = _parts(token)
     algorithm = header.get("alg")
@@ -60,7 +58,6 @@ def decode(text: str) -> bytes:
 
     Raises:
         ValueError: the text is not base64url.
-
     """
     return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
 

@@ -30,20 +30,12 @@ SKEW_SECONDS = 60
 
 
 class Tokens(NamedTuple):
-    """The provider's tokens, as far as the front uses them.
+    """The provider's tokens, as far as the front uses them."""
 
-    Attributes:
-        access_token: as the provider issued it.
-        expires_in: seconds.
-        scope: that was granted, in this server's words; "" if the provider does not say.
-        refresh_token: the provider's own, which only the front may see; "" if it issued none.
-
-    """
-
-    access_token: str
-    expires_in: int
-    scope: str
-    refresh_token: str
+    access_token: str  # as the provider issued it
+    expires_in: int  # seconds
+    scope: str  # that was granted, in this server's words; "" if the provider does not say
+    refresh_token: str  # the provider's own, which only the front may see; "" if it issued none
 
 
 class Provider:
@@ -56,7 +48,6 @@ class Provider:
             settings: of the front.
             api: the provider's endpoints.
             now: the clock, unix seconds.
-
         """
         self._settings, self._api, self._now = settings, api, now
 
@@ -77,9 +68,8 @@ class Provider:
             seed: of this sign-in's PKCE verifier and nonce.
             scope: that the client asked for.
             prompt: that the client asked for; "" if none.
-
         """
-        asked = {
+        parameters = {
             "response_type": "code",
             "client_id": self._api.client_id,
             "redirect_uri": self.callback,
@@ -90,18 +80,17 @@ class Provider:
             "code_challenge_method": "S256",
         }
         if self._settings.resource_parameter:
-            asked[self._settings.resource_parameter] = self._settings.resource
+            parameters[self._settings.resource_parameter] = self._settings.resource
         if prompt:
-            asked["prompt"] = prompt
+            parameters["prompt"] = prompt
         endpoint = str(self._api.metadata()["authorization_endpoint"])
-        return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(asked)}"
+        return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(parameters)}"
 
     def check_issuer(self, issuer: str | None) -> None:
         """Check `iss` of an authorization response (RFC 9207): a mix-up with another provider shows there.
 
         Raises:
             OAuthError: the response is another provider's.
-
         """
         if issuer is None and self._api.metadata().get("authorization_response_iss_parameter_supported") is not True:
             return
@@ -114,7 +103,6 @@ class Provider:
         Raises:
             OAuthError: the code has been spent, or is too old.
             TemporarilyUnavailable, Misconfigured: the provider does not answer, or not as it has to.
-
         """
         answer = self._api.request_tokens(
             {
@@ -137,7 +125,6 @@ class Provider:
         Raises:
             OAuthError: the token has been revoked, or has expired.
             TemporarilyUnavailable, Misconfigured: the provider does not answer, or not as it has to.
-
         """
         form = {"grant_type": "refresh_token", "refresh_token": token}
         return self._tokens(self._api.request_tokens({**form, "scope": self._scope(scope)} if scope else form))
@@ -148,7 +135,6 @@ class Provider:
         Raises:
             OAuthError: the provider cannot revoke.
             TemporarilyUnavailable, Misconfigured: the provider does not answer, or not as it has to.
-
         """
         self._api.revoke(token)
 
@@ -167,11 +153,9 @@ class Provider:
             claims = json_web_tokens.claims_of(token)
             access_tokens.check(claims, {}, self._settings.common, now)
         except BadToken:
-            reason = "provider:access_token_is_no_jwt"
-            raise Misconfigured(reason) from None
+            raise Misconfigured(reason="provider:access_token_is_no_jwt") from None
         except Unauthorized as error:
-            reason = f"provider:{error.reason}"
-            raise Misconfigured(reason) from None
+            raise Misconfigured(reason=f"provider:{error.reason}") from None
         scope, refresh_token = answer.get("scope"), answer.get("refresh_token")
         return Tokens(
             access_token=str(token),
@@ -203,8 +187,7 @@ class Provider:
 
     def _verified(self, token: object) -> dict[str, Any]:
         if token is None:
-            reason = "provider:no_id_token"
-            raise Misconfigured(reason)
+            raise Misconfigured(reason="provider:no_id_token")
         for max_age in (FRESH_SECONDS, RETRY_SECONDS):  # a provider may have changed its keys a moment ago
             try:
                 return json_web_tokens.verify(token, self._api.keys(max_age))

@@ -8,13 +8,7 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 
 from mcp_functions.aws.deadline_socket import Deadline
 from mcp_functions.oauth import https
-from mcp_functions.oauth.errors import (
-    CANNOT_REVOKE,
-    INVALID_GRANT,
-    INVALID_REQUEST,
-    INVALID_SCOPE,
-    OAuthError,
-)
+from mcp_functions.oauth.errors import CANNOT_REVOKE, INVALID_GRANT, INVALID_REQUEST, INVALID_SCOPE, OAuthError
 from mcp_functions.oauth.https import Answer, NoAnswer
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 
@@ -47,7 +41,6 @@ class ProviderApi:
             client_id: of this client.
             secret: of this client.
             now: the clock, unix seconds.
-
         """
         self.issuer, self.client_id = issuer, client_id
         self._secret, self._now = secret, now
@@ -59,23 +52,20 @@ class ProviderApi:
         Raises:
             TemporarilyUnavailable: the provider does not answer.
             Misconfigured: this front cannot use the provider.
-
         """
-        found = self._get(self.issuer.rstrip("/") + DISCOVERY, FRESH_SECONDS)
+        metadata = self._get(self.issuer.rstrip("/") + DISCOVERY, FRESH_SECONDS)
         # RFC 8414, 3.3: "The issuer value returned MUST be identical" to the requested issuer.
-        if found.get("issuer") != self.issuer:
-            message = "the provider's metadata names another issuer than MCP_JWT_ISSUER"
-            raise Misconfigured(message)
+        if metadata.get("issuer") != self.issuer:
+            raise Misconfigured(reason="the provider's metadata names another issuer than MCP_JWT_ISSUER")
         for name in NEEDED:
-            _check_url(found.get(name))
-        return found
+            _check_url(metadata.get(name))
+        return metadata
 
     def keys(self, max_age: float) -> dict[str, Any]:
         """Return the provider's JWK set, at most so many seconds old.
 
         Raises:
             TemporarilyUnavailable, Misconfigured: as `metadata`.
-
         """
         return self._get(str(self.metadata()["jwks_uri"]), max_age)
 
@@ -85,7 +75,6 @@ class ProviderApi:
         Raises:
             OAuthError: the provider does not accept the code or the refresh token.
             TemporarilyUnavailable, Misconfigured: as `metadata`.
-
         """
         answer = self._post(str(self.metadata()["token_endpoint"]), form)
         if answer.status != OK:
@@ -98,7 +87,6 @@ class ProviderApi:
         Raises:
             OAuthError: the provider cannot revoke.
             TemporarilyUnavailable, Misconfigured: as `metadata`.
-
         """
         endpoint = self.metadata().get("revocation_endpoint")
         if endpoint is None:
@@ -117,22 +105,21 @@ class ProviderApi:
             raise OAuthError(REFUSALS[code], "the provider does not accept it: it was used, revoked, or has expired")
         if code == "invalid_client":
             self._secret.reset()  # the secret may have been rotated: the next request reads it again
-        reason = f"provider:{code if code in OPERATOR else 'unexpected_error'}"
-        raise Misconfigured(reason)
+        raise Misconfigured(reason=f"provider:{code if code in OPERATOR else 'unexpected_error'}")
 
     def _post(self, url: str, form: Mapping[str, str]) -> Answer:
         """Send a form with this client's own authentication."""
         secret, headers = self._secret.get(), {"content-type": "application/x-www-form-urlencoded"}
-        sent = dict(form)
+        fields = dict(form)
         methods = self.metadata().get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
         if secret and "client_secret_basic" in methods:
             pair = f"{quote_plus(self.client_id)}:{quote_plus(secret)}"  # RFC 6749, 2.3.1
             headers["authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
         else:
-            sent["client_id"] = self.client_id
+            fields["client_id"] = self.client_id
             if secret:
-                sent["client_secret"] = secret
-        return _request(url, headers, urlencode(sent).encode())
+                fields["client_secret"] = secret
+        return _request(url, headers, urlencode(fields).encode())
 
     def _get(self, url: str, max_age: float) -> dict[str, Any]:
         """Return a public document of the provider that is at most so old."""
@@ -156,11 +143,9 @@ def _check_url(url: object) -> None:
     """Check that a URL of the provider is encrypted; only a provider on this machine may do without."""
     parts = urlsplit(url) if isinstance(url, str) else None
     if parts is None or not parts.hostname:
-        message = "the provider's metadata lacks an endpoint"
-        raise Misconfigured(message)
+        raise Misconfigured(reason="the provider's metadata lacks an endpoint")
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
-        message = "an endpoint of the provider is not https"
-        raise Misconfigured(message)
+        raise Misconfigured(reason="an endpoint of the provider is not https")
 
 
 def _request(url: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
@@ -178,5 +163,4 @@ def _json(answer: Answer) -> dict[str, Any]:
     try:
         return answer.json()
     except NoAnswer:
-        reason = "provider:no_json"
-        raise TemporarilyUnavailable(reason) from None
+        raise TemporarilyUnavailable(reason="provider:no_json") from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -18,6 +18,7 @@ CHARACTERS = r"[!$-;=?-\[\]_a-z~]+"  # of a URI without a fragment: printable, n
 LOOPBACK = r"(http://(?:localhost|127\.0\.0\.1|\[::1\]))(?::\d{1,5})?((?:[/?].*)?)"
 # The last label of a host begins with a letter: browsers read any other as an IPv4 address ("https://2130706433").
 WEB = r"https://((?:[A-Za-z0-9][A-Za-z0-9.-]*\.)?[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?)(?::\d{1,5})?(?:[/?].*)?"
+ANSWER = {"code", "state", "iss", "error", "error_description"}
 APPLICATION = r"([a-z][a-z0-9-]*(?:\.[a-z0-9-]+)*):/.*"
 # Applications whose scheme has no dot, though RFC 8252 (section 7.1) asks for a domain name in reverse order.
 APPLICATIONS = {
@@ -28,7 +29,7 @@ APPLICATIONS = {
 
 def may_be_registered(uri: str) -> bool:
     """Check whether a URI leads to a web site, to this machine, or to an application by its own scheme."""
-    if len(uri) > MAX_CHARS or not re.fullmatch(CHARACTERS, uri):
+    if len(uri) > MAX_CHARS or not re.fullmatch(CHARACTERS, uri) or _holds_answer(uri):
         return False
     if re.fullmatch(LOOPBACK, uri) or is_web(uri):
         return True
@@ -64,6 +65,11 @@ def host(uri: str) -> str:
 def with_answer(uri: str, answer: Mapping[str, str]) -> str:
     """Return a registered URI with the parameters of an answer."""
     return f"{uri}{'&' if '?' in uri else '?'}{urlencode(answer)}"
+
+
+def _holds_answer(uri: str) -> bool:
+    """Check whether a query has a parameter of an answer: a host could read that one in place of the front's."""
+    return any(name in ANSWER for name, _ in parse_qsl(uri.partition("?")[2], keep_blank_values=True))
 
 
 def _without_port(uri: str) -> tuple[str, str] | None:

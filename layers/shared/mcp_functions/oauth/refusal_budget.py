@@ -22,11 +22,10 @@ class RefusalBudget:
     """The budgets of all payers. A request that the provider accepts costs nothing."""
 
     def __init__(self, now: Callable[[], float]) -> None:
-        """Begin with every budget full.
+        """Start with full budgets.
 
         Args:
             now: the clock, unix seconds.
-
         """
         self._budgets, self._now = UnwrapBudgets(REFUSALS), now
 
@@ -36,12 +35,10 @@ class RefusalBudget:
 
         Raises:
             Busy: the budget is empty, so the block does not run.
-
         """
         # The price is taken before the provider answers, as no result is known yet.
         if not self._budgets.charge(payer, self._now(), 1):
-            reason = "provider_budget"
-            raise Busy(reason)
+            raise Busy(reason="provider_budget")
         try:
             yield
         except OAuthError:

@@ -28,7 +28,6 @@ def register(http: HttpRequest, parts: Parts) -> Response:
     Raises:
         OAuthError: the metadata is not that of a client that can sign in here.
         McpError: KMS does not answer, or the body is too large.
-
     """
     try:
         metadata = json_reader.loads(requests.read_body(http, MAX_BODY))

@@ -44,7 +44,6 @@ def resolve(host: str) -> list[str]:
 
     Raises:
         OSError: it has none.
-
     """
     answers = socket.getaddrinfo(host, PORT, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_rest, address in answers))
@@ -73,7 +72,6 @@ class SafeFetch:
             now: the clock, unix seconds.
             admit: raises if this payer may not cause another fetch.
             network: what a fetch uses.
-
         """
         self._now, self._admit, self._network = now, admit, network or Network()
         self._lock = Lock()
@@ -88,7 +86,6 @@ class SafeFetch:
 
         Raises:
             NoAnswer: there is none that may be fetched.
-
         """
         with self._lock:
             until, document = self._kept.get(url, (0.0, None))
@@ -119,7 +116,6 @@ def fetch(url: str, network: Network) -> dict[str, Any]:
 
     Raises:
         NoAnswer: the URL or its host is not allowed, or the response is not a small JSON object.
-
     """
     parts = re.fullmatch(URL, url)
     if parts is None or not may_be_fetched(url):
@@ -150,16 +146,16 @@ def _public_addresses(host: str, network: Network, deadline: Deadline) -> list[s
     thread = Thread(target=ask, daemon=True)
     thread.start()
     thread.join(max(0.0, deadline.ends - deadline.clock()))
-    known = list(resolved)
-    if not known or thread.is_alive() or not all(map(addresses.is_public, known)):
+    candidates = list(resolved)
+    if not candidates or thread.is_alive() or not all(map(addresses.is_public, candidates)):
         message = "the host has no address, or one that is not public"
         raise NoAnswer(message)
-    return known
+    return candidates
 
 
-def _open(host: str, known: Sequence[str], network: Network, deadline: Deadline) -> HTTPConnection:
+def _open(host: str, public: Sequence[str], network: Network, deadline: Deadline) -> HTTPConnection:
     """Connect to one of the checked addresses; the certificate must be that of the host."""
-    for address in known:
+    for address in public:
         try:
             connected = network.connect(address, deadline.remaining())
         except OSError:

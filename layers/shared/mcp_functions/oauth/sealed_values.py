@@ -49,13 +49,12 @@ class SealedValues:
         Args:
             seals: of the function.
             now: the clock, unix seconds.
-
         """
         self._now = now
 
         def envelope(purpose: Purpose) -> Envelope:
-            made = seals.seal(purpose.label, max_age=purpose.seconds, max_chars=purpose.max_chars)
-            return cast("Envelope", made)  # no codec of an author replaces it here
+            sealed = seals.seal(purpose.label, max_age=purpose.seconds, max_chars=purpose.max_chars)
+            return cast("Envelope", sealed)  # no codec of an author replaces it here
 
         self._envelope = lru_cache(envelope)
 
@@ -65,7 +64,6 @@ class SealedValues:
         Raises:
             StateTooLarge: the value would be too long.
             TemporarilyUnavailable, Misconfigured: no key is available.
-
         """
         ends = int(self._now()) + purpose.seconds
         return self._envelope(purpose).seal(dumps_ascii({**claims, "exp": ends}).encode(), about=about(*bound))
@@ -82,12 +80,10 @@ class SealedValues:
         Raises:
             InvalidRequestState: this front did not seal the value for this purpose and these texts, or it has expired.
             TemporarilyUnavailable, Misconfigured: no key is available, or the payer's budget is empty.
-
         """
         claims: dict[str, Any] = json.loads(self._envelope(purpose).unseal(value, caller=payer, about=about(*bound)))
         if not self._now() < claims["exp"]:
-            reason = "expired"
-            raise InvalidRequestState(reason)
+            raise InvalidRequestState(reason="expired")
         return claims
 
 

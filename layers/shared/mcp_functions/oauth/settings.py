@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.http import metadata
 from mcp_functions.protocol.errors import Misconfigured
+from mcp_functions.settings import boolean, words
 from mcp_functions.settings import read as read_common
 
 if TYPE_CHECKING:
@@ -19,32 +20,18 @@ RESOURCE_PARAMETERS = ("", "resource", "audience")  # none; RFC 8707 and Cognito
 
 
 class FrontSettings(NamedTuple):
-    """The settings of the front.
+    """The settings of the front."""
 
-    Attributes:
-        common: the settings that all functions of the deployment share.
-        secret_arn: of the provider's client secret in Secrets Manager; "" for a public client.
-        resource_parameter: the name under which the provider takes the resource; "" if it takes none.
-        extra_scopes: further scopes to ask the provider for, for example `offline_access`.
-        registration: whether clients may register (RFC 7591).
-        documents: whether a client id may be the URL of a metadata document.
-        clients: the pre-registered clients, by their id.
-        blocked_clients: names in the log (`flow`), or URLs, of clients that may not sign in.
-        blocked_hosts: hosts that no redirect may lead to.
-        client_generation: another generation ends all registrations.
-
-    """
-
-    common: Settings
-    secret_arn: str = ""
-    resource_parameter: str = ""
-    extra_scopes: tuple[str, ...] = ()
-    registration: bool = True
-    documents: bool = True
-    clients: Mapping[str, Mapping[str, Any]] = {}
-    blocked_clients: frozenset[str] = frozenset()
-    blocked_hosts: frozenset[str] = frozenset()
-    client_generation: str = "1"
+    common: Settings  # the settings that all functions of the deployment share
+    secret_arn: str = ""  # of the provider's client secret in Secrets Manager; "" for a public client
+    resource_parameter: str = ""  # the name under which the provider takes the resource; "" if it takes none
+    extra_scopes: tuple[str, ...] = ()  # further scopes to ask the provider for, for example `offline_access`
+    registration: bool = True  # whether clients may register (RFC 7591)
+    documents: bool = True  # whether a client id may be the URL of a metadata document
+    clients: Mapping[str, Mapping[str, Any]] = {}  # the pre-registered clients, by their id
+    blocked_clients: frozenset[str] = frozenset()  # names in the log (`flow`), or URLs, of clients that may not sign in
+    blocked_hosts: frozenset[str] = frozenset()  # hosts that no redirect may lead to
+    client_generation: str = "1"  # another generation ends all registrations
 
     @property
     def url(self) -> str:
@@ -63,7 +50,6 @@ class FrontSettings(NamedTuple):
 
         Args:
             context: `requestContext`, which the gateway alone writes.
-
         """
         if self.common.oauth_url and self.common.resource_url:
             return self
@@ -77,7 +63,6 @@ def read(environ: Mapping[str, str]) -> FrontSettings:
 
     Raises:
         Misconfigured: a variable is missing or invalid.
-
     """
     common = read_common(environ)
     if common.auth_mode != "oauth" or not common.kms_keys:
@@ -85,32 +70,19 @@ def read(environ: Mapping[str, str]) -> FrontSettings:
         raise Misconfigured(message)
     parameter = environ.get("MCP_OAUTH_RESOURCE_PARAMETER", "")
     if parameter not in RESOURCE_PARAMETERS:
-        message = "MCP_OAUTH_RESOURCE_PARAMETER must be resource, audience or empty"
-        raise Misconfigured(message)
+        raise Misconfigured(reason="MCP_OAUTH_RESOURCE_PARAMETER must be resource, audience or empty")
     return FrontSettings(
         common=common,
         secret_arn=environ.get("MCP_OAUTH_SECRET_ARN", ""),
         resource_parameter=parameter,
-        extra_scopes=_words(environ, "MCP_OAUTH_EXTRA_SCOPES"),
-        registration=_switch(environ, "MCP_OAUTH_REGISTRATION"),
-        documents=_switch(environ, "MCP_OAUTH_CLIENT_DOCUMENTS"),
+        extra_scopes=words(environ, "MCP_OAUTH_EXTRA_SCOPES"),
+        registration=boolean(environ, "MCP_OAUTH_REGISTRATION"),
+        documents=boolean(environ, "MCP_OAUTH_CLIENT_DOCUMENTS"),
         clients=_clients(environ.get("MCP_OAUTH_CLIENTS") or "[]"),
-        blocked_clients=frozenset(_words(environ, "MCP_OAUTH_BLOCKED_CLIENTS")),
-        blocked_hosts=frozenset(host.lower() for host in _words(environ, "MCP_OAUTH_BLOCKED_HOSTS")),
+        blocked_clients=frozenset(words(environ, "MCP_OAUTH_BLOCKED_CLIENTS")),
+        blocked_hosts=frozenset(host.lower() for host in words(environ, "MCP_OAUTH_BLOCKED_HOSTS")),
         client_generation=environ.get("MCP_OAUTH_CLIENT_GENERATION") or "1",
     )
-
-
-def _words(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
-    return tuple(environ.get(name, "").replace(",", " ").split())
-
-
-def _switch(environ: Mapping[str, str], name: str) -> bool:
-    value = environ.get(name, "on")
-    if value not in {"on", "off"}:
-        message = f"{name} must be on or off"
-        raise Misconfigured(message)
-    return value == "on"
 
 
 def _clients(text: str) -> dict[str, dict[str, Any]]:

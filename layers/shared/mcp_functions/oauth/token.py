@@ -42,7 +42,6 @@ def issue(visit: Visit, parts: Parts) -> Response:
     Raises:
         OAuthError: the request is refused.
         McpError: KMS or the provider does not answer, or the payer's budget is empty.
-
     """
     client = authenticate(visit, parts.clients, {parts.settings.url, f"{parts.settings.url}/token"}, parts.now())
     check_resource(visit.parameters, parts.settings)
@@ -60,7 +59,6 @@ def revoke(visit: Visit, parts: Parts) -> Response:
     Raises:
         OAuthError: the request is refused.
         McpError: KMS or the provider does not answer, or the payer's budget is empty.
-
     """
     client = authenticate(visit, parts.clients, {parts.settings.url, f"{parts.settings.url}/revoke"}, parts.now())
     token = visit.parameters.get("token")
@@ -101,8 +99,8 @@ def _refresh(visit: Visit, client: Client, parts: Parts) -> Response:
     with parts.refusals.charged(visit.payer):
         tokens = parts.provider.refresh(claims["token"], narrower)
     # A provider that does not rotate its refresh tokens sends none: the old one stays valid.
-    kept = tokens._replace(refresh_token=tokens.refresh_token or claims["token"])
-    return _response(kept, client, claims["scope"], parts, shown=scope)
+    issued = tokens._replace(refresh_token=tokens.refresh_token or claims["token"])
+    return _response(issued, client, claims["scope"], parts, shown=scope)
 
 
 def _open(visit: Visit, parts: Parts, purpose: Purpose, value: str, *bound: str) -> dict[str, Any]:

@@ -14,28 +14,19 @@ if TYPE_CHECKING:
 
     from mcp_functions.http.events import HttpRequest
 
-MAX_BODY = 32 * 1024  # bytes
-MAX_QUERY = 16 * 1024  # characters
+MAX_BODY = 32 * 1024  # bytes of a form; API Gateway reads no query of this length
 MAX_FIELDS = 32
 WHITESPACE = " \t"
 FORM = "application/x-www-form-urlencoded"
 
 
 class Visit(NamedTuple):
-    """A request to the front.
+    """A request to the front."""
 
-    Attributes:
-        http: the request.
-        parameters: of the query, or of the form; each at most once, none of them empty.
-        cookies: by name.
-        payer: the network that is charged for forged values and for fetches.
-
-    """
-
-    http: HttpRequest
-    parameters: Mapping[str, str]
-    cookies: Mapping[str, str]
-    payer: str
+    http: HttpRequest  # the request
+    parameters: Mapping[str, str]  # of the query, or of the form; each at most once, none of them empty
+    cookies: Mapping[str, str]  # by name
+    payer: str  # the network that is charged for forged values and for fetches
 
 
 def read(event: Mapping[str, Any], http: HttpRequest) -> Visit:
@@ -44,7 +35,6 @@ def read(event: Mapping[str, Any], http: HttpRequest) -> Visit:
     Raises:
         OAuthError: it is too large, ambiguous, or of another media type.
         McpError: the body is over the limit.
-
     """
     query = str(event.get("rawQueryString") or "")
     text = _form(http) if http.method == "POST" else query
@@ -68,7 +58,7 @@ def _form(http: HttpRequest) -> str:
 
 def _parameters(text: str) -> dict[str, str]:
     """Read parameters. "Request and response parameters MUST NOT be included more than once" (RFC 6749, 3.1)."""
-    if len(text) > max(MAX_QUERY, MAX_BODY):
+    if len(text) > MAX_BODY:
         raise OAuthError(INVALID_REQUEST, "the parameters are too long")
     try:
         # "Parameters sent without a value MUST be treated as if they were omitted": parse_qsl leaves them out.

@@ -12,7 +12,6 @@ from mcp_functions.observability.notes import (
     UNKNOWN,
     KmsTimer,
     Notes,
-    correlation,
     current,
     digest,
     frames,
@@ -25,6 +24,6 @@ from mcp_functions.observability.notes import (
 )
 
 __all__ = [
-    "PACKAGE", "UNKNOWN", "KmsTimer", "Logger", "Notes", "correlated", "correlation", "current", "digest", "frames",
+    "PACKAGE", "UNKNOWN", "KmsTimer", "Logger", "Notes", "correlated", "current", "digest", "frames",
     "is_cold", "listener", "restore_current", "set_current", "size", "trace_id", "write_line",
 ]  # fmt: skip

@@ -29,46 +29,27 @@ TRACED = "_X_AMZN_TRACE_ID"  # another value for each invocation
 
 
 class Notes:
-    """The facts about one request.
+    """The facts about one request."""
 
-    Attributes:
-        method: of the specification, else "unknown"; "metadata" or "preflight" for requests without JSON-RPC; or None.
-        revision: of a client that is not of 2026-07-28.
-        handler: its name in the catalog, else "unknown"; None if the request has no name.
-        round: of the conversation, from 1.
-        flow: the conversation's name, which is told as a digest.
-        caller: the caller's pseudonym, where the deployment logs callers.
-        payer: who is charged for unwraps (`binding.caller_id`); never told.
-        jti: names the presented state, once that proved authentic; told as base64url.
-        outcome: complete, input_required, shed, forwarded, refused, failed or crashed.
-        code: of the JSON-RPC error.
-        reason: a constant of this package, or of AWS; of a crash, the exception's type or the broken rule.
-        place: the frames of an unexpected exception.
-        raised: that exception. Its text may quote secrets: only a listener on the author's machine reads it.
-        misconfigured: whether the operator has to act.
-        forward_seconds: the endpoint's wait for the function behind it.
-        correlation_id: API Gateway's, `request_id` Lambda's, both unchecked. The line holds them only if they have the
-            form of an id.
-        trace_id: of the client's `traceparent`, if that is valid.
-
-    """
-
+    # of the specification, else "unknown"; "metadata" or "preflight" for requests without JSON-RPC; or None
     method: str | None = None
-    revision: str | None = None
-    handler: str | None = None
-    round: int | None = None
-    flow: str | None = None
-    caller: str | None = None
-    payer: str = ""
-    jti: bytes | None = None
-    outcome: str = ""
+    revision: str | None = None  # of a client that is not of 2026-07-28
+    handler: str | None = None  # its name in the catalog, else "unknown"; None if the request has no name
+    round: int | None = None  # of the conversation, from 1
+    flow: str | None = None  # the conversation's name, which is told as a digest
+    caller: str | None = None  # the caller's pseudonym, where the deployment logs callers
+    payer: str = ""  # who is charged for unwraps (`binding.caller_id`); never told
+    jti: bytes | None = None  # names the presented state, once that proved authentic; told as base64url
+    outcome: str = ""  # complete, input_required, shed, forwarded, refused, failed or crashed
     status: int = 500
-    code: int | None = None
+    code: int | None = None  # of the JSON-RPC error
+    # a constant of this package, or of AWS; of a crash, the exception's type or the broken rule
     reason: str | None = None
-    place: str | None = None
+    place: str | None = None  # the frames of an unexpected exception
+    # that exception. Its text may quote secrets: only a listener on the author's machine reads it
     raised: BaseException | None = None
     tool_error: bool = False
-    misconfigured: bool = False
+    misconfigured: bool = False  # whether the operator has to act
     cold_start: bool = False
     request_bytes: int = 0
     response_bytes: int = 0
@@ -76,10 +57,11 @@ class Notes:
     kms_calls: int = 0
     kms_failures: int = 0
     kms_seconds: float = 0.0
-    forward_seconds: float | None = None
+    forward_seconds: float | None = None  # the endpoint's wait for the function behind it
+    # API Gateway's, `request_id` Lambda's, both unchecked. The line holds them only if they have the form of an id
     correlation_id: object = None
     request_id: object = None
-    trace_id: str | None = None
+    trace_id: str | None = None  # of the client's `traceparent`, if that is valid
 
     def conclude(self, outcome: str, reason: str | None = None) -> None:
         """Set the outcome, unless an earlier one of the same batch is worse."""
@@ -90,6 +72,7 @@ class Notes:
         """Set the outcome to an unexpected exception: its type or broken rule, and its frames, but not its text."""
         broken = isinstance(error, DeveloperError)
         self.outcome, self.raised, self.place = CRASHED, error, frames(error, of_author=broken)
+        self.handler = self.handler or UNKNOWN  # a metric with this dimension counts no line without it
         self.reason = error.rule if isinstance(error, DeveloperError) else type(error).__name__
 
 
@@ -165,7 +148,6 @@ def frames(error: BaseException, *, of_author: bool = False) -> str:
     Args:
         error: the exception.
         of_author: whether to begin with the innermost frame outside of this package, if there is one.
-
     """
     import traceback  # noqa: PLC0415 - only for a crash
 

@@ -44,7 +44,6 @@ def block(value: object) -> JSONObject:
 
     Raises:
         DeveloperError: the value is neither, or lacks a member of its type.
-
     """
     if isinstance(value, str):
         return {"type": "text", "text": value}
@@ -68,7 +67,6 @@ def contents(value: object, uri: str) -> JSONObject:
 
     Raises:
         DeveloperError: the value has another role, or lacks a member of its type.
-
     """
     if role(value) != CONTENTS:
         allowed = "text, bytes, JSON, ResourceContents or a list of them"
@@ -88,7 +86,6 @@ def messages(value: object) -> list[JSONObject]:
 
     Raises:
         DeveloperError: the value is none of these, or its `role` is unknown to the protocol.
-
     """
     part = role(value)
     if isinstance(value, str) or part == CONTENT:
@@ -107,7 +104,6 @@ def to_wire(value: object) -> JSONValue:
 
     Raises:
         DeveloperError: the value cannot be written.
-
     """
     try:
         if hasattr(value, "model_dump"):

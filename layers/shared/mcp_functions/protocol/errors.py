@@ -27,7 +27,6 @@ class McpError(Exception):
         ours: whether the server failed, so that an alarm counts it; otherwise the request was refused.
         headers: of the HTTP response.
         id: of the request, if the error knows it.
-
     """
 
     code: ClassVar[int] = -32603
@@ -117,7 +116,6 @@ class MissingRequiredClientCapability(McpError):
             required: the `ClientCapabilities` object that would have been enough.
             asks: text of each question, by its key.
             earlier: whether the client is of 2025, so that `data` must hold the questions too.
-
         """
         message = f"{self.sentence}: {', '.join(capability_names(required))}"
         data: dict[str, object] = {"requiredCapabilities": required}
@@ -316,7 +314,6 @@ class DeveloperError(Exception):
 
     Attributes:
         rule: the text with "…" in place of each value. It may be logged.
-
     """
 
     def __init__(self, rule: str, **values: object) -> None:

@@ -39,7 +39,6 @@ def find(schema: Mapping[str, Any]) -> dict[str, HeaderParameter]:
 
     Raises:
         ValueError: an annotation breaks a rule. The message has the rule.
-
     """
     found = list(_walk_properties(schema, ()))
     parameters = dict(found)
@@ -63,7 +62,6 @@ def check(parameters: HeaderParameters, arguments: Mapping[str, Any], headers: M
 
     Raises:
         HeaderMismatch: a header is missing, superfluous, malformed, or different. The message names it.
-
     """
     for name, parameter in parameters.items():
         value = _value_at(parameter.path, arguments)
@@ -80,7 +78,6 @@ def check_sent(parameters: HeaderParameters, arguments: Mapping[str, Any], heade
 
     Raises:
         HeaderMismatch: a header is superfluous, malformed, or different. The message names it.
-
     """
     sent = {name: parameters[name] for name in parameters if name in headers}
     check(sent, arguments, headers)

@@ -23,7 +23,6 @@ def check_value(headers: Mapping[str, str], name: str, expected: str) -> None:
 
     Raises:
         HeaderMismatch: the header is missing, malformed or different.
-
     """
     if read_value(headers, name) != expected:
         raise mismatch(name)
@@ -34,7 +33,6 @@ def read_value(headers: Mapping[str, str], name: str) -> str:
 
     Raises:
         HeaderMismatch: the header is missing or malformed.
-
     """
     value = headers.get(name.lower())
     if value is None:
@@ -55,7 +53,6 @@ def decode(value: str) -> str:
 
     Raises:
         ValueError: the value is marked as base64, but is not strict base64 of UTF-8.
-
     """
     value = value.strip(" \t")
     is_marked = value.startswith(PREFIX) and value.endswith(SUFFIX) and len(value) >= len(PREFIX) + len(SUFFIX)

@@ -42,7 +42,6 @@ def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
         InvalidParams: `_meta` lacks a required member (basic, "Request metadata").
         HeaderMismatch: a header is missing, or differs from the body (basic/transports, "Request headers").
         UnsupportedProtocolVersion: this server does not implement the revision (basic/versioning).
-
     """
     check_no_contradiction(message, headers)
     version = _requested_version(message)
@@ -62,7 +61,6 @@ def check_no_contradiction(message: Mapping[str, Any], headers: Mapping[str, str
 
     Raises:
         HeaderMismatch: a header is malformed, or differs from the body.
-
     """
     repeated = {"Mcp-Method": message.get("method")}
     params = message.get("params")
@@ -82,7 +80,6 @@ def check_task_id(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
 
     Raises:
         HeaderMismatch: `Mcp-Name` is missing, or differs from `params.taskId`.
-
     """
     task_id = message["params"].get(TASKS[message["method"]])
     if isinstance(task_id, str):
@@ -103,7 +100,6 @@ def _requested_version(message: JSONRPCRequest) -> str:
     Raises:
         InvalidParams: `_meta` lacks a required member.
         UnsupportedProtocolVersion: a client of an earlier revision sent `initialize`.
-
     """
     try:
         meta = _required_meta(message)
@@ -113,8 +109,7 @@ def _requested_version(message: JSONRPCRequest) -> str:
         # Basic/versioning: a server "SHOULD name the versions it supports in any error it returns to initialize".
         requested = message["params"].get("protocolVersion")
         raise UnsupportedProtocolVersion(str(requested), SUPPORTED_VERSIONS) from None
-    version: str = meta[META_PROTOCOL_VERSION]
-    return version
+    return str(meta[META_PROTOCOL_VERSION])
 
 
 def _required_meta(message: JSONRPCRequest) -> dict[str, Any]:

@@ -29,12 +29,8 @@ THEME = re.compile("light|dark")
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+(?:Z|[+-][0-9]{2}:[0-9]{2})?)?")
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_bool(value: object) -> bool:
-    return isinstance(value, bool)
+def _is_a(type_: type) -> Check:
+    return lambda value: isinstance(value, type_)
 
 
 def _is_priority(value: object) -> bool:
@@ -52,11 +48,11 @@ def _list_of(check: Check) -> Check:
 # By the name on the wire: the allowed values in words, and their check.
 Members: TypeAlias = "dict[str, tuple[str, Check]]"
 TOOL: Members = {
-    "title": ("text", _is_text),
-    "readOnlyHint": ("True or False", _is_bool),
-    "destructiveHint": ("True or False", _is_bool),
-    "idempotentHint": ("True or False", _is_bool),
-    "openWorldHint": ("True or False", _is_bool),
+    "title": ("text", _is_a(str)),
+    "readOnlyHint": ("True or False", _is_a(bool)),
+    "destructiveHint": ("True or False", _is_a(bool)),
+    "idempotentHint": ("True or False", _is_a(bool)),
+    "openWorldHint": ("True or False", _is_a(bool)),
 }
 CONTENT: Members = {
     "audience": ('a list of "user" and "assistant"', _list_of(_match(ROLE))),
@@ -65,7 +61,7 @@ CONTENT: Members = {
 }
 ICON: Members = {
     "src": ("an https:// or data: URI", _match(SOURCE)),
-    "mimeType": ("text", _is_text),
+    "mimeType": ("text", _is_a(str)),
     "sizes": ('a list of sizes such as "48x48" or "any"', _list_of(_match(SIZE))),
     "theme": ('"light" or "dark"', _match(THEME)),
 }
@@ -76,7 +72,6 @@ def read_annotations(value: object, known: Members = CONTENT) -> dict[str, Any]:
 
     Raises:
         TypeError: a hint is unknown, or has a value that it cannot have.
-
     """
     return _members("annotations", value, known)
 
@@ -86,7 +81,6 @@ def read_icons(value: object) -> list[dict[str, Any]] | None:
 
     Raises:
         TypeError: it is no list, or an icon has no `src`, or a member that is unknown or has a wrong value.
-
     """
     if value is None:
         return None
@@ -105,7 +99,6 @@ def read_meta(value: object) -> dict[str, Any] | None:
 
     Raises:
         TypeError: it is no mapping, a key is reserved or malformed, or JSON cannot carry a value.
-
     """
     if value is None:
         return None

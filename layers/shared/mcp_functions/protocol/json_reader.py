@@ -31,7 +31,6 @@ def loads(text: str | bytes) -> JSONValue:
 
     Raises:
         ParseError: the text is not JSON, is ambiguous, is nested too deep, or is not whole Unicode.
-
     """
     try:
         string = text if isinstance(text, str) else text.decode()
@@ -71,7 +70,6 @@ def check_size(value: object) -> None:
 
     Raises:
         ValueError: the value holds more than MAX_VALUES values.
-
     """
     if sum(len(container) for level in by_level(value) for container in level) > MAX_VALUES:
         message = f"holds more than {MAX_VALUES} values"

@@ -29,7 +29,6 @@ def dumps(value: object) -> str:
     Raises:
         TypeError: the value has no JSON form.
         ValueError: the value holds NaN or Infinity, or is nested too deep.
-
     """
     return _encode(_UNICODE, value)
 
@@ -55,7 +54,6 @@ def dumps_utf8(value: object, errors: str = "strict") -> bytes:
 
     Raises:
         TypeError, ValueError: as `dumps`.
-
     """
     buffer = BytesIO()
     try:

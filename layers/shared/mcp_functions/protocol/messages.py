@@ -32,30 +32,17 @@ class Identity(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A JSON-RPC request that passed the checks of HTTP.
+    """A JSON-RPC request that passed the checks of HTTP."""
 
-    Attributes:
-        message: the JSON-RPC request.
-        headers: of the HTTP request, names in lower case.
-        principal: the caller; None with AuthMode none.
-        address: the caller's IP address as the gateway saw it. Failed attempts without a principal count against it.
-        deadline: unix seconds; after it the gateway has stopped waiting for the response.
-        event: the API Gateway event, which the endpoint forwards unchanged.
-        scopes: of the caller's access token.
-        ends: unix seconds at which Lambda ends this function; 0 if unknown.
-        task_ttl: milliseconds for which a dialect's client wants a task kept; 0 means the tool's own time.
-
-    """
-
-    message: JSONRPCRequest
-    headers: Mapping[str, str]
-    principal: Principal | None
-    address: str
-    deadline: float
-    event: Mapping[str, Any]
-    scopes: frozenset[str] = frozenset()
-    ends: float = 0.0
-    task_ttl: int = 0
+    message: JSONRPCRequest  # the JSON-RPC request
+    headers: Mapping[str, str]  # of the HTTP request, names in lower case
+    principal: Principal | None  # the caller; None with AuthMode none
+    address: str  # the caller's IP address as the gateway saw it. Failed attempts without a principal count against it
+    deadline: float  # unix seconds; after it the gateway has stopped waiting for the response
+    event: Mapping[str, Any]  # the API Gateway event, which the endpoint forwards unchanged
+    scopes: frozenset[str] = frozenset()  # of the caller's access token
+    ends: float = 0.0  # unix seconds at which Lambda ends this function; 0 if unknown
+    task_ttl: int = 0  # milliseconds for which a dialect's client wants a task kept; 0 means the tool's own time
 
     @property
     def params(self) -> dict[str, Any]:
@@ -79,7 +66,6 @@ class Request(NamedTuple):
 
         Raises:
             MissingRequiredClientCapability: the client does not declare the extension on this request.
-
         """
         if not self.takes_tasks:
             raise MissingRequiredClientCapability({"extensions": {EXTENSION_TASKS: {}}})
@@ -93,20 +79,12 @@ class ResponseBody(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The result of a request.
+    """The result of a request."""
 
-    Attributes:
-        result: the JSON-RPC result.
-        notifications: go to the client before the result.
-        body: replaces both, if a dialect wrote the response.
-        text: the result as JSON, if it is the same for every request, so that a list is serialized once.
-
-    """
-
-    result: Mapping[str, Any]
-    notifications: tuple[Mapping[str, Any], ...] = ()
-    body: ResponseBody | None = None
-    text: str = ""
+    result: Mapping[str, Any]  # the JSON-RPC result
+    notifications: tuple[Mapping[str, Any], ...] = ()  # go to the client before the result
+    body: ResponseBody | None = None  # replaces both, if a dialect wrote the response
+    text: str = ""  # the result as JSON, if it is the same for every request, so that a list is serialized once
 
 
 class ForwardedResponse(NamedTuple):
@@ -129,7 +107,6 @@ def to_message(value: JSONValue) -> JSONRPCRequest | JSONRPCNotification:
 
     Raises:
         InvalidRequest: it is neither.
-
     """
     if isinstance(value, list):
         raise InvalidRequest(message="Batches are not part of this revision: send one request")

@@ -46,7 +46,6 @@ def to_json(value: object) -> JSONValue:
 
     Raises:
         NotJson: JSON cannot hold the value, or a value inside it.
-
     """
     try:
         return _convert(value)

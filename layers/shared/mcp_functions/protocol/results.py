@@ -32,7 +32,6 @@ def call_tool_result(value: object, *, promised: bool = False, lists: bool = Fal
 
     Raises:
         DeveloperError: the value is none of these.
-
     """
     if isinstance(value, str) and not promised:
         return _content([_text(value)])
@@ -60,7 +59,6 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
 
     Raises:
         DeveloperError: the value is none of these.
-
     """
     from mcp_functions.protocol import content_blocks, foreign_types  # noqa: PLC0415 - other functions do not need it
 
@@ -89,7 +87,6 @@ def read_resource_contents(value: object, uri: str, mime_type: str | None) -> li
 
     Raises:
         DeveloperError: the value is none of these.
-
     """
     items = value if isinstance(value, list | tuple) else [value]
     if _role(value) == "result" and hasattr(value, "contents"):

@@ -27,7 +27,6 @@ def read_hierarchy(text: str) -> dict[str, frozenset[str]]:
 
     Raises:
         ValueError: a chain has one link, or one that is no scope; the message is the chain.
-
     """
     direct: dict[str, set[str]] = {}
     for chain in filter(str.strip, text.split(",")):

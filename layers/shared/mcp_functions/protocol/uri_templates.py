@@ -23,7 +23,6 @@ def list_variables(template: str) -> tuple[str, ...]:
 
     Raises:
         ValueError: the template uses a part of RFC 6570 that a server cannot match, or a variable twice.
-
     """
     rest = re.sub(EXPRESSION, "", template)
     if "{" in rest or "}" in rest:
@@ -41,7 +40,6 @@ def match(template: str, uri: str) -> dict[str, str] | None:
 
     Returns:
         The values by name; None if the URI does not match, or is longer than MAX_URI.
-
     """
     literals, expressions = _parts(template)
     if not expressions:

@@ -18,18 +18,11 @@ ANONYMOUS = ("", "", "")
 
 
 class Capability:
-    """The base of all capabilities. Each belongs to one round.
+    """The base of all capabilities. Each belongs to one round."""
 
-    Attributes:
-        needs_state: whether it can end a round, so that its Lambda has to seal a state.
-        low_level: whether it is for functions that return InputRequiredResult.
-        logs: whether it sends log messages, so that the server advertises them.
-
-    """
-
-    needs_state: ClassVar[bool] = False
-    low_level: ClassVar[bool] = False
-    logs: ClassVar[bool] = False
+    needs_state: ClassVar[bool] = False  # whether it can end a round, so that its Lambda has to seal a state
+    low_level: ClassVar[bool] = False  # whether it is for functions that return InputRequiredResult
+    logs: ClassVar[bool] = False  # whether it sends log messages, so that the server advertises them
 
     def __init__(self, round_: Round) -> None:
         """Take the round."""

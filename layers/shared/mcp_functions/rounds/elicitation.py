@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from mcp_functions.protocol.errors import NotAnswered
+from mcp_functions.rounds import input_requests
 from mcp_functions.rounds.capabilities import Capability
-from mcp_functions.rounds.input_requests import (
-    form_request,
-    missing_capabilities,
-    roots_request,
-    sampling_request,
-    url_request,
-)
 from mcp_functions.rounds.questions import WireQuestion
 from mcp_functions.schemas import forms
 from mcp_functions.schemas.forms import InvalidAnswer
@@ -74,7 +68,7 @@ class Question(AnyQuestion[Form]):
             _check_accepted(self.key, self.message, response)
             return form.accept(response.get("content"))
 
-        return WireQuestion(self.key, form_request(self.message, form), read)
+        return WireQuestion(self.key, input_requests.form_request(self.message, form), read)
 
 
 class SampleQuestion(AnyQuestion["dict[str, Any]"]):
@@ -98,7 +92,7 @@ class RootsQuestion(AnyQuestion["list[dict[str, Any]]"]):
 
     def to_wire(self, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - there are no forms in it
         """Return the question for the client."""
-        return WireQuestion(self.key, roots_request(), _read_roots)
+        return WireQuestion(self.key, input_requests.roots_request(), _read_roots)
 
 
 class Elicit(Capability):
@@ -119,11 +113,9 @@ class Elicit(Capability):
         Raises:
             Declined: the user declined.
             Cancelled: the user closed the question. (Both are NotAnswered.)
-
         """
         (answer,) = self._round.ask(self._asking(Question(key, message, form)))
-        accepted: Form = answer
-        return accepted
+        return cast("Form", answer)
 
     def outcome(self, key: str, message: str, form: TypeForm[Form]) -> Form | Declined | Cancelled:
         """Ask, and return the answer, Declined or Cancelled, for a `match` statement."""
@@ -147,7 +139,6 @@ class Elicit(Capability):
 
         Raises:
             NotAnswered: the user declined or closed one of them. It is raised when every question has an answer.
-
         """
         return tuple(self._round.ask(*map(self._asking, questions)))
 
@@ -164,14 +155,13 @@ class Elicit(Capability):
 
         Raises:
             NotAnswered: the user declined, or closed the question.
-
         """
 
         def read(response: Mapping[str, Any]) -> None:
             _check_accepted(key, message, response)
 
         with self._round.noting_errors():
-            request = url_request(message, url)
+            request = input_requests.url_request(message, url)
         self._round.ask(WireQuestion(key, request, read, read_once=True))
 
     @property
@@ -195,12 +185,7 @@ class Sample(Capability):
     needs_state = True
 
     def __call__(
-        self,
-        key: str,
-        messages: str | Sequence[JSONObject | Model],
-        *,
-        max_tokens: int,
-        **options: object,
+        self, key: str, messages: str | Sequence[JSONObject | Model], *, max_tokens: int, **options: object
     ) -> JSONObject:
         """Return the model's message (CreateMessageResult), in this round or a later one.
 
@@ -210,12 +195,10 @@ class Sample(Capability):
                 one message of the user.
             max_tokens: the limit for the answer.
             options: further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
-
         """
-        request = sampling_request(messages, max_tokens, options)
+        request = input_requests.sampling_request(messages, max_tokens, options)
         (message,) = self._round.ask(WireQuestion(key, request, _read_message))
-        result: JSONObject = message
-        return result
+        return cast("JSONObject", message)
 
     @property
     def possible(self) -> bool:
@@ -231,8 +214,7 @@ class ListRoots(Capability):
     def __call__(self, key: str = "roots") -> list[JSONObject]:
         """Return the client's roots, each with a `uri`, in this round or a later one; validate paths within them."""
         (answer,) = self._round.ask(RootsQuestion(key).to_wire(camel_case=False))
-        roots: list[JSONObject] = answer
-        return roots
+        return cast("list[JSONObject]", answer)
 
     @property
     def possible(self) -> bool:
@@ -241,7 +223,7 @@ class ListRoots(Capability):
 
 
 def _possible(round_: Round, request: JSONValue) -> bool:
-    return not missing_capabilities([request], round_.request.capabilities)
+    return not input_requests.missing_capabilities([request], round_.request.capabilities)
 
 
 def _check_accepted(key: str, message: str, response: Mapping[str, Any]) -> None:

@@ -46,8 +46,7 @@ def sampling_request(
 ) -> InputRequest:
     """Return the CreateMessageRequest; see `Sample` for its arguments."""
     if max_tokens < 1:
-        text = "max_tokens must be 1 or more"
-        raise DeveloperError(text)
+        raise DeveloperError(rule="max_tokens must be 1 or more")
     if isinstance(messages, str):
         messages = [{"role": "user", "content": {"type": "text", "text": messages}}]
     conversation = [_message(message) for message in messages]
@@ -74,8 +73,7 @@ def _options(options: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return dict(to_json(dict(options)))
     except NotJson as error:
-        text = f"JSON cannot carry the options of the question to the model ({error})"
-        raise DeveloperError(text) from None
+        raise DeveloperError(rule=f"JSON cannot carry the options of the question to the model ({error})") from None
 
 
 def _check_tool_results(messages: Sequence[JSONObject]) -> None:
@@ -86,16 +84,14 @@ def _check_tool_results(messages: Sequence[JSONObject]) -> None:
         answered = {block["toolUseId"] for block in blocks if block.get("type") == "tool_result"}
         # "user messages that contain tool results MUST contain ONLY tool results"
         if answered and len(answered) != len(blocks):
-            text = "a message with a tool_result holds tool_results alone"
-            raise DeveloperError(text)
+            raise DeveloperError(rule="a message with a tool_result holds tool_results alone")
         # "every assistant message containing ToolUseContent … MUST be followed by a user message" with every result
         if answered != open_uses:
             text = "every tool_use is answered by its tool_result in the very next message, and nothing else is"
             raise DeveloperError(text)
         open_uses = {block["id"] for block in blocks if block.get("type") == "tool_use"}
     if open_uses:
-        text = "a tool_use at the end has no tool_result"
-        raise DeveloperError(text)
+        raise DeveloperError(rule="a tool_use at the end has no tool_result")
 
 
 def fingerprint(request: InputRequest) -> str:
@@ -149,7 +145,6 @@ def check_capabilities(
 
     Raises:
         MissingRequiredClientCapability: with the text of the questions, because the model may know the answers.
-
     """
     lacking = missing_capabilities(requests.values(), declared)
     if lacking:

@@ -6,7 +6,7 @@ The three request classes mirror the specification's; `wire()` writes the messag
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from mcp_functions.rounds.capabilities import Capability
 from mcp_functions.rounds.input_requests import form_request, roots_request, sampling_request, url_request
@@ -74,7 +74,6 @@ class CreateMessageRequest(InputRequest):
             the user.
         max_tokens: the most that the answer may have.
         options: further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
-
     """
 
     def __init__(
@@ -102,7 +101,6 @@ class InputRequiredResult(NamedTuple):
     Args:
         input_requests: the questions for the client, under keys of the author's choice; may be empty.
         request_state: the model for `RequestState.value` in the next round; the client gets it sealed.
-
     """
 
     input_requests: Mapping[str, InputRequest] = {}
@@ -137,26 +135,19 @@ class InputResponses(Capability, Mapping[str, "JSONObject"]):
         answer = self.get(key, {})
         if answer.get("action") != "accept":
             return None
+        asked = forms.read_form(form, key, camel_case=self._round.request.camel_case)
         try:
-            accepted: Answer = forms.read_form(form, key, camel_case=self._round.request.camel_case).accept(
-                answer.get("content")
-            )
+            return cast("Answer", asked.accept(answer.get("content")))
         except InvalidAnswer:
             return None
-        return accepted
 
 
 class RequestState(Capability, Generic[State]):
-    """The state that this function kept in the previous round, `request_state.value`; a new one in the first.
-
-    Attributes:
-        value: a model of the type in brackets. `InputRequiredResult(request_state=…)` carries it to the next round.
-
-    """
+    """The state that this function kept in the previous round, `request_state.value`; a new one in the first."""
 
     needs_state = True
     low_level = True
-    value: State
+    value: State  # a model of the type in brackets. `InputRequiredResult(request_state=…)` carries it to the next round
 
     @classmethod
     def check(cls, parameter: str, args: tuple[Any, ...]) -> None:

@@ -34,7 +34,6 @@ class Progress(Capability):
 
         Raises:
             DeveloperError: the message is not text.
-
         """
         if not isinstance(message, str | None):
             self._round.fail("the message of progress is text, and not of type {type}", type=type(message).__name__)
@@ -69,7 +68,6 @@ class Log(Capability):
 
         Raises:
             DeveloperError: the level is unknown, or `data` is not JSON.
-
         """
         if level not in LOG_LEVELS:
             self._round.fail("there is no log level {level!r}: it is one of {levels}", level=level, levels=LEVELS)

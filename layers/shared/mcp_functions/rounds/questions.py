@@ -104,7 +104,6 @@ class Questions:
         Raises:
             DeveloperError: the question breaks a rule.
             InputRequired: the round takes no more questions.
-
         """
         check_text(question.key, "a question's key is text, and not of type {type}")
         check_text(message_of(question.request), "a question's message is text, and not of type {type}")

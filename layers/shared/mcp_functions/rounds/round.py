@@ -70,7 +70,6 @@ class AuditRecord(NamedTuple):
         answered: key of each question that this request answered, to "accept", "decline" or "cancel"; "answer" if the
             client's model or the client itself answered; "invalid" if the answer did not fit and the question is asked
             again. It never holds the content of an answer.
-
     """
 
     flow: str
@@ -167,7 +166,6 @@ class Round:
             InputRequired: an answer is missing.
             DeveloperError: a question breaks a rule.
             Exception: the outcome of a question, as its `read` raised it, once all questions have answers.
-
         """
         self.check_can_continue()
         step = self.enclosing_step
@@ -214,7 +212,6 @@ class Round:
             InputRequired: always, unless one of these applies.
             DeveloperError: this round recorded no step, so the next round would only repeat it.
             ToolError: too many rounds in a row ended like this. Clients limit such rounds.
-
         """
         self.check_can_continue()
         if not self.new_steps:
@@ -285,7 +282,6 @@ class Round:
 
         Raises:
             InputRequired: one of them does.
-
         """
         if self.must_stop and self.must_stop():
             self.end()

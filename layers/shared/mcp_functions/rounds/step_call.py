@@ -37,7 +37,6 @@ class StepCall:
         round: in which it is called.
         step_key: names the step in all rounds.
         arguments_digest: of its arguments; a recorded result counts only for the same arguments.
-
     """
 
     def __init__(
@@ -70,7 +69,6 @@ class StepCall:
         Raises:
             InputRequired: the round ends before the step, and the next round runs it.
             DeveloperError: the call breaks a rule.
-
         """
         if self._reserve():
             try:

@@ -28,7 +28,6 @@ def digest_arguments(args: Sequence[object], kwargs: Mapping[str, object]) -> st
 
     Raises:
         TypeError, ValueError, RecursionError: JSON cannot carry them.
-
     """
     digest = canonical_digest(b"", to_record(_sort_sets([args, kwargs])))
     return base64url(digest[:DIGEST_BYTES])

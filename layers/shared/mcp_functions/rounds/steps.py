@@ -65,7 +65,6 @@ class Step(Capability):
             InputRequired: the round ends before the step, and the next round runs it.
             DeveloperError: the key was used with other arguments, or its first call still runs; or the result is not
                 JSON, is too large, or has no known type.
-
         """
         call = StepCall(self._round, key, function, args, kwargs)
         return cast("R", call.run(self._max_seconds))
@@ -105,7 +104,6 @@ class Step(Capability):
 
         Raises:
             DeveloperError: no step is running.
-
         """
         call = running_step.get()
         if call is None or call.round is not self._round:
@@ -129,7 +127,6 @@ class Step(Capability):
 
         Raises:
             InputRequired: always, unless `Round.shed` refuses.
-
         """
         self._round.shed()
 

@@ -52,10 +52,6 @@ def _scalar_in(text: str) -> object:
     return text if isinstance(value, dict | list) else value
 
 
-def _any(value: object) -> object:
-    return value
-
-
 def _scalar(name: str, article: str, *accepted: type) -> JsonType:
     def read(value: object) -> object:
         if type(value) not in accepted:
@@ -75,7 +71,7 @@ def _float(value: object) -> float:
         raise ValueError(message) from None
 
 
-ANY = JsonType({}, _any)
+ANY = JsonType({}, lambda value: value)
 NUMBER = _scalar("number", "a", int, float)
 SCALARS: dict[object, JsonType] = {
     str: _scalar("string", "a", str),

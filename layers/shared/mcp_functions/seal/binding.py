@@ -42,7 +42,6 @@ def bind_request(audience: str, method: str, params: Mapping[str, Any], principa
 
     Raises:
         InvalidParams: the arguments have no canonical form: they are nested too deep, or have an invalid number.
-
     """
     arguments = params.get("arguments") if method != "resources/read" else None
     if arguments is None:
@@ -73,7 +72,6 @@ def caller_id(principal: Principal | None, address: str) -> str:
     Args:
         principal: the authenticated caller; None without authentication.
         address: of the caller; it is the id without authentication.
-
     """
     return address if principal is None else _digest(b"ks1/payer\0", principal.iss, principal.sub)
 

@@ -18,22 +18,13 @@ T = TypeVar("T")
 
 
 class Limits(NamedTuple):
-    """The memory of one container, and the budget of one caller.
+    """The memory of one container, and the budget of one caller."""
 
-    Attributes:
-        opened: how many data keys the cache holds.
-        callers: how many budgets are in memory.
-        burst: how many failed unwraps a caller may cause at once.
-        refill_seconds: after which a caller may cause one more.
-        ratio: how many successful unwraps cost as much as a failed one.
-
-    """
-
-    opened: int = 256
-    callers: int = 4096
-    burst: int = 3
-    refill_seconds: int = 30
-    ratio: int = 20
+    opened: int = 256  # how many data keys the cache holds
+    callers: int = 4096  # how many budgets are in memory
+    burst: int = 3  # how many failed unwraps a caller may cause at once
+    refill_seconds: int = 30  # after which a caller may cause one more
+    ratio: int = 20  # how many successful unwraps cost as much as a failed one
 
 
 class SingleFlight:
@@ -51,7 +42,6 @@ class SingleFlight:
             name: of the call.
             call: to run once.
             admit: raises if this thread may not call; a thread that only waits does not run it.
-
         """
         with self._lock:
             flight = self._futures.get(name)
@@ -109,7 +99,6 @@ class KeyCache:
             header: the key's part of a token.
             key: that was opened, or generated here.
             caller: whose token made this container ask KMS; "" for a key that was generated here.
-
         """
         self._keys[header] = key, caller
         while len(self._keys) > self._most:

@@ -26,7 +26,6 @@ def canonical_digest(label: bytes, value: object) -> bytes:
 
     Raises:
         ValueError: the value has no canonical form.
-
     """
     digest = hashlib.sha256(label)
     write_canonical(value, lambda text: digest.update(text.encode("ascii")))
@@ -40,7 +39,6 @@ def write_canonical(value: object, write: Callable[[str], object]) -> None:
 
     Raises:
         ValueError: the value is nested deeper than 64, or has a number that JSON does not have.
-
     """
     try:
         _write(value, write, MAX_DEPTH)

@@ -57,7 +57,6 @@ def decrypt(data_key: bytes, context: bytes, message: bytes) -> bytes:
 
     Raises:
         InvalidRequestState: the data key or the context differs, or the message was changed or cut.
-
     """
     salt, commitment, chunks = split(message)
     keys = derive(data_key, salt, context)
@@ -86,13 +85,6 @@ def message_bytes(payload_bytes: int) -> int:
     """Return the size of the message of a payload of this size."""
     chunks = payload_bytes // CHUNK_BYTES + 1
     return SALT_BYTES + COMMITMENT_BYTES + payload_bytes + chunks * TAG_BYTES
-
-
-def payload_bytes(message: bytes) -> int:
-    """Return the size of the payload of a message."""
-    _salt, _commitment, chunks = split(message)
-    count = (len(chunks) - 1) // SEALED_CHUNK_BYTES + 1
-    return len(chunks) - count * TAG_BYTES
 
 
 def hedged_salt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:

@@ -26,6 +26,9 @@ from mcp_functions.tuples import NamedTuple
 
 VERSION = 1
 MAX_RECORD_DEPTH = 200  # lower than the limit of any JSON parser
+# The field of each claim, and its name on the wire; `v` and `s` are apart.
+_BINDING = {"audience": "aud", "method": "m", "target": "t", "arguments_digest": "a", "principal": "p"}
+_FIELDS = {"issued": "iat", "expires": "exp", "flow_deadline": "fx", "flow": "f", "round": "r", "asked": "q"}
 _TYPES: dict[str, set[type]] = {
     "v": {int}, "aud": {str}, "m": {str}, "t": {str}, "a": {str}, "p": {str, type(None)}, "iat": {int}, "exp": {int},
     "fx": {int}, "f": {str}, "r": {int}, "q": {dict}, "s": {dict},
@@ -77,7 +80,6 @@ def encode_claims(claims: Claims) -> bytes:
 
     Raises:
         DeveloperError: the record is not JSON, or is nested too deep.
-
     """
     record = dict(claims.record)
     kept = "\n" + record.pop("state") if isinstance(record.get("state"), str) else ""
@@ -96,7 +98,6 @@ def read_claims(payload: bytes) -> Claims:
 
     Raises:
         InvalidRequestState: the payload is another document.
-
     """
     try:
         # The JSON reader for requests would change recorded values, for example 2.0 and lone surrogates.
@@ -120,7 +121,6 @@ def check_binding(claims: Claims, binding: Binding) -> None:
 
     Raises:
         InvalidRequestState: one of them differs.
-
     """
     for reason, field in BINDING_FIELDS.items():
         if not _is_equal(getattr(claims.binding, field), getattr(binding, field)):
@@ -129,42 +129,15 @@ def check_binding(claims: Claims, binding: Binding) -> None:
 
 def _members(claims: Claims, record: dict[str, Any]) -> dict[str, Any]:
     """Return the claims with their names on the wire."""
-    binding = claims.binding
-    return {
-        "v": VERSION,
-        "aud": binding.audience,
-        "m": binding.method,
-        "t": binding.target,
-        "a": binding.arguments_digest,
-        "p": binding.principal,
-        "iat": claims.issued,
-        "exp": claims.expires,
-        "fx": claims.flow_deadline,
-        "f": claims.flow,
-        "r": claims.round,
-        "q": claims.asked,
-        "s": record,
-    }
+    binding = {name: getattr(claims.binding, field) for field, name in _BINDING.items()}
+    fields = {name: getattr(claims, field) for field, name in _FIELDS.items()}
+    return {"v": VERSION, **binding, **fields, "s": record}
 
 
 def _claims(values: dict[str, Any]) -> Claims:
     """Return the claims from their values by name on the wire."""
-    return Claims(
-        binding=Binding(
-            audience=values["aud"],
-            method=values["m"],
-            target=values["t"],
-            arguments_digest=values["a"],
-            principal=values["p"],
-        ),
-        flow=values["f"],
-        round=values["r"],
-        asked=values["q"],
-        record=values["s"],
-        issued=values["iat"],
-        expires=values["exp"],
-        flow_deadline=values["fx"],
-    )
+    binding = Binding(**{field: values[name] for field, name in _BINDING.items()})
+    return Claims(binding=binding, record=values["s"], **{field: values[name] for field, name in _FIELDS.items()})
 
 
 def _is_equal(claim: str | None, expected: str | None) -> bool:

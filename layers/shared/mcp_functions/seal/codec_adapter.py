@@ -22,7 +22,6 @@ class CodecAdapter:
         Args:
             codec: an `Envelope`, or an author's own codec, which takes the token alone.
             label: the kind of the payloads that have an `about`.
-
         """
         self._codec, self._label = codec, label
         self._envelope = cast("Envelope", codec) if getattr(codec, "knows_callers", False) else None
@@ -39,7 +38,6 @@ class CodecAdapter:
         Raises:
             InvalidRequestState: the token does not open, or was sealed with another `about`.
             TemporarilyUnavailable, Misconfigured: the keys are not available.
-
         """
         if self._envelope:
             return self._envelope.unseal(token, caller=caller, about=about)

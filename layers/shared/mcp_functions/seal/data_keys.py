@@ -92,7 +92,6 @@ class Keyring:
 
         Raises:
             Misconfigured: there is no wrapping key, or two that headers cannot tell apart.
-
         """
         self._hints = {kek_hint(wrapping.id): index for index, wrapping in enumerate(wrappings)}
         if not wrappings or len(self._hints) != len(wrappings):
@@ -117,7 +116,6 @@ class Keyring:
         Raises:
             TemporarilyUnavailable: KMS is not available, and no earlier key may replace a new one.
             Misconfigured: KMS fails until the operator acts.
-
         """
         state = self._state
         return self._choice(state).key or state.calls.run("seal", lambda: self._mint(state))
@@ -134,7 +132,6 @@ class Keyring:
             InvalidRequestState: the key is of another scope, too old, or damaged.
             TemporarilyUnavailable: KMS is not available, or the caller's budget is empty.
             Misconfigured: KMS fails until the operator acts.
-
         """
         state, now = self._state, self._now()
         if header.kek not in self._hints:
@@ -204,9 +201,8 @@ class Keyring:
         except Misconfigured:
             if index == 0:
                 raise
-            raise InvalidRequestState(
-                TokenReason.KEK_RETIRED
-            ) from None  # the conversation starts again, without an alarm
+            # The conversation starts again, without an alarm.
+            raise InvalidRequestState(TokenReason.KEK_RETIRED) from None
         except McpError:
             raise
         except OSError as error:

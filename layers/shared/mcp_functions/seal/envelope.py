@@ -65,7 +65,6 @@ class Envelope:
 
         Raises:
             Misconfigured: `max_chars` is not within 1 and the ceiling of 4 MiB.
-
         """
         if not 0 < max_chars <= CEILING:
             raise Misconfigured(reason=f"max_chars is {max_chars}: a token may have 1 to {CEILING} characters")
@@ -87,7 +86,6 @@ class Envelope:
             StateTooLarge: the token would be over the limit.
             TemporarilyUnavailable: no data key is available now.
             Misconfigured: no data key is available until the operator acts.
-
         """
         key = self._keys.key_to_seal()
         head = token_format.write_head(key)
@@ -108,7 +106,6 @@ class Envelope:
             InvalidRequestState: another scope sealed the token, or its key is too old.
             TemporarilyUnavailable: KMS is not available, or the caller's budget is empty.
             Misconfigured: KMS fails until the operator acts.
-
         """
         parsed = token_format.parse(token, self.max_chars)
         key = self._keys.key_to_open(parsed.key, caller, max_age=self.max_age)

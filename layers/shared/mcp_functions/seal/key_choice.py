@@ -113,7 +113,6 @@ def choose_key(mine: Iterable[DataKey], adopted: Iterable[DataKey], now: float, 
         now: unix seconds.
         early: seconds by which this container leaves the grace period early, drawn again for each epoch.
         rules: lengths in seconds.
-
     """
     known = [*mine, *adopted] if rules.adopt else [*mine]
     epoch = int(now // rules.epoch)

@@ -57,7 +57,6 @@ class KmsKey:
 
         Raises:
             Misconfigured: the ARN is that of an alias.
-
         """
         self.arn = arn
         self.id = arn.rpartition("/")[2]

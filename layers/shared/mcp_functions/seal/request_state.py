@@ -39,24 +39,14 @@ class RoundBudgetExceeded(Exception):
 
 
 class VerifiedState(NamedTuple):
-    """The claims of a state that passed every check.
+    """The claims of a state that passed every check."""
 
-    Attributes:
-        flow: the id of the conversation.
-        round: number of the round that left the state, from 1.
-        asked: fingerprint of each question of that round, by wire key.
-        record: JSON of the rounds engine.
-        issued: when it was sealed, in unix milliseconds.
-        flow_deadline: when the conversation ends, in unix milliseconds.
-
-    """
-
-    flow: str
-    round: int
-    asked: dict[str, str]
-    record: dict[str, Any]
-    issued: int
-    flow_deadline: int
+    flow: str  # the id of the conversation
+    round: int  # number of the round that left the state, from 1
+    asked: dict[str, str]  # fingerprint of each question of that round, by wire key
+    record: dict[str, Any]  # JSON of the rounds engine
+    issued: int  # when it was sealed, in unix milliseconds
+    flow_deadline: int  # when the conversation ends, in unix milliseconds
 
 
 class RoundStart(NamedTuple):
@@ -89,7 +79,6 @@ def start_round(audience: str, request: Request, states: RequestStates | None) -
         InvalidParams: the arguments have no canonical form.
         InvalidRequestState: the state does not belong to this request.
         TemporarilyUnavailable, Misconfigured: the keys are not available.
-
     """
     binding = bind_request(audience, request.message["method"], request.params, request.principal)
     if "requestState" not in request.params:
@@ -129,7 +118,6 @@ class RequestStates:
 
         Raises:
             Misconfigured: the codec cannot open a state of this lifetime.
-
         """
         max_age = getattr(codec, "max_age", None)
         if max_age is not None and lifetime_seconds > max_age:
@@ -169,7 +157,6 @@ class RequestStates:
             RoundBudgetExceeded: the conversation has used its rounds or its time.
             DeveloperError: the record is not JSON.
             StateTooLarge, TemporarilyUnavailable, Misconfigured: the codec cannot seal it.
-
         """
         self._check_principal(binding)
         issued = self._now_ms()
@@ -206,7 +193,6 @@ class RequestStates:
         Raises:
             InvalidRequestState: the state does not belong to this request; `reason` is for the log.
             TemporarilyUnavailable, Misconfigured: the keys are not available.
-
         """
         self._check_principal(binding)
         notes = observability.current()

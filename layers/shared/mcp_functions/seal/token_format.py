@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import binascii
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.seal.chunked_encryption import MIN_MESSAGE_BYTES, message_bytes, payload_bytes, split
-from mcp_functions.seal.data_keys import MAX_WRAPPED, Header, TokenReason, key_name
+from mcp_functions.seal.chunked_encryption import MIN_MESSAGE_BYTES, message_bytes, split
+from mcp_functions.seal.data_keys import MAX_WRAPPED, Header, TokenReason
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -66,7 +66,6 @@ def parse(text: str, max_chars: int) -> Token:
 
     Raises:
         InvalidRequestState: the text is not a token, or has more than `max_chars` characters.
-
     """
     if not isinstance(text, str) or not text.startswith(PREFIX):
         raise InvalidRequestState(TokenReason.PREFIX)
@@ -85,27 +84,6 @@ def parse(text: str, max_chars: int) -> Token:
         raise InvalidRequestState(TokenReason.TRUNCATED)
     head, message = body[:head_bytes], body[head_bytes:]
     return Token(head, Header(born, kek, wrapped=head[_FIXED.size :]), message)
-
-
-def describe(text: str) -> dict[str, Any]:
-    """Return the readable part of a token: suite, key kind (`kd`), key, sizes.
-
-    Raises:
-        InvalidRequestState: the text is not a token.
-
-    """
-    token = parse(text, CEILING)
-    return {
-        "suite": SUITE,
-        "kd": KEY_IN_TOKEN,
-        "born": token.key.born,
-        "kek": token.key.kek.hex(),
-        "key": key_name(token.key.wrapped),
-        "wrapped_bytes": len(token.key.wrapped),
-        "payload_bytes": payload_bytes(token.message),
-        "chars": len(text),
-        "jti": base64url(token.id),
-    }
 
 
 def _decode(text: str) -> bytes:

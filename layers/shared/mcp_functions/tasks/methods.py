@@ -110,8 +110,7 @@ class Tasks:
         """
         task_id = request.params.get("taskId")
         if not isinstance(task_id, str):
-            text = "params.taskId must be a string"
-            raise InvalidParams(text)
+            raise InvalidParams(message="params.taskId must be a string")
         observability.current().payer = caller_id(request.principal, request.address)
         owner, method = principal_digest(request.principal), request.message["method"]
         task = self.store.get(task_id, owner)
@@ -149,8 +148,7 @@ class Tasks:
     def _update(self, task_id: str, owner: str | None, request: Request) -> dict[str, Any]:
         responses = request.params.get("inputResponses")
         if not isinstance(responses, dict) or not all(isinstance(value, dict) for value in responses.values()):
-            text = "params.inputResponses must be an object of objects"
-            raise InvalidParams(text)
+            raise InvalidParams(message="params.inputResponses must be an object of objects")
         try:
             before, after = self.store.change(
                 task_id, owner, lambda task: transitions.apply_answers(task, responses, self._now_ms())

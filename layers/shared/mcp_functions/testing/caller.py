@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.local import environment
-from mcp_functions.local.api_gateway.events import event
-from mcp_functions.local.loopback import HttpRequest
-from mcp_functions.protocol.constants import (
-    CALLS,
-    META_CLIENT_CAPABILITIES,
-    META_PROTOCOL_VERSION,
-    PROTOCOL_VERSION,
-    TASKS,
-)
+from mcp_functions.local.api_gateway.events import event_of_message
+from mcp_functions.protocol.constants import META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION
 from mcp_functions.protocol.messages import Principal
 
 if TYPE_CHECKING:
@@ -24,7 +16,6 @@ if TYPE_CHECKING:
 
 RESOURCE = "https://mcp.example/mcp"  # the audience of principals' access tokens
 TOKEN_SECONDS = 3600
-NAME_PARAMETERS = CALLS | TASKS  # by method: the parameter that the `Mcp-Name` header repeats
 
 
 class Caller(NamedTuple):
@@ -54,18 +45,7 @@ class Caller(NamedTuple):
             moment: time and ids of the request.
             now: unix seconds, from which the access token is valid for an hour.
         """
-        method, params = message["method"], message["params"]
-        headers = {
-            "Host": "localhost",
-            "Accept": "application/json, text/event-stream",
-            "Content-Type": "application/json",
-            "MCP-Protocol-Version": PROTOCOL_VERSION,
-            "Mcp-Method": method,
-            "Mcp-Name": params[NAME_PARAMETERS[method]],
-        }
-        body = json.dumps(message, ensure_ascii=False).encode()
-        request = HttpRequest("POST", route, tuple(headers.items()), body)
-        return event(request, route, moment, self._authorizer(now))
+        return event_of_message(message, route, moment, self._authorizer(now))
 
     def _authorizer(self, now: float) -> dict[str, Any] | None:
         """Return the access token's claims as API Gateway's JWT authorizer passes them on."""

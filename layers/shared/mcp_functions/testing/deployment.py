@@ -77,7 +77,6 @@ class _Tables:
 
         Raises:
             DynamoDbError: an error, with AWS's code.
-
         """
         is_toolkits = request.get("TableName") == environment.TABLE
         return self._toolkits(operation, request) if is_toolkits else self._own()(operation, request)

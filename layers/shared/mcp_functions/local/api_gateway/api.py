@@ -64,7 +64,6 @@ class Api:
             authorizer: of AuthMode jwt and oauth.
             signs_in: whether the routes of the sign-in front exist.
             now: the clock, unix seconds.
-
         """
         self._lambdas, self._folders, self._authorizer, self._now = lambdas, folders, authorizer, now
         self._signs_in = signs_in

@@ -49,7 +49,6 @@ class JwtAuthorizer:
             jwks: fetches the issuer's keys.
             scopes: of the route; a token must grant one of them, unless there are none, as in template.yaml.
             now: the clock, unix seconds.
-
         """
         self._issuer, self._audiences, self._jwks = issuer, set(audiences), jwks
         self._scopes, self._now = set(scopes), now
@@ -59,7 +58,6 @@ class JwtAuthorizer:
 
         Raises:
             Denied: the token is missing or invalid.
-
         """
         header = request.header("authorization").strip()
         if not header:

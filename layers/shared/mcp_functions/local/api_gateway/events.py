@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
 from mcp_functions.local.environment import ACCOUNT
-from mcp_functions.local.loopback import HttpResponse
+from mcp_functions.local.loopback import HttpRequest, HttpResponse
+from mcp_functions.protocol.constants import CALLS, PROTOCOL_VERSION, TASKS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.local.loopback import HttpRequest
-
 API = "local00000"
+NAME_PARAMETERS = CALLS | TASKS  # by method: the parameter that the `Mcp-Name` header repeats
 REMAPPED = "www-authenticate"  # API Gateway renames it to x-amzn-remapped-www-authenticate
 HOP_BY_HOP = frozenset({"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"})
 PLAIN = frozenset({"application/json", "application/xml", "application/javascript"})
@@ -63,7 +63,6 @@ def event(
         moment: its time and its ids.
         authorizer: the result of the route's authorizer; None without one.
         method: of the route.
-
     """
     route_key = f"{method} {route}"
     path, _, query = request.target.partition("?")
@@ -80,6 +79,30 @@ def event(
         "requestContext": _context(request, route_key, unquote(path), moment, authorizer),
         **_body(request, headers.get("content-type", "")),
     }
+
+
+def event_of_message(
+    message: Mapping[str, Any], route: str, moment: Moment, authorizer: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Make the event of an MCP request, with the headers that its client sends; see `event`.
+
+    Args:
+        message: a JSON-RPC request.
+        route: of the function.
+        moment: time and ids of the request.
+        authorizer: as for `event`.
+    """
+    method = message["method"]
+    headers = {
+        "Host": "localhost",
+        "Accept": "application/json, text/event-stream",
+        "Content-Type": "application/json",
+        "MCP-Protocol-Version": PROTOCOL_VERSION,
+        "Mcp-Method": method,
+        "Mcp-Name": str(message["params"][NAME_PARAMETERS[method]]),
+    }
+    body = json.dumps(message, ensure_ascii=False).encode()
+    return event(HttpRequest("POST", route, tuple(headers.items()), body), route, moment, authorizer)
 
 
 def _context(

@@ -28,6 +28,7 @@ from mcp_functions.local.checks.routes import (
     every_folder_is_listed,
     every_function_has_its_route_behind_the_authorizer,
     the_api_enforces_what_functions_believe,
+    the_sign_in_front_grants_the_scopes_that_handlers_need,
 )
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ CHECKS: tuple[Callable[[Project], Iterator[str]], ...] = (
     every_folder_is_listed,
     every_function_has_its_route_behind_the_authorizer,
     the_api_enforces_what_functions_believe,
+    the_sign_in_front_grants_the_scopes_that_handlers_need,
     a_function_has_the_policies_that_its_handlers_need,
     a_function_is_tagged_with_its_own_name,
     the_two_policies_open_what_is_under_a_functions_own_name,

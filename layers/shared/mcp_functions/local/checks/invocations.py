@@ -14,6 +14,7 @@ from mcp_functions.local.checks.statements import (
     managed,
     names,
     own_statements,
+    policies,
     resources,
     shown,
     touches,
@@ -35,8 +36,9 @@ def the_front_door_may_invoke_this_stacks_functions(project: Project) -> Iterato
     if project.front_door is None:
         return
     logical_id, properties = project.front_door
-    if [one for one in own_statements(properties) if touches(one, "lambda")] != [MAY_INVOKE]:
-        yield f"{logical_id} must have exactly this statement for Lambda: {json.dumps(MAY_INVOKE)}"
+    others = [one for one in own_statements(properties) if touches(one, "lambda")]
+    if MAY_INVOKE not in policies(properties) or others:
+        yield f"{logical_id} must have this policy for Lambda, and no other: {json.dumps(MAY_INVOKE)}"
 
 
 def nobody_else_may_invoke_a_function(project: Project) -> Iterator[str]:
@@ -44,7 +46,7 @@ def nobody_else_may_invoke_a_function(project: Project) -> Iterator[str]:
     for block in [*project.functions.values(), *project.workers.values()]:
         if block == project.front_door:
             continue
-        for statement in own_statements(block.properties):
+        for statement in project.statements(block):
             opened = [one for one in resources(statement) if _is_ours(project, one)]
             if opened and touches(statement, "lambda"):
                 yield f"{block.logical_id} may use lambda on {shown(opened[0])}: it could call a function as any user"

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local.checks.statements import (
     KEEP,
+    MAY_INVOKE,
     MAY_SEAL,
     SEAL,
+    actions,
+    as_list,
     is_opened,
     names,
-    own_statements,
+    pattern,
     policies,
     resources,
     shown,
@@ -27,7 +31,17 @@ if TYPE_CHECKING:
 SHARED = {
     "kms": ("RequestStateKey", "key/1234abcd-12ab-34cd-56ef-1234567890ab"),
     "dynamodb": ("Table", "table/STACK-Table-1A2B3C4D5E6F"),
+    "s3": ("Blobs", ""),
 }
+# SAM's policy templates, by how their names begin -> what they open for a value
+READY_MADE = {
+    "DynamoDB": ("table/{}", SHARED["dynamodb"][1]),
+    "KMS": ("key/{}", SHARED["kms"][1]),
+    "Lambda": ("function:{}*", "function:STACK_name"),
+}
+# With another tag or another policy, a role opens what other functions keep.
+ROLE = "role/STACK-AddRole-1A2B3C4D5E6F"
+CHANGES_OF_ROLES = ("iam:TagRole", "iam:PutRolePolicy", "iam:AttachRolePolicy")
 # AWS's own policies that open every table, or invoke every function, of the account.
 BROAD = frozenset(
     {
@@ -36,6 +50,7 @@ BROAD = frozenset(
         "AdministratorAccess",
         "AmazonDynamoDBFullAccess",
         "AmazonDynamoDBFullAccess_v2",
+        "IAMFullAccess",
         "PowerUserAccess",
     }
 )
@@ -47,15 +62,28 @@ def a_function_reaches_the_key_and_the_table_by_these_policies_only(project: Pro
     for block in [*project.functions.values(), *project.workers.values()]:
         if "Role" in block.properties:
             yield f"{block.logical_id} must have no Role: SAM then ignores its Tags and Policies; write Policies"
-        for statement in own_statements(block.properties):
+        for statement in project.statements(block):
             yield from _reaches(block, statement)
         for policy in policies(block.properties):
-            for name, opened in _ready_made(policy):
-                if name in BROAD or opened in ours:
-                    yield f"{block.logical_id} may not have {name} on {opened or '*'}: name a resource of your own"
+            if policy == MAY_INVOKE and block == project.front_door:
+                continue
+            for name, value in _ready_made(policy):
+                if name in BROAD or names(value) in ours or _opens_ours(name, value):
+                    yield f"{block.logical_id} may not have {name} on {shown(value)}: name a resource of your own"
+
+
+def _opens_ours(name: str, value: object) -> bool:
+    text = pattern(value)
+    if name == "LambdaInvokePolicy" and text.startswith("STACK_"):
+        return True
+    found = [made for begin, made in READY_MADE.items() if name.startswith(begin)]
+    return any(fnmatchcase(example, form.format(text)) for form, example in found)
 
 
 def _reaches(block: Block, statement: dict[str, Any]) -> Iterator[str]:
+    roles = [one for one in resources(statement) if is_opened(one, "", ROLE)]
+    if roles and any(_allows(statement, action) for action in CHANGES_OF_ROLES):
+        yield f"{block.logical_id} may use iam on {shown(roles[0])}: it could open what other functions keep"
     if _is_for_an_audience(statement):
         return
     for service, (logical_id, example) in SHARED.items():
@@ -67,6 +95,15 @@ def _reaches(block: Block, statement: dict[str, Any]) -> Iterator[str]:
             )
 
 
+def _allows(statement: dict[str, Any], action: str) -> bool:
+    """Whether a statement allows an action of IAM."""
+    excluded = [one.lower() for one in as_list(statement.get("NotAction", []))]
+    named = [one.lower() for one in actions(statement)]
+    if excluded:
+        return not any(fnmatchcase(action.lower(), one) for one in excluded)
+    return any(fnmatchcase(action.lower(), one) for one in named)
+
+
 def _is_for_an_audience(statement: dict[str, Any]) -> bool:
     """Whether a statement opens states under a name that functions share, which is the name of none."""
     context = statement.get("Condition", {}).get("StringEquals", {})
@@ -76,15 +113,15 @@ def _is_for_an_audience(statement: dict[str, Any]) -> bool:
     return is_name and statement == {**MAY_SEAL, "Condition": {**MAY_SEAL["Condition"], "StringEquals": own}}
 
 
-def _ready_made(policy: object) -> Iterator[tuple[str, str]]:
+def _ready_made(policy: object) -> Iterator[tuple[str, object]]:
     """List the policies of AWS, by the end of their ARN, and SAM's policy templates with what each opens."""
     match policy:
         case str(arn) | {"Fn::Sub": str(arn)}:
-            yield arn.rpartition("/")[2], ""
+            yield arn.rpartition("/")[2], "*"
         case {"Fn::If": [_, yes, no]}:
             yield from _ready_made(yes)
             yield from _ready_made(no)
         case {**template} if not template.keys() & {"Ref", "Statement"}:
             for name, parameters in template.items():
                 given = list(parameters.values()) if isinstance(parameters, dict) else []
-                yield from ((str(name), names(value)) for value in given)
+                yield from ((str(name), value) for value in given)

@@ -18,7 +18,6 @@ def shipped(root: Path, folder: str) -> set[str] | None:
     Args:
         root: the folder of template.yaml.
         folder: of the function.
-
     """
     lines = ["boto3"]
     for file in (LAYER, root / REQUIREMENTS, root / "functions" / folder / "requirements.txt"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.local import catalog as catalogs
 from mcp_functions.local import environment, template
-from mcp_functions.local.checks.statements import substitution
+from mcp_functions.local.checks.statements import KEEP, SEAL, managed, own_statements, substitution
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, Functions
 from mcp_functions.protocol.constants import WORKER
 
@@ -87,6 +87,13 @@ class Project:
         """The endpoint's block; None if functions/mcp is missing or has handlers itself."""
         return None if FRONT_DOOR in self.offering else self.functions.get(FRONT_DOOR)
 
+    def statements(self, block: Block) -> list[dict[str, Any]]:
+        """List what a function's own policies allow, those of the template too, but not MaySeal and MayKeep."""
+        written = self.of_type("AWS::IAM::ManagedPolicy")
+        attached = [written[name] for name in managed(block.properties) - {SEAL, KEEP} if name in written]
+        documents = [{"Policies": policy.get("PolicyDocument", {})} for policy in attached]
+        return [one for properties in (block.properties, *documents) for one in own_statements(properties)]
+
     def _deployed(self) -> Iterator[tuple[Path, Block]]:
         for logical_id, properties in self.of_type(FUNCTION).items():
             yield Path(str(properties.get("CodeUri"))), Block(logical_id, properties)
@@ -100,7 +107,6 @@ def read(root: Path) -> Project:
 
     Raises:
         Problem: a file is missing, or a function does not load.
-
     """
     parsed = template.read(root / template.FILE)
     with environment.applied(environment.CREDENTIALS), Functions(root / FOLDER) as loaded:

@@ -86,6 +86,16 @@ def the_api_enforces_what_functions_believe(project: Project) -> Iterator[str]:
             yield f"{block.logical_id} has other open routes than {mode} needs: run mcp-functions auth {mode}"
 
 
+def the_sign_in_front_grants_the_scopes_that_handlers_need(project: Project) -> Iterator[str]:
+    """Check MCP_SCOPES_SUPPORTED in mode oauth: the front refuses every other scope (docs/identity.md)."""
+    granted = project.variable("MCP_SCOPES_SUPPORTED")
+    if SIGN_IN not in project.functions or not isinstance(granted, str):
+        return
+    missing = sorted(set(project.catalog.get("scopes", ())) - set(granted.replace(",", " ").split()))
+    if missing:
+        yield f"the sign-in front grants no scope {', '.join(missing)}: add it to MCP_SCOPES_SUPPORTED in Globals"
+
+
 def _enforced(auth: dict[str, Any]) -> str:
     default = auth.get("DefaultAuthorizer")
     if default is None:

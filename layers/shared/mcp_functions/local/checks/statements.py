@@ -62,11 +62,7 @@ MAY_STORE: dict[str, Any] = {
         ]
     },
 }
-MAY_INVOKE: dict[str, Any] = {
-    "Effect": "Allow",
-    "Action": INVOKE,
-    "Resource": {"Fn::Sub": ["${Lambda}:function:${AWS::StackName}_*", LAMBDA]},
-}
+MAY_INVOKE: dict[str, Any] = {"LambdaInvokePolicy": {"FunctionName": {"Fn::Sub": "${AWS::StackName}_"}}}
 KEEP_STATEMENTS = [MAY_KEEP, MAY_CALL_WORKER, MAY_STORE]
 
 
@@ -123,17 +119,26 @@ def names(resource: object) -> str:
     match resource:
         case {"Fn::Sub": str(name)} if name.startswith("${"):
             return name.removeprefix("${").partition("}")[0].removesuffix(".Arn")
+        case {"Fn::GetAtt": [str(name), *_]}:
+            return name
         case {"Fn::GetAtt": str(name)} | {"Ref": str(name)}:
             return name.removesuffix(".Arn")
     return str(resource)
 
 
 def is_opened(resource: object, logical_id: str, example: str) -> bool:
-    """Whether a statement's resource is the one with a logical id, or a pattern that matches the end of its ARN."""
+    """Whether a statement's resource has a logical id, or matches an example of how its ARN ends (empty: none)."""
     if names(resource) == logical_id:
         return True
-    text = re.sub(r"\$\{[^}]*\}", "x", shown(resource).replace("${AWS::StackName}", "STACK"))
-    return fnmatchcase(example, text.split(":", 5)[-1])
+    return bool(example) and fnmatchcase(example, pattern(resource).split(":", 5)[-1])
+
+
+def pattern(resource: object) -> str:
+    """Return the text of a resource, with STACK for the stack's name, and x for what only a deployment knows."""
+    text = shown(resource)
+    if isinstance(resource, dict) and "Ref" in resource:
+        text = f"${{{text}}}"
+    return re.sub(r"\$\{[^}]*\}", "x", text.replace("${AWS::StackName}", "STACK"))
 
 
 def shown(resource: object) -> str:
@@ -141,8 +146,10 @@ def shown(resource: object) -> str:
     match resource:
         case {"Fn::Sub": [str(text), *_]}:
             return text
-        case {"Fn::Sub": str(text)} if not text.startswith("${"):
+        case {"Fn::Sub": str(text)} if not re.match(r"\$\{\w+(\.Arn)?\}", text):
             return text
+        case {"Fn::Join": [str(between), list(parts)]}:
+            return between.join(part if isinstance(part, str) else f"${{{names(part)}}}" for part in parts)
     return names(resource)
 
 

@@ -57,7 +57,6 @@ def send(client: Client, file: Path, answers: dict[str, Any]) -> dict[str, Any]:
 
     Raises:
         DemoError: the server refused the request, or the client did not run.
-
     """
     done = _run([*client.command, str(file), json.dumps(answers)])
     if done.returncode:

@@ -57,7 +57,6 @@ def check_catalog(functions: Path, harness: Harness) -> None:
 
     Raises:
         Problem: it is out of date.
-
     """
     if catalog.differences(catalog.read(functions), catalog.describe(harness.functions.values())):
         raise Problem(banner.STALE)

@@ -25,7 +25,6 @@ async def send(conversation: dict[str, Any], answers: dict[str, Any]) -> dict[st
 
     Returns:
         The result as JSON, or the server's error.
-
     """
     responses = {key: ElicitResult(action="accept", content=content) for key, content in answers.items()}
     async with Client(conversation["url"], mode="2026-07-28", elicitation_callback=decline_all) as client:

@@ -21,7 +21,7 @@ from mcp_functions.local.demo.expectations import ANSWERS, ARGUMENTS, ENDING, RO
 from mcp_functions.local.demo.transcript import Transcript
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.harness import Harness
-from mcp_functions.seal.token_format import describe
+from mcp_functions.local.inspection.public_part import describe
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,7 +50,6 @@ def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
     Raises:
         Problem: the user has to correct something first.
         DemoError: the conversation differed from the expected one.
-
     """
     with stage() as folder:
         _Pause(functions, folder, Transcript(out), runtime=runtime).hold()

@@ -39,7 +39,6 @@ def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
     Raises:
         Problem: the user has to correct something first.
         DemoError: the conversation differed from the expected one.
-
     """
     with stage() as state_dir, Harness(functions, state_dir=state_dir, runtime=runtime, reuse=False) as harness:
         check_catalog(functions, harness)

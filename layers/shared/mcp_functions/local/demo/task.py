@@ -38,7 +38,6 @@ def run(functions: Path, out: TextIO) -> None:
     Raises:
         Problem: the user has to correct something first.
         DemoError: the task differed from the expected one.
-
     """
     with (
         TemporaryDirectory() as state_dir,

@@ -62,7 +62,6 @@ class Moto:
 
         Raises:
             Problem: moto is not installed.
-
         """
         try:
             from moto.dynamodb.models import DynamoDBBackend  # noqa: PLC0415 - takes a second to import
@@ -82,7 +81,6 @@ class Moto:
 
         Raises:
             DynamoDbError: an error, with AWS's code.
-
         """
         status, body = PROTOCOL.ask(self._handler, operation, request)
         answer: dict[str, Any] = json.loads(body)

@@ -41,7 +41,6 @@ def load(state_dir: Path) -> StoredKey:
 
     Raises:
         Problem: the file cannot be read or written, or is damaged.
-
     """
     file = state_dir / FILE
     try:

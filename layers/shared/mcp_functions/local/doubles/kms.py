@@ -42,7 +42,6 @@ class KmsApi:
 
     Attributes:
         arn: of the key.
-
     """
 
     def __init__(self, stored: StoredKey) -> None:
@@ -50,7 +49,6 @@ class KmsApi:
 
         Raises:
             Problem: moto is not installed.
-
         """
         try:
             from moto.kms.models import KmsBackend  # noqa: PLC0415 - `catalog` and `next` need not import it

@@ -75,7 +75,6 @@ class Moto:
 
         Raises:
             Problem: moto is not installed.
-
         """
         try:
             from moto.s3.models import S3Backend, s3_backends  # noqa: PLC0415 - takes a second to import
@@ -94,7 +93,6 @@ class Moto:
 
         Raises:
             ObjectNotFound: there is no such object.
-
         """
         found = self._backend.get_object(self._name, key)
         if found is None:

@@ -41,7 +41,6 @@ class TableFile:
 
         Raises:
             Problem: the file cannot be read or written, or is damaged.
-
         """
         file = state_dir / FILE
         try:
@@ -65,7 +64,6 @@ class TableFile:
 
         Raises:
             DynamoDbError: the file cannot be written.
-
         """
         try:
             with self._file:
@@ -105,7 +103,6 @@ class StoredTable:
 
         Raises:
             DynamoDbError: an error, with AWS's code.
-
         """
         answer = self._table(operation, request)
         if operation in WRITES and request["TableName"] == self._name:

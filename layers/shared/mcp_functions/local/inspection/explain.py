@@ -12,6 +12,7 @@ from datetime import datetime
 from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mcp_functions.local.inspection.public_part import describe
 from mcp_functions.local.inspection.reasons import MAX_ROUNDS, WHY
 from mcp_functions.local.problems import Problem
 from mcp_functions.protocol.constants import CALLS
@@ -22,7 +23,7 @@ from mcp_functions.seal.claims import ClaimReason as Claim
 from mcp_functions.seal.data_keys import Keyring, Scope, TokenReason, kek_hint
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.request_state import RequestStates
-from mcp_functions.seal.token_format import CEILING, describe
+from mcp_functions.seal.token_format import CEILING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,22 +40,13 @@ UNITS = ((86_400, "days"), (3600, "h"), (60, "min"), (1, "s"))
 
 @dataclass(frozen=True)
 class Request:
-    """The refused request, as far as the operator knows it.
+    """The refused request, as far as the operator knows it."""
 
-    Attributes:
-        method: one of `CALLS`.
-        target: the name or URI of the call.
-        arguments: JSON.
-        principal: of the sender; None on a server without authentication.
-        answer_within: the handler's lifetime of a state, in seconds.
-
-    """
-
-    method: str = UNKNOWN
-    target: str = UNKNOWN
-    arguments: Any = UNKNOWN
-    principal: Principal | None = UNKNOWN
-    answer_within: int | None = None
+    method: str = UNKNOWN  # one of `CALLS`
+    target: str = UNKNOWN  # the name or URI of the call
+    arguments: Any = UNKNOWN  # JSON
+    principal: Principal | None = UNKNOWN  # of the sender; None on a server without authentication
+    answer_within: int | None = None  # the handler's lifetime of a state, in seconds
 
 
 class Explanation(NamedTuple):
@@ -97,7 +89,6 @@ def explain(token: str, keyring: KeySource, request: Request, *, now: float, sho
 
     Raises:
         Problem: KMS does not allow this user to open it, or is not available.
-
     """
     outside, reasons = shown(token, now=now)
     if reasons:

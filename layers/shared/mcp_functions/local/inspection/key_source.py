@@ -35,7 +35,6 @@ def local_key(state_dir: Path, scopes: Sequence[Scope], expected: Scope | None) 
 
     Raises:
         Problem: the key is missing in `state_dir`, or damaged.
-
     """
     file = state_dir / keyfile.FILE
     if not file.exists():
@@ -55,7 +54,6 @@ def aws_keys(arns: Sequence[str], scope: Scope) -> KeySource:
 
     Raises:
         Problem: an ARN does not name a key.
-
     """
     for arn in arns:
         if len(arn.split(":")) != ARN_PARTS or ":key/" not in arn:

@@ -14,19 +14,18 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote_plus, urlencode, urlsplit
 
-from mcp_functions.local.issuer.grants import (
+from mcp_functions.local.issuer.grants import Grant, Grants
+from mcp_functions.local.issuer.jwts import Signer
+from mcp_functions.local.loopback import HttpResponse, json_response
+from mcp_functions.oauth.errors import (
     INVALID_CLIENT,
     INVALID_CLIENT_METADATA,
     INVALID_REQUEST,
     INVALID_TARGET,
     UNSUPPORTED_GRANT_TYPE,
     UNSUPPORTED_RESPONSE_TYPE,
-    Grant,
-    Grants,
     OAuthError,
 )
-from mcp_functions.local.issuer.jwts import Signer
-from mcp_functions.local.loopback import HttpResponse, json_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,22 +40,14 @@ METADATA = ("/.well-known/oauth-authorization-server", "/.well-known/openid-conf
 
 @dataclass(frozen=True)
 class Behaviour:
-    """How a provider differs from others.
+    """How a provider differs from others."""
 
-    Attributes:
-        clients: the redirect URIs of each client that need not register.
-        secrets: of the clients that have one.
-        rotates: whether a refresh token is valid once.
-        asks: whether a page asks who signs in.
-        claims: of every access token; None removes a claim.
-
-    """
-
+    # the redirect URIs of each client that need not register
     clients: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    secrets: Mapping[str, str] = field(default_factory=dict)
-    rotates: bool = True
-    asks: bool = False
-    claims: Mapping[str, object] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)  # of the clients that have one
+    rotates: bool = True  # whether a refresh token is valid once
+    asks: bool = False  # whether a page asks who signs in
+    claims: Mapping[str, object] = field(default_factory=dict)  # of every access token; None removes a claim
 
 
 USUAL = Behaviour()
@@ -75,7 +66,6 @@ class Issuer:
             resource: URL of the MCP endpoint, the default audience of tokens.
             now: the clock, unix seconds.
             behaviour: of the provider that it stands for.
-
         """
         self.url, self._resource, self._now, self._behaviour = url, resource, now, behaviour
         self._signer, self._grants = Signer(), Grants(behaviour.clients, rotates=behaviour.rotates)
@@ -92,7 +82,6 @@ class Issuer:
             subject: the user.
             scope: that it grants.
             changed: claims by name; None removes a claim.
-
         """
         now = int(self._now())
         claims: dict[str, Any] = {

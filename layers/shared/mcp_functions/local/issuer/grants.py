@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from mcp_functions.local.issuer import jwts
+from mcp_functions.oauth.errors import INVALID_GRANT, INVALID_REDIRECT_URI, INVALID_REQUEST, INVALID_SCOPE, OAuthError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,25 +22,7 @@ T = TypeVar("T")
 CODE_SECONDS = 60.0
 MAX_ENTRIES = 1000  # of each kind, so that a client cannot fill the memory
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
-INVALID_CLIENT = "invalid_client"  # the errors' names are OAuth's
-INVALID_CLIENT_METADATA = "invalid_client_metadata"
-INVALID_GRANT = "invalid_grant"
-INVALID_REDIRECT_URI = "invalid_redirect_uri"
-INVALID_REQUEST = "invalid_request"
-INVALID_SCOPE = "invalid_scope"
-INVALID_TARGET = "invalid_target"
-UNSUPPORTED_GRANT_TYPE = "unsupported_grant_type"
-UNSUPPORTED_RESPONSE_TYPE = "unsupported_response_type"
 CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
-
-
-class OAuthError(Exception):
-    """An OAuth error: its code (RFC 6749, section 5.2), and a sentence."""
-
-    def __init__(self, code: str, description: str) -> None:
-        """Take the error code and its description."""
-        super().__init__(description)
-        self.code, self.description = code, description
 
 
 @dataclass(frozen=True)
@@ -65,7 +48,6 @@ class Grants:
         Args:
             clients: the redirect URIs of each known client.
             rotates: whether a refresh token is valid once.
-
         """
         self._lock = Lock()
         self._rotates = rotates
@@ -78,7 +60,6 @@ class Grants:
 
         Raises:
             OAuthError: a redirect URI leads to another machine.
-
         """
         if not redirect_uris or not all(map(_returns_here, redirect_uris)):
             sentence = (
@@ -103,7 +84,6 @@ class Grants:
 
         Raises:
             OAuthError: the request has no PKCE challenge.
-
         """
         if not CHALLENGE.fullmatch(grant.challenge):
             raise OAuthError(INVALID_REQUEST, "PKCE is needed: code_challenge and code_challenge_method=S256")
@@ -114,7 +94,6 @@ class Grants:
 
         Raises:
             OAuthError: the code is another client's, or no longer valid.
-
         """
         with self._lock:
             grant = self._codes.pop(code, None)
@@ -133,7 +112,6 @@ class Grants:
 
         Raises:
             OAuthError: the token is another client's, or the scope is more than was granted.
-
         """
         with self._lock:
             grant = self._refreshes.pop(token, None)

@@ -58,7 +58,6 @@ def read(token: str, jwks: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises:
         BadToken: the signature cannot be verified.
-
     """
     try:
         signed, _, signature = token.rpartition(".")
@@ -90,7 +89,6 @@ def decode(text: str) -> bytes:
 
     Raises:
         ValueError: the text is not base64url.
-
     """
     return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
 

@@ -46,7 +46,6 @@ class Functions:
 
         Raises:
             Problem: there is no function, or one does not load.
-
         """
         self._folders: list[Folder] = []
         self.by_folder: dict[str, Function] = {}
@@ -95,7 +94,6 @@ def find(directory: Path) -> list[Path]:
 
     Raises:
         Problem: the directory is missing, holds no function, or a folder's name cannot be a Lambda's.
-
     """
     if not directory.is_dir():
         missing = f"there is no folder {directory}: start in the folder of functions/, or name it with --functions"

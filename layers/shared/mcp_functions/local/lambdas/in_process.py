@@ -44,7 +44,6 @@ class InProcess:
             functions: by folder.
             stack: a function's physical name is "<stack>_<folder>".
             debug: tracebacks include the toolkit's own frames.
-
         """
         self._functions, self._stack, self._debug = functions, stack, debug
 

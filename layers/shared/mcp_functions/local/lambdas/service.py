@@ -21,24 +21,14 @@ MAX_INVOCATIONS = 1000  # that are kept
 
 @dataclass(frozen=True, kw_only=True)
 class Execution:
-    """The figures of one call of a function.
+    """The figures of one call of a function."""
 
-    Attributes:
-        request_id: Lambda's.
-        milliseconds: duration, without the start of the process.
-        error: the error's type, or None.
-        pid: of the process that ran the function; None: the harness's own.
-        init_milliseconds: duration of the process's start; None if it was running already.
-        memory_mb: the peak of the process's memory; None if unknown.
-
-    """
-
-    request_id: str
-    milliseconds: float
-    error: str | None = None
-    pid: int | None = None
-    init_milliseconds: float | None = None
-    memory_mb: int | None = None
+    request_id: str  # Lambda's
+    milliseconds: float  # duration, without the start of the process
+    error: str | None = None  # the error's type, or None
+    pid: int | None = None  # of the process that ran the function; None: the harness's own
+    init_milliseconds: float | None = None  # duration of the process's start; None if it was running already
+    memory_mb: int | None = None  # the peak of the process's memory; None if unknown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,20 +45,12 @@ class Outcome(Execution):
 
 @dataclass(frozen=True, kw_only=True)
 class Invocation(Execution):
-    """The record of one finished call.
+    """The record of one finished call."""
 
-    Attributes:
-        folder: of the function.
-        status: the HTTP status that it returned; None if it failed, or returned no HTTP response.
-        event_bytes: size of the event as JSON.
-        result_bytes: size of the result as JSON.
-
-    """
-
-    folder: str
-    status: int | None
-    event_bytes: int
-    result_bytes: int
+    folder: str  # of the function
+    status: int | None  # the HTTP status that it returned; None if it failed, or returned no HTTP response
+    event_bytes: int  # size of the event as JSON
+    result_bytes: int  # size of the result as JSON
 
 
 Run: TypeAlias = "Callable[[str, bytes], Outcome]"  # (folder, event as JSON)
@@ -91,7 +73,6 @@ class Lambdas:
             run: calls a function and waits for it.
             stack: a function's physical name is "<stack>_<folder>".
             ended: called after every invocation, in its thread.
-
         """
         self._folders, self._run, self._stack, self._ended = folders, run, stack, ended
         self._invocations: deque[Invocation] = deque(maxlen=MAX_INVOCATIONS)
@@ -111,7 +92,6 @@ class Lambdas:
 
         Raises:
             Throttled: the concurrency limit is reached.
-
         """
         outcome = self._run(folder, event)
         invocation = Invocation(

@@ -37,7 +37,6 @@ def read_body(stream: BufferedIOBase, headers: Message, limit: int) -> bytes | N
     Raises:
         BadBody: the framing is ambiguous or broken.
         TooLarge: the body is over the limit. Up to DISCARDED bytes of it were read.
-
     """
     coding, lengths = headers.get("Transfer-Encoding"), headers.get_all("Content-Length") or []
     if coding is not None:

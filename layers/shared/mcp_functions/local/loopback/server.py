@@ -48,7 +48,6 @@ class Loopback:
 
         Raises:
             Problem: the port is in use or forbidden.
-
         """
         try:
             self._server = _Server((address, port), _Connection)

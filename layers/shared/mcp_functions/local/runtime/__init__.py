@@ -53,7 +53,6 @@ class Runtime:
 
     Raises:
         Problem: awslambdaric is not installed, or the template cannot be read.
-
     """
 
     directory: Path
@@ -101,7 +100,6 @@ class Runtime:
 
         Raises:
             Throttled: the concurrency limit is reached.
-
         """
         return self._fleet.run(folder, _physical_name(folder), event)
 

@@ -76,7 +76,6 @@ class RuntimeApi:
 
     Attributes:
         events: of the process, its end included.
-
     """
 
     def __init__(self) -> None:

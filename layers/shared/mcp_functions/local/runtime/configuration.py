@@ -26,26 +26,15 @@ KEYS = "MCP_KMS_KEYS"  # the template decides if a function has a key, the harne
 
 @dataclass(frozen=True)
 class Configuration:
-    """How Lambda runs one function; the defaults are those of a project without a template.
+    """How Lambda runs one function; the defaults are those of a project without a template."""
 
-    Attributes:
-        handler: "module.attribute".
-        timeout: seconds of one invocation.
-        memory: MB.
-        variables: its environment in the template.
-        reserved: its reserved concurrency, if it has one.
-        log_format: of its logger, "Text" or "JSON".
-        log_level: of its logger, if it writes JSON.
-
-    """
-
-    handler: str = "app.handler"
-    timeout: int = 29
-    memory: int = 512
-    variables: Mapping[str, str] = field(default_factory=dict)
-    reserved: int | None = None
-    log_format: str = "Text"
-    log_level: str = "INFO"
+    handler: str = "app.handler"  # "module.attribute"
+    timeout: int = 29  # seconds of one invocation
+    memory: int = 512  # MB
+    variables: Mapping[str, str] = field(default_factory=dict)  # its environment in the template
+    reserved: int | None = None  # its reserved concurrency, if it has one
+    log_format: str = "Text"  # of its logger, "Text" or "JSON"
+    log_level: str = "INFO"  # of its logger, if it writes JSON
 
 
 class Template:
@@ -62,7 +51,6 @@ class Template:
 
         Raises:
             Problem: the file is no template, or PyYAML is not installed.
-
         """
         self._path, self._own, self._stack, self._shell = path, own, stack, shell
         self._template = _read(path, own)
@@ -79,7 +67,6 @@ class Template:
 
         Raises:
             Problem: a value of the block is known to a deployment only.
-
         """
         found = [block for block in self._blocks() if self._is_in(folder, block.get("CodeUri"))]
         physical = f"{self._stack}_{name or folder.name}"

@@ -34,24 +34,15 @@ CHECK_SECONDS = 0.05  # between two checks of memory and idle time
 
 @dataclass(eq=False, kw_only=True)
 class Fleet:
-    """The environments of every function, while its block runs.
+    """The environments of every function, while its block runs."""
 
-    Attributes:
-        make: makes an environment for a folder and a fingerprint; calls its last argument when its process has started.
-        fingerprint: of the files that a folder's environment would load now.
-        reserved: how many environments of a folder may run at once; None: CONCURRENCY.
-        starts: processes that may start at once. On Lambda each has its own processor, here all share a few.
-        reuse: an environment takes a second request.
-        idle_seconds: after which an environment without requests ends.
-
-    """
-
+    # makes an environment for a folder and a fingerprint; calls its last argument when its process has started
     make: Callable[[str, Fingerprint, Callable[[], None]], Sandbox]
-    fingerprint: Callable[[str], Fingerprint]
-    reserved: Callable[[str], int | None]
-    starts: int
-    reuse: bool = True
-    idle_seconds: float = IDLE_SECONDS
+    fingerprint: Callable[[str], Fingerprint]  # of the files that a folder's environment would load now
+    reserved: Callable[[str], int | None]  # how many environments of a folder may run at once; None: CONCURRENCY
+    starts: int  # processes that may start at once. On Lambda each has its own processor, here all share a few
+    reuse: bool = True  # an environment takes a second request
+    idle_seconds: float = IDLE_SECONDS  # after which an environment without requests ends
     _lock: Condition = field(default_factory=Condition, init=False)
     _stopped: Event = field(default_factory=Event, init=False)
     _idle: dict[str, list[Sandbox]] = field(default_factory=dict, init=False)
@@ -82,7 +73,6 @@ class Fleet:
 
         Raises:
             Throttled: the concurrency limit is reached, or no process was free in time.
-
         """
         now = time.time()
         trace = f"Root=1-{int(now):08x}-{uuid.uuid4().hex[:24]};Parent={uuid.uuid4().hex[:16]};Sampled=0"

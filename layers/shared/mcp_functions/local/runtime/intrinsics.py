@@ -33,7 +33,6 @@ class Resolver:
             template: with its tags in their long form ({"Ref": …}).
             stack: its name.
             key_arn: replaces every KMS key of the template.
-
         """
         self._stack, self._key_arn = stack, key_arn
         self._resources: Mapping[str, Any] = template.get("Resources") or {}
@@ -74,7 +73,6 @@ class Resolver:
 
         Raises:
             Unknown: only a deployment knows it.
-
         """
         if isinstance(written, list):
             return [one for one in map(self.value, written) if one is not NO_VALUE]
@@ -94,7 +92,6 @@ class Resolver:
 
         Raises:
             Unknown: the template has no such condition.
-
         """
         if condition not in self._conditions:
             raise Unknown(condition)

@@ -22,23 +22,14 @@ OUTPUT_SECONDS = 2.0  # for the output of an ended process: a child that left it
 
 @dataclass(eq=False)
 class Process:
-    """A running process, started when the object is made.
+    """A running process, started when the object is made."""
 
-    Attributes:
-        command: to run.
-        folder: its working directory.
-        variables: its whole environment.
-        watchdog: kills it if the harness is killed.
-        on_line: called with each line of its output, in a separate thread.
-        on_exit: called with its exit status, in a separate thread, after its group has ended.
-
-    """
-
-    command: Sequence[str]
-    folder: Path = field(kw_only=True)
-    variables: Mapping[str, str] = field(kw_only=True)
-    watchdog: watchdog.Watchdog = field(kw_only=True)
-    on_line: Callable[[str], None] = field(kw_only=True)
+    command: Sequence[str]  # to run
+    folder: Path = field(kw_only=True)  # its working directory
+    variables: Mapping[str, str] = field(kw_only=True)  # its whole environment
+    watchdog: watchdog.Watchdog = field(kw_only=True)  # kills it if the harness is killed
+    on_line: Callable[[str], None] = field(kw_only=True)  # called with each line of its output, in a separate thread
+    # called with its exit status, in a separate thread, after its group has ended
     on_exit: Callable[[int], None] = field(kw_only=True)
 
     def __post_init__(self) -> None:

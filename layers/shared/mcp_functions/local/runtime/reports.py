@@ -14,24 +14,14 @@ LAMBDA_PREFIXES = frozenset({"Function", "Runtime", "Sandbox"})  # of the names 
 
 @dataclass(frozen=True)
 class Report:
-    """The figures of one invocation.
+    """The figures of one invocation."""
 
-    Attributes:
-        request_id: Lambda's.
-        milliseconds: duration of the function.
-        size: memory limit in MB.
-        used: peak of the environment's memory in MB; None if unknown.
-        init: milliseconds until the process was ready, if this invocation waited for it.
-        error: its type; None if the function returned.
-
-    """
-
-    request_id: str
-    milliseconds: float
-    size: int
-    used: int | None = None
-    init: float | None = None
-    error: str | None = None
+    request_id: str  # Lambda's
+    milliseconds: float  # duration of the function
+    size: int  # memory limit in MB
+    used: int | None = None  # peak of the environment's memory in MB; None if unknown
+    init: float | None = None  # milliseconds until the process was ready, if this invocation waited for it
+    error: str | None = None  # its type; None if the function returned
 
     @property
     def by_platform(self) -> bool:

@@ -75,7 +75,6 @@ class Sandbox:
     Attributes:
         fingerprint: of the files that its process has loaded.
         idle_since: when its last invocation ended, by the monotonic clock.
-
     """
 
     def __init__(
@@ -94,7 +93,6 @@ class Sandbox:
             start: starts a process.
             log: writes the lines around an invocation while there is no process.
             on_start: called once, when its first process has started or failed.
-
         """
         self.fingerprint, self.idle_since = fingerprint, 0.0
         self._configuration, self._start, self._log = configuration, start, log
@@ -111,7 +109,6 @@ class Sandbox:
 
         Raises:
             ProcessGoneError: the process ended before it took the event.
-
         """
         cold, init = self._running is None, None
         if cold:

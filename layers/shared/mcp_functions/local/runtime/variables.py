@@ -51,7 +51,6 @@ def of(
         configuration: from the template.
         endpoints: credentials and endpoints of the harness.
         address: of its Runtime API.
-
     """
     shell = {variable: os.environ[variable] for variable in FROM_SHELL if variable in os.environ}
     python_path = [str(common(folder.parent)), *filter(None, [shell.get("PYTHONPATH")])]

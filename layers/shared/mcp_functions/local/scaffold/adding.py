@@ -34,7 +34,6 @@ def new(root: Path, kind: str, name: str) -> str:
 
     Raises:
         Problem: the name is not allowed, a file exists already, or the project has no endpoint.
-
     """
     return add(root, samples.sample(kind, spelling.check(name))) + NEXT.format(name=name)
 

@@ -41,7 +41,6 @@ def init(directory: Path) -> str:
 
     Raises:
         Problem: a file exists already, or the toolkit is not installed.
-
     """
     package = toolkit.installed()
     sample = samples.sample(FIRST, FIRST)

@@ -47,7 +47,6 @@ def added(text: str, sample: Sample, project: Project) -> str:
 
     Raises:
         Problem: the template has one of its names already, or is not written as `init` writes it.
-
     """
     names = {*project.template["Resources"], *project.template.get("Parameters", {})}
     existing = [sample.logical_id + part for part in PARTS if sample.logical_id + part in names]

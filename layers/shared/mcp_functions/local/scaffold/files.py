@@ -46,7 +46,6 @@ def write(root: Path, texts: Mapping[str, str]) -> None:
 
     Raises:
         Problem: a file exists already, and none was written; or the disk has an error.
-
     """
     existing = [name for name in texts if (root / name).exists() or (root / name).is_symlink()]
     if existing:

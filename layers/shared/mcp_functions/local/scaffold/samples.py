@@ -27,22 +27,13 @@ KINDS = ("tool", "prompt", "resource", "task", "single_use")
 
 @dataclass(frozen=True)
 class Sample:
-    """A function that is not written yet.
+    """A function that is not written yet."""
 
-    Attributes:
-        name: of the function, and of its folder.
-        logical_id: in template.yaml.
-        remark: the comment on its block.
-        needs: "seal": the key; "keep": also the table; "task": also a worker.
-        files: path in the project -> text.
-
-    """
-
-    name: str
-    logical_id: str
-    remark: str
-    needs: str
-    files: Mapping[str, str]
+    name: str  # of the function, and of its folder
+    logical_id: str  # in template.yaml
+    remark: str  # the comment on its block
+    needs: str  # "seal": the key; "keep": also the table; "task": also a worker
+    files: Mapping[str, str]  # path in the project -> text
 
 
 def sample(kind: str, name: str) -> Sample:
@@ -51,7 +42,6 @@ def sample(kind: str, name: str) -> Sample:
     Args:
         kind: one of `SAMPLES`.
         name: a checked name.
-
     """
     remark, needs = SAMPLES[kind]
     values = {"name": name, "scheme": name.replace("_", "-")}

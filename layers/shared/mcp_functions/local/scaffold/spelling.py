@@ -24,7 +24,6 @@ def check(name: str) -> str:
 
     Raises:
         Problem: it is not; the text explains the rule.
-
     """
     if not NAME.fullmatch(name):
         problem = f"{name!r} cannot be a function's name: small letters, digits and single _, as in track_parcel"

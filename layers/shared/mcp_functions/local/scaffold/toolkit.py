@@ -18,7 +18,6 @@ def installed() -> Distribution:
 
     Raises:
         Problem: it is not installed, but only on the path.
-
     """
     try:
         return distribution(NAME)

@@ -41,30 +41,18 @@ class Choices(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The options of the user.
+    """The options of the user."""
 
-    Attributes:
-        functions: the folder with the project's functions and catalog.
-        named: tools that may be called, with their arguments.
-        answers: by a question's key: the content of its form, "decline" or "cancel".
-        token: an access token, in mode jwt.
-        auth: the mode that is meant.
-        origins: whose pages may call.
-        region: of AWS; None: as the AWS CLI decides.
-        profile: of the AWS configuration.
-        patience: for one task, and for a line in the log.
-
-    """
-
-    functions: Path = Path("functions")
-    named: Sequence[tuple[str, Mapping[str, Any]]] = ()
+    functions: Path = Path("functions")  # the folder with the project's functions and catalog
+    named: Sequence[tuple[str, Mapping[str, Any]]] = ()  # tools that may be called, with their arguments
+    # by a question's key: the content of its form, "decline" or "cancel"
     answers: Mapping[str, Any] = field(default_factory=dict)
-    token: str | None = None
-    auth: str | None = None
-    origins: Sequence[str] = ()
-    region: str | None = None
-    profile: str | None = None
-    patience: Patience = field(default_factory=Patience)
+    token: str | None = None  # an access token, in the modes jwt and oauth
+    auth: str | None = None  # the mode that is meant
+    origins: Sequence[str] = ()  # whose pages may call
+    region: str | None = None  # of AWS; None: as the AWS CLI decides
+    profile: str | None = None  # of the AWS configuration
+    patience: Patience = field(default_factory=Patience)  # for one task, and for a line in the log
 
 
 def verify(target: str, options: Options) -> Iterator[Line]:
@@ -76,7 +64,6 @@ def verify(target: str, options: Options) -> Iterator[Line]:
 
     Raises:
         Problem: the stack cannot be read.
-
     """
     session = _session(options)
     stack = None if target.startswith(SCHEMES) else Stack(target, session)

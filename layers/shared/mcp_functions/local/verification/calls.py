@@ -27,22 +27,14 @@ NAME_ONE = "name one: --tool NAME --arguments JSON"
 
 @dataclass
 class Calls:
-    """The calls of one run; no tool is called twice.
+    """The calls of one run; no tool is called twice."""
 
-    Attributes:
-        server: the endpoint.
-        named: tools that may be called, with their arguments.
-        answers: by a question's key: the content of its form, "decline" or "cancel".
-        tasks: names of tools whose calls may become tasks.
-        patience: for one task.
-
-    """
-
-    server: Server
-    named: Sequence[tuple[str, Mapping[str, Any]]] = ()
+    server: Server  # the endpoint
+    named: Sequence[tuple[str, Mapping[str, Any]]] = ()  # tools that may be called, with their arguments
+    # by a question's key: the content of its form, "decline" or "cancel"
     answers: Mapping[str, Any] = field(default_factory=dict)
-    tasks: Sequence[str] = ()
-    patience: Patience = field(default_factory=Patience)
+    tasks: Sequence[str] = ()  # names of tools whose calls may become tasks
+    patience: Patience = field(default_factory=Patience)  # for one task
     _started: list[tuple[Call, Mapping[str, Any]]] = field(default_factory=list)  # tasks
     _listed: lists.Catalog | None = None
 
@@ -52,7 +44,6 @@ class Calls:
         Raises:
             Failed: a call was refused, or the state of a round was not accepted.
             Skipped: no call asked.
-
         """
         texts = [self._hold(call) for call in self._named()]
         if any(texts):
@@ -70,7 +61,6 @@ class Calls:
         Raises:
             Failed: the task failed, or did not end in time.
             Skipped: there is none.
-
         """
         discovered = self.server.ask("server/discover", {}).result or {}
         if EXTENSION_TASKS not in discovered.get("capabilities", {}).get("extensions", {}):

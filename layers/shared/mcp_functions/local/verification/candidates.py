@@ -19,20 +19,12 @@ MAX_CALLS = 20  # without a name from the user
 
 
 class Call(NamedTuple):
-    """A call to make.
+    """A call to make."""
 
-    Attributes:
-        method: of the protocol.
-        params: name and arguments, or URI.
-        repeated: arguments that headers repeat: property and `x-mcp-header`.
-        named: whether the user named it.
-
-    """
-
-    method: str
-    params: Mapping[str, Any]
-    repeated: Sequence[tuple[str, str]] = ()
-    named: bool = False
+    method: str  # of the protocol
+    params: Mapping[str, Any]  # name and arguments, or URI
+    repeated: Sequence[tuple[str, str]] = ()  # arguments that headers repeat: property and `x-mcp-header`
+    named: bool = False  # whether the user named it
 
     def __str__(self) -> str:
         """Return its name or URI."""
@@ -48,7 +40,6 @@ def named(listed: Mapping[str, Any], tools: Iterable[tuple[str, Mapping[str, Any
 
     Raises:
         Failed: the server does not list a tool.
-
     """
     return [_named(listed["tools"], name, arguments) for name, arguments in tools]
 

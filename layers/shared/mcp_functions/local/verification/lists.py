@@ -52,7 +52,6 @@ def read(server: Server, list_names: Iterable[str], folder: str = "") -> Catalog
 
     Raises:
         Failed: the server does not answer one.
-
     """
     return {list_name: _pages(server, list_name, folder) for list_name in list_names}
 

@@ -38,7 +38,6 @@ class Monitoring:
 
         Raises:
             Failed: a group or the line is missing.
-
         """
         groups = sorted({_group(name, function) for name, function in self._stack.functions.items()})
         wanted = sorted({*groups, *self._stack.ids(GROUP)})
@@ -61,7 +60,6 @@ class Monitoring:
         Raises:
             Failed: one of that is not so.
             Skipped: the stack has no alarms.
-
         """
         names = [name for kind in ALARMS for name in self._stack.ids(kind)]
         if not names:

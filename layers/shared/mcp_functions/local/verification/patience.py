@@ -10,15 +10,8 @@ if TYPE_CHECKING:
 
 
 class Patience(NamedTuple):
-    """A limit, and the clock that it is measured with.
+    """A limit, and the clock that it is measured with."""
 
-    Attributes:
-        seconds: to wait at most.
-        now: returns unix seconds.
-        sleep: waits for a number of seconds.
-
-    """
-
-    seconds: float = 60
-    now: Callable[[], float] = time.time
-    sleep: Callable[[float], object] = time.sleep
+    seconds: float = 60  # to wait at most
+    now: Callable[[], float] = time.time  # returns unix seconds
+    sleep: Callable[[float], object] = time.sleep  # waits for a number of seconds

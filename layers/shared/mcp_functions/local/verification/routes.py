@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import json
-from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mcp_functions.attack.client import Request
+from mcp_functions.local.verification import documents
 from mcp_functions.local.verification.report import Failed, Skipped, listed
-from mcp_functions.local.verification.server import MODES
+from mcp_functions.local.verification.server import STATUSES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcp_functions.attack.client import Response
-    from mcp_functions.local.verification.server import Mode, Server
+    from mcp_functions.local.verification.server import Server
+    from mcp_functions.settings import AuthMode
 
-WHO = {"iam": "callers sign their requests", "jwt": "callers have an access token", "none": "everybody may call"}
+WHO: dict[AuthMode, str] = {
+    "iam": "callers sign their requests",
+    "jwt": "callers have an access token",
+    "oauth": "callers sign in at the front",
+    "none": "everybody may call",
+}
 
 
-def check_endpoint(server: Server, mode: Mode) -> str:
+def check_endpoint(server: Server, mode: AuthMode) -> str:
     """Check that the endpoint answers the user's credentials."""
     response = server.ask("server/discover", {})
     if response.status in {401, 403}:
@@ -31,7 +35,7 @@ def check_endpoint(server: Server, mode: Mode) -> str:
     return f"{server.url} answers; mode {mode}, {WHO[mode]}"
 
 
-def check_closed(server: Server, mode: Mode, expected: str | None, folders: Sequence[str]) -> str:
+def check_closed(server: Server, mode: AuthMode, expected: str | None, folders: Sequence[str]) -> str:
     """Check that the endpoint and each function refuse a caller without credentials.
 
     Args:
@@ -39,13 +43,12 @@ def check_closed(server: Server, mode: Mode, expected: str | None, folders: Sequ
         mode: as the endpoint shows it.
         expected: the mode that the user names.
         folders: of the functions.
-
     """
     if expected and expected != mode:
         text = f"{server.url} is in mode {mode}, not {expected}: {WHO[mode]}"
         raise Failed(text)
     if mode == "none":
-        nothing = "mode none, everybody may call; --auth iam or --auth jwt says that it should not be so"
+        nothing = "mode none, everybody may call; --auth iam, jwt or oauth says that it should not be so"
         raise Skipped(nothing)
     problems = [_opened(server, mode, folder) for folder in ("", *folders)]
     found = [problem for problem in problems if problem]
@@ -54,55 +57,48 @@ def check_closed(server: Server, mode: Mode, expected: str | None, folders: Sequ
     return f"/mcp and {len(folders)} functions refuse a caller without credentials"
 
 
-def _opened(server: Server, mode: Mode, folder: str) -> str:
+def _opened(server: Server, mode: AuthMode, folder: str) -> str:
     url = server.at(folder)
     response = server.send(url, server.write("server/discover", {}))
-    if MODES.get(response.status) == mode:
+    if response.status == STATUSES[mode]:
         return ""
     return f"{urlsplit(url).path} answers HTTP {response.status} to a caller without credentials"
 
 
-def check_open(server: Server, mode: Mode, resource: str, origins: Sequence[str]) -> str:
-    """Check that preflights and the metadata need no credentials.
+def check_open(server: Server, mode: AuthMode, resource: str, origins: Sequence[str]) -> str:
+    """Check that preflights, the metadata and the sign-in need no credentials.
 
     Args:
         server: the endpoint.
-        mode: with jwt, the metadata names the issuer.
+        mode: with jwt, the metadata names the issuer; with oauth, the sign-in front.
         resource: the URL that the metadata must name.
         origins: whose pages may call.
-
     """
-    documents = server.metadata if mode == "jwt" else []
-    for url in documents:
-        _check_metadata(url, server.send(url, Request(b"", method="GET")), resource)
-    for origin in origins:
-        asked = (("Origin", origin), ("Access-Control-Request-Method", "POST"))
-        response = server.send(server.url, Request(b"", asked, method="OPTIONS"))
-        if response.headers.get("access-control-allow-origin") != origin:
-            text = f"a preflight of {origin} is answered by HTTP {response.status}, without its permission"
-            raise Failed(text)
-    if not documents and not origins:
-        nothing = f"mode {mode} has none, and no origin is allowed; --origin names one"
+    if mode == "none" and not origins:
+        nothing = "mode none has no closed ones, and no origin is allowed; --origin names one"
         raise Skipped(nothing)
-    return listed([urlsplit(url).path for url in documents] + [f"preflights of {origin}" for origin in origins])
-
-
-def _check_metadata(url: str, response: Response, resource: str) -> None:
-    path, document = urlsplit(url).path, _object(response.body)
-    if response.status != HTTPStatus.OK:
-        text = f"{path} answers HTTP {response.status} to a caller without credentials"
+    options = f"OPTIONS {urlsplit(server.url).path}"
+    response = server.send(server.url, Request(b"", method="OPTIONS"))
+    if response.status in documents.REFUSALS:
+        text = f"{options} answers HTTP {response.status}, so no page can send a preflight"
         raise Failed(text)
-    if document.get("resource") != resource:
-        text = f"{path} names the resource {document.get('resource')}, and clients use {resource}"
-        raise Failed(text)
-    if not document.get("authorization_servers"):
-        text = f"{path} names no issuer of tokens"
-        raise Failed(text)
+    paths = _open_documents(server, mode, resource)
+    for origin in origins:
+        _check_preflight(server, origin)
+    return ", ".join([options, *paths, *(f"preflights of {origin}" for origin in origins)])
 
 
-def _object(body: bytes) -> dict[str, Any]:
-    try:
-        value = json.loads(body)
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
+def _open_documents(server: Server, mode: AuthMode, resource: str) -> list[str]:
+    if mode not in {"jwt", "oauth"}:
+        return []
+    found = [documents.check_resource(server, url, resource) for url in server.metadata]
+    front = documents.check_front(server, found[0]) if mode == "oauth" else []
+    return [urlsplit(url).path for url in server.metadata] + front
+
+
+def _check_preflight(server: Server, origin: str) -> None:
+    asked = (("Origin", origin), ("Access-Control-Request-Method", "POST"))
+    response = server.send(server.url, Request(b"", asked, method="OPTIONS"))
+    if response.headers.get("access-control-allow-origin") != origin:
+        text = f"a preflight of {origin} is answered by HTTP {response.status}, without its permission"
+        raise Failed(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from botocore.auth import SigV4Auth
@@ -13,6 +13,8 @@ from botocore.awsrequest import AWSRequest
 
 from mcp_functions.attack import messages
 from mcp_functions.attack.client import Client, Response
+from mcp_functions.local.open_routes import METADATA
+from mcp_functions.local.verification import documents
 from mcp_functions.local.verification.report import Failed, Skipped
 from mcp_functions.protocol.constants import EXTENSION_TASKS
 
@@ -22,14 +24,13 @@ if TYPE_CHECKING:
     import boto3
 
     from mcp_functions.attack.client import Request
+    from mcp_functions.settings import AuthMode
 
     Authorize = Callable[[str, Request], Request]
 
-Mode = Literal["iam", "jwt", "none"]
 SECONDS = 30  # after which API Gateway has given up
-MODES: dict[int, Mode] = {200: "none", 401: "jwt", 403: "iam"}  # by the status for a caller without credentials
+STATUSES: dict[AuthMode, int] = {"none": 200, "jwt": 401, "oauth": 401, "iam": 403}  # for a caller without credentials
 REGION = re.compile(r"\.execute-api\.([a-z0-9-]+)\.")
-METADATA = "/.well-known/oauth-protected-resource"
 CAPABILITIES = messages.EVERYTHING | {"extensions": {EXTENSION_TASKS: dict[str, Any]()}}
 
 
@@ -39,18 +40,11 @@ class _Client(Client):
 
 @dataclass
 class Server:
-    """The endpoint, and the functions beneath it.
+    """The endpoint, and the functions beneath it."""
 
-    Attributes:
-        url: of the endpoint, "https://…/mcp".
-        authorize: adds credentials to a request for a URL; it raises Skipped if there are none.
-        request_id: of the last response, by API Gateway.
-
-    """
-
-    url: str
-    authorize: Authorize
-    request_id: str = ""
+    url: str  # of the endpoint, "https://…/mcp"
+    authorize: Authorize  # adds credentials to a request for a URL; it raises Skipped if there are none
+    request_id: str = ""  # of the last response, by API Gateway
     _ids: Iterator[int] = field(default_factory=lambda: count(1))
 
     def ask(
@@ -68,7 +62,6 @@ class Server:
             params: without `_meta`.
             folder: of the function; empty for the endpoint.
             repeated: arguments that headers repeat: property and `x-mcp-header`.
-
         """
         url = self.at(folder)
         return self.send(url, self.authorize(url, self.write(method, params, repeated)))
@@ -98,22 +91,21 @@ class Server:
         return [root + address.path, root]
 
 
-def find_mode(server: Server) -> Mode:
+def find_mode(server: Server) -> AuthMode:
     """Return who may call, as the endpoint shows it to a caller without credentials.
 
     Raises:
         Failed: the endpoint does not answer as an MCP server of this toolkit.
-
     """
     response = server.send(server.url, server.write("server/discover", {}))
-    mode = MODES.get(response.status)
+    mode = next((mode for mode, status in STATUSES.items() if status == response.status), None)
     if mode is None or (mode == "none" and response.result is None):
         text = f"{server.url} is no MCP endpoint of 2026-07-28: {response}"
         raise Failed(text)
-    return mode
+    return "oauth" if mode == "jwt" and documents.names_front(server) else mode
 
 
-def authorization(mode: Mode, url: str, token: str | None, session: boto3.Session) -> Authorize:
+def authorization(mode: AuthMode, url: str, token: str | None, session: boto3.Session) -> Authorize:
     """Return what adds the user's credentials.
 
     Args:
@@ -121,11 +113,10 @@ def authorization(mode: Mode, url: str, token: str | None, session: boto3.Sessio
         url: of the endpoint; that of API Gateway names its Region.
         token: an access token.
         session: has AWS credentials and a Region, or has not.
-
     """
     if mode == "none":
         return lambda _url, request: request
-    if mode == "jwt":
+    if mode in {"jwt", "oauth"}:
         return _bearer(token)
     found = REGION.search(urlsplit(url).hostname or "")
     return _signature(session, found[1] if found else session.region_name)

@@ -29,7 +29,6 @@ class Stack:
 
         Raises:
             Problem: there is none, it has no endpoint, or the user may not read it.
-
         """
         self.session: Any = session  # boto3's clients are typed by other packages
         try:
@@ -70,7 +69,6 @@ class Stack:
 
         Args:
             mode: that the API enforces.
-
         """
         if self.status not in UPDATED:
             text = f"its status is {self.status}"

@@ -1,0 +1,37 @@
+"""The part of a token that everybody can read, without a key (envelope.md §2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcp_functions.protocol.json_writer import base64url
+from mcp_functions.seal.chunked_encryption import SEALED_CHUNK_BYTES, TAG_BYTES, split
+from mcp_functions.seal.key_choice import key_name
+from mcp_functions.seal.token_format import CEILING, KEY_IN_TOKEN, SUITE, parse
+
+
+def describe(text: str) -> dict[str, Any]:
+    """Return the readable part of a token: suite, key kind (`kd`), key, sizes.
+
+    Raises:
+        InvalidRequestState: the text is not a token.
+    """
+    token = parse(text, CEILING)
+    return {
+        "suite": SUITE,
+        "kd": KEY_IN_TOKEN,
+        "born": token.key.born,
+        "kek": token.key.kek.hex(),
+        "key": key_name(token.key.wrapped),
+        "wrapped_bytes": len(token.key.wrapped),
+        "payload_bytes": _payload_bytes(token.message),
+        "chars": len(text),
+        "jti": base64url(token.id),
+    }
+
+
+def _payload_bytes(message: bytes) -> int:
+    """Return the size of the payload of a message."""
+    _salt, _commitment, chunks = split(message)
+    count = (len(chunks) - 1) // SEALED_CHUNK_BYTES + 1
+    return len(chunks) - count * TAG_BYTES

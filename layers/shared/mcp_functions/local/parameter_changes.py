@@ -1,0 +1,119 @@
+"""`mcp-functions set`: changes parameters of the template in one environment, with `--now` in its stack too."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from mcp_functions.local import samconfig, template
+from mcp_functions.local.problems import Problem, first_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    Parameters = dict[str, str]
+
+CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"]  # the roles, and SAM's transform
+POLL = {"Delay": 5, "MaxAttempts": 360}  # seconds, and half an hour of them
+UNSAFE = re.compile(r"[\"'\\\n]")
+
+
+def change(directory: Path, environment: str, words: Sequence[str], *, now: bool = False) -> Iterator[str]:
+    """Write parameters into samconfig.toml, and yield texts for the terminal.
+
+    Args:
+        directory: of the project.
+        environment: a table of samconfig.toml, for example "prod".
+        words: each is `NAME=VALUE`, or `NAME=` for the default of the template.
+        now: change these parameters of the deployed stack too, and nothing else of it.
+
+    Raises:
+        Problem: a name or a value is wrong, a file is not as expected, or AWS refuses the change.
+    """
+    path = directory / samconfig.FILE
+    text = samconfig.read(path)
+    present = _present(text, environment)
+    changes = _changes(directory, words, present)
+    path.write_text(samconfig.with_parameters(text, environment, changes), encoding="utf-8", newline="\n")
+    for name, value in changes.items():
+        before = f", instead of {present[name]}" if present.get(name) else ""
+        yield f"{path} has {name}={value} for {environment}{before}"
+    if not now:
+        option = f"--config-env {environment}"
+        yield f"Deploy it: sam build {option} && sam deploy {option}"
+        return
+    stack = str(samconfig.setting(text, environment, "stack_name"))
+    yield f"CloudFormation changes the stack {stack}"
+    profile, region = (samconfig.setting(text, environment, key) for key in ("profile", "region"))
+    try:
+        session: Any = boto3.Session(profile_name=profile, region_name=region)  # its clients have no types
+        _update(session.client("cloudformation"), stack, changes)
+    except (BotoCoreError, ClientError) as error:
+        failed = f"the stack {stack} is not changed, and the next deployment will change it: {first_line(error)}"
+        raise Problem(failed) from error
+    yield "Done"
+
+
+def _update(cloudformation: Any, name: str, changes: Mapping[str, str]) -> None:  # noqa: ANN401 - boto3's
+    (stack,) = cloudformation.describe_stacks(StackName=name)["Stacks"]
+    others = [one["ParameterKey"] for one in stack.get("Parameters", ()) if one["ParameterKey"] not in changes]
+    cloudformation.update_stack(
+        StackName=name,
+        UsePreviousTemplate=True,
+        Capabilities=CAPABILITIES,
+        Parameters=[
+            *({"ParameterKey": other, "UsePreviousValue": True} for other in others),
+            *({"ParameterKey": key, "ParameterValue": value} for key, value in changes.items()),
+        ],
+    )
+    cloudformation.get_waiter("stack_update_complete").wait(StackName=name, WaiterConfig=POLL)
+
+
+def _present(text: str, environment: str) -> Parameters:
+    """Return the parameters that count; those of one command are before those of every command."""
+    found = samconfig.parameters(text, environment)
+    return {**found.pop("global", {}), **{name: value for one in found.values() for name, value in one.items()}}
+
+
+def _changes(directory: Path, words: Sequence[str], present: Parameters) -> Parameters:
+    known: dict[str, Any] = template.read(directory / template.FILE).get("Parameters", {})
+    pairs = [word.partition("=") for word in words if "=" in word]
+    if len(pairs) != len(words):
+        form = "each change is NAME=VALUE, or NAME= for the default"
+        raise Problem(form)
+    changes = {name: value or str(known.get(name, {}).get("Default", "")) for name, _, value in pairs}
+    problems = [_problem(known, name, value) for name, value in changes.items()]
+    problems += _dangers(directory, changes, present)
+    for problem in filter(None, problems):
+        raise Problem(problem)
+    return changes
+
+
+def _problem(known: Mapping[str, Any], name: str, value: str) -> str:
+    """Return why CloudFormation would refuse a value, or an empty text."""
+    if name not in known:
+        return f"{template.FILE} has no parameter {name}"
+    rules = known[name]
+    allowed = rules.get("AllowedValues")
+    if allowed and value not in map(str, allowed):
+        return f"{name} must be one of {', '.join(map(str, allowed))}"
+    if "AllowedPattern" in rules and not re.fullmatch(rules["AllowedPattern"], value):
+        return f"{name} must match {rules['AllowedPattern']}"
+    if rules["Type"] == "Number" and not re.fullmatch(r"\d+(\.\d+)?", value):
+        return f"{name} must be a number"
+    return f"{name} must have no quotes" if UNSAFE.search(value) else ""
+
+
+def _dangers(directory: Path, changes: Parameters, present: Parameters) -> Iterator[str]:
+    """Name values that CloudFormation accepts, but that stop nothing, or undo a stop."""
+    folders = filter(None, changes.get("StoppedFunctions", "").split(","))
+    yield from (
+        f"there is no functions/{one} to stop" for one in folders if not (directory / "functions" / one).is_dir()
+    )
+    before, after = present.get("Generation", ""), changes.get("Generation", "")
+    if before.isdigit() and after.isdigit() and int(after) < int(before):
+        yield f"Generation is {before}: with {after}, earlier states would be valid again"

@@ -1,0 +1,100 @@
+"""The documents by which clients find out where people sign in: RFC 9728, and with `oauth` RFC 8414 of the front."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from mcp_functions.attack.client import Request
+from mcp_functions.local.verification.report import Failed
+from mcp_functions.oauth.discovery import AUTHORIZATION_SERVER, OPENID
+
+if TYPE_CHECKING:
+    from mcp_functions.attack.client import Response
+    from mcp_functions.local.verification.server import Server
+
+Document = dict[str, Any]
+REFUSALS = {401, 403}
+ENDPOINTS = ("authorization_endpoint", "token_endpoint", "revocation_endpoint")
+
+
+def names_front(server: Server) -> bool:
+    """Whether the server's metadata names its own origin as the place to sign in, where only `oauth` has a front."""
+    document = _object(_get(server, server.metadata[0]))
+    resource = urlsplit(str(document.get("resource")))
+    return document.get("authorization_servers") == [f"{resource.scheme}://{resource.netloc}"]
+
+
+def check_resource(server: Server, url: str, resource: str) -> Document:
+    """Check the document of the server, and return it.
+
+    Args:
+        server: the endpoint.
+        url: of the document.
+        resource: the URL that it must name.
+
+    Raises:
+        Failed: it is closed, or clients cannot use it.
+    """
+    path, document = urlsplit(url).path, _read(server, url)
+    if document.get("resource") != resource:
+        text = f"{path} names the resource {document.get('resource')}, and clients use {resource}"
+        raise Failed(text)
+    if not document.get("authorization_servers"):
+        text = f"{path} names no issuer of tokens"
+        raise Failed(text)
+    return document
+
+
+def check_front(server: Server, document: Document) -> list[str]:
+    """Check that the front's documents and endpoints are open; return the paths of the documents.
+
+    Args:
+        server: the endpoint.
+        document: of the server, which names the front.
+
+    Raises:
+        Failed: one is closed, or clients cannot use it.
+    """
+    front = str(document["authorization_servers"][0])
+    for path in (AUTHORIZATION_SERVER, OPENID):
+        metadata = _read(server, front + path)
+        if metadata.get("issuer") != front:
+            text = f"{path} names the issuer {metadata.get('issuer')}, and clients know it as {front}"
+            raise Failed(text)
+        _check_endpoints(server, path, metadata)
+    return [AUTHORIZATION_SERVER, OPENID]
+
+
+def _check_endpoints(server: Server, path: str, metadata: Document) -> None:
+    for name in ENDPOINTS:
+        if name not in metadata:
+            text = f"{path} has no {name}"
+            raise Failed(text)
+        url = str(metadata[name])
+        response = _get(server, url)
+        if response.status in {0, HTTPStatus.NOT_FOUND, *REFUSALS}:
+            text = f"{urlsplit(url).path} of the sign-in answers {response} to a caller without credentials"
+            raise Failed(text)
+
+
+def _read(server: Server, url: str) -> Document:
+    response = _get(server, url)
+    if response.status != HTTPStatus.OK:
+        text = f"{urlsplit(url).path} answers HTTP {response.status} to a caller without credentials"
+        raise Failed(text)
+    return _object(response)
+
+
+def _get(server: Server, url: str) -> Response:
+    return server.send(url, Request(b"", method="GET"))
+
+
+def _object(response: Response) -> Document:
+    try:
+        value = json.loads(response.body)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
