@@ -49,6 +49,7 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     audit: Callable[[AuditRecord], object] | None = None,
     errors: Sequence[type[Exception]] = (),
     logger: Logger | None = None,
+    instructions: str | None = None,
     now: Callable[[], float] = time.time,
 ) -> LambdaFunction:
     """Make the Lambda entry point of one or more handlers.
@@ -66,6 +67,8 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
         logger: writes the line of each request, with its fields as keys: Powertools' Logger, or one of `logging`. For
             the time of a request, Powertools' Logger has API Gateway's request id as its correlation id. The default is
             the package's own logger `mcp_functions`.
+        instructions: tell a model how to use this function's own endpoint; those of the whole server are given to
+            `serve_catalog`.
         now: the clock, unix seconds, for tests.
 
     Returns:
@@ -75,7 +78,7 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
         TypeError: an argument is not a handler, or both `wrapping` and `codec` are given.
         ValueError: two handlers have the same name.
     """
-    offer = Offer(_with_errors(handlers, errors), audience, wrapping, codec, audit)
+    offer = Offer(_with_errors(handlers, errors), audience, wrapping, codec, audit, instructions)
     offer.check()
     with GcPause():  # imported modules live on: collecting garbage among them takes 4 ms of a cold start
         _import_needed(offer)
@@ -100,6 +103,7 @@ class Offer(NamedTuple):
     wrapping: Sequence[Wrapping] | None
     codec: Codec | None
     audit: Callable[[AuditRecord], object] | None
+    instructions: str | None = None
 
     @property
     def needs_state(self) -> bool:
@@ -193,6 +197,7 @@ class Deployment:
             now=self._now,
             audit=self._offer.audit,
             tasks=tasks,
+            instructions=self._offer.instructions,
         )
 
     def _tasks(self) -> tuple[Tasks, Worker]:
