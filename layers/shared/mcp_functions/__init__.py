@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.front_door import serve_catalog
     from mcp_functions.handlers.decorators import prompt, resource, tool
+    from mcp_functions.handlers.hooks import Call
     from mcp_functions.oauth.function import serve_oauth
     from mcp_functions.protocol.content import (
         Audio,
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from mcp_functions.serving import serve
 
 __all__ = [
-    "Ask", "Audio", "AuditRecord", "Between", "CallToolResult", "Caller", "Cancelled", "CreateMessageRequest",
+    "Ask", "Audio", "AuditRecord", "Between", "Call", "CallToolResult", "Caller", "Cancelled", "CreateMessageRequest",
     "Declined", "Elicit", "ElicitRequest", "EmbeddedResource", "Format", "Header", "Image", "InputRequest",
     "InputRequiredResult", "InputResponses", "Length", "ListRoots", "ListRootsRequest", "Log", "NotAnswered",
     "Number", "Progress", "PromptMessage", "Question", "RequestState", "ResourceContents", "ResourceLink",
@@ -67,6 +68,7 @@ __all__ = [
 _NAMES = {
     "front_door": "serve_catalog",
     "handlers.decorators": "prompt resource tool",
+    "handlers.hooks": "Call",
     "oauth.function": "serve_oauth",
     "protocol.content": "Audio CallToolResult EmbeddedResource Image PromptMessage ResourceContents ResourceLink Text",
     "protocol.errors": "NotAnswered ToolError",

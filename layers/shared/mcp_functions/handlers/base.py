@@ -16,9 +16,11 @@ from mcp_functions.schemas.parameters import docstring
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from datetime import timedelta
     from typing import TypedDict
 
+    from mcp_functions.handlers.hooks import Call
     from mcp_functions.protocol.foreign_types import Model
     from mcp_functions.protocol.header_parameters import HeaderParameters
     from mcp_functions.protocol.wire_types import Icon
@@ -61,11 +63,13 @@ class Handler(Generic[P, R]):
         scopes: the scopes that a caller's access token must grant, all of them.
         task: for a tool, whether its calls become tasks.
         single_use: for a tool, how a repeated request is answered if each round runs once; None if it may run again.
-        server: of a handler of an adopted server, what that server says of itself; empty for any other.
+        server: what the function, or the adopted server, that has this handler says of itself; often empty.
+        around: the hook of `serve` that each round of a call runs in; None if there is none.
     """
 
     kind: ClassVar[str]
     server: Mapping[str, Any] = {}
+    around: Callable[[Call], AbstractContextManager[object]] | None = None
     header_arguments: HeaderParameters = {}  # noqa: RUF012 - of a tool: clients repeat them in headers; never changed
     task: object = None
     single_use: Mode | None = None
@@ -143,7 +147,7 @@ class Handler(Generic[P, R]):
     @property
     def only_returns(self) -> bool:
         """Whether it can do nothing but return, so that it needs no round."""
-        return self._injection is None and not self.task
+        return self._injection is None and not self.task and self.around is None
 
     @property
     def needs_table(self) -> bool:
@@ -164,7 +168,7 @@ class Handler(Generic[P, R]):
             DeveloperError: the function broke a rule, or returned a value of the wrong type.
         """
         try:
-            value = self._run(self.bind(params), round_)
+            value = self._run_inside_hook(self.bind(params), round_)
         except Exception as error:
             text = self.text_for_model(error)
             if text is None:
@@ -190,6 +194,13 @@ class Handler(Generic[P, R]):
 
     def _fields(self) -> dict[str, Any]:
         raise NotImplementedError
+
+    def _run_inside_hook(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
+        if self.around is None or round_ is None:
+            return self._run(arguments, round_)
+        from mcp_functions.handlers import hooks  # noqa: PLC0415 - imported at init, where a function has a hook
+
+        return hooks.run_inside(self, arguments, round_, lambda: self._run(arguments, round_))
 
     def _run(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
         function: Callable[..., object] = self.function

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers.base import Handler, P, R, text_of
@@ -17,7 +16,7 @@ from mcp_functions.schemas.arguments import InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
-    from typing import Literal, Self, TypeAlias, Unpack
+    from typing import Literal, TypeAlias, Unpack
 
     from mcp_functions.handlers.base import HandlerOptions, Mode
     from mcp_functions.protocol.foreign_types import Model
@@ -157,12 +156,6 @@ class Tool(Handler[P, R]):
             rule = '{name}: task=… returned {decided!r}, and not "allowed", "required" or None'
             raise DeveloperError(rule, name=self.name, decided=support)
         return support
-
-    def with_errors(self, errors: frozenset[type[Exception]]) -> Self:
-        """Return the same tool, with more exceptions whose text is meant for the model."""
-        tool = copy(self)
-        tool.errors = self.errors | errors
-        return tool
 
     def _check_output(self, output: JsonType, result: Mapping[str, Any]) -> None:
         # server/tools: with an output schema, "servers MUST provide structured results that conform to this schema"

@@ -67,6 +67,26 @@ ICON: Members = {
     "theme": ('"light" or "dark"', _match(THEME)),
 }
 
+# Of `Implementation`, what the deployment does not say: it has the name and the version (MCP_SERVER_NAME).
+SERVER: Members = {
+    "title": ("text", _is_a(str)),
+    "description": ("text", _is_a(str)),
+    "websiteUrl": ("an https:// URL", _match(re.compile(r"https?://[^\s]+"))),
+    "icons": ("a list of icons", _is_a(list)),
+}
+
+
+def read_server_info(value: object) -> dict[str, Any]:
+    """Read what a server says of itself in `serverInfo`, beside its name and version.
+
+    Raises:
+        TypeError: a member is unknown, or has a wrong value.
+    """
+    info = _members("server_info", value, SERVER)
+    if "icons" in info:
+        info["icons"] = read_icons(info["icons"])
+    return info
+
 
 def read_annotations(value: object, known: Members = CONTENT) -> dict[str, Any]:
     """Read the hints about the audience of content (Annotations), or with TOOL those about a tool's effects.
