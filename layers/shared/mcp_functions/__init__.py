@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         Text,
     )
     from mcp_functions.protocol.errors import NotAnswered, ToolError
-    from mcp_functions.rounds.capabilities import Ask, Caller
+    from mcp_functions.rounds.capabilities import Ask, Caller, Shared
     from mcp_functions.rounds.elicitation import (
         Cancelled,
         Declined,
@@ -62,8 +62,8 @@ __all__ = [
     "Declined", "Elicit", "ElicitRequest", "EmbeddedResource", "Format", "Header", "Image", "InputRequest",
     "InputRequiredResult", "InputResponses", "Length", "ListRoots", "ListRootsRequest", "Log", "NotAnswered",
     "Number", "Progress", "PromptMessage", "Question", "RequestState", "ResourceContents", "ResourceLink",
-    "RootsQuestion", "Sample", "SampleQuestion", "Step", "Text", "Title", "Titles", "ToolError", "prompt", "resource",
-    "serve", "serve_catalog", "serve_oauth", "tool",
+    "RootsQuestion", "Sample", "SampleQuestion", "Shared", "Step", "Text", "Title", "Titles", "ToolError", "prompt",
+    "resource", "serve", "serve_catalog", "serve_oauth", "tool",
 ]  # fmt: skip
 _NAMES = {
     "front_door": "serve_catalog",
@@ -72,7 +72,7 @@ _NAMES = {
     "oauth.function": "serve_oauth",
     "protocol.content": "Audio CallToolResult EmbeddedResource Image PromptMessage ResourceContents ResourceLink Text",
     "protocol.errors": "NotAnswered ToolError",
-    "rounds.capabilities": "Ask Caller",
+    "rounds.capabilities": "Ask Caller Shared",
     "rounds.elicitation": "Cancelled Declined Elicit ListRoots Question RootsQuestion Sample SampleQuestion",
     "rounds.low_level": (
         "CreateMessageRequest ElicitRequest InputRequest InputRequiredResult InputResponses ListRootsRequest "
