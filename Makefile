@@ -94,6 +94,10 @@ simulate: .venv/.dev ## what KMS costs fleets of 1 to 1000 containers: docs/simu
 bench: .venv/.dev ## ours, peers and floors, cold and warm: docs/performance.md; QUICK=1, CASE=cold-add, STRICT=1
 	@.venv/bin/python -m tests.benchmarks$(if $(QUICK), --quick)$(if $(CASE), --case $(CASE))$(if $(STRICT), --strict) $(BENCH_ARGS)
 
+.PHONY: bench-adopt
+bench-adopt: .venv/.dev ## what adoption adds to the cold start of servers
+	@.venv/bin/python -m tests.benchmarks.adoption
+
 .PHONY: soak
 soak: .venv/.dev ## 10 000 conversations through kills, outages and wrong clocks; CONVERSATIONS=500: fewer; SEED=, PAGE=1; TASKS=300: tasks
 	@$(if $(TASKS),.venv/bin/python -m tests.soak.tasks --tasks $(TASKS)$(if $(SEED), --seed $(SEED)),$(SOAK))
