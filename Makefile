@@ -83,7 +83,7 @@ clients: .venv/.dev .venv-clients/.clients ## the official clients, those of 202
 	CI=true CLIENTS=all .venv/bin/python -m pytest tests/clients $(PYTEST_ARGS)
 
 .PHONY: browser
-browser: .venv/.dev ## headless Chromium goes through the sign-in and its consent page (needs Chromium)
+browser: .venv/.dev ## headless Chromium goes through the sign-in, and holds conversations on the page of the harness (needs Chromium)
 	CI=true .venv/bin/python -m pytest tests/browser $(PYTEST_ARGS)
 
 .PHONY: simulate
