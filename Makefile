@@ -83,7 +83,7 @@ clients: .venv/.dev .venv-clients/.clients ## the official clients, those of 202
 	CI=true CLIENTS=all .venv/bin/python -m pytest tests/clients $(PYTEST_ARGS)
 
 .PHONY: browser
-browser: .venv/.dev ## headless Chromium goes through the sign-in and its consent page (needs Chromium)
+browser: .venv/.dev ## headless Chromium goes through the sign-in, and holds conversations on the page of the harness (needs Chromium)
 	CI=true .venv/bin/python -m pytest tests/browser $(PYTEST_ARGS)
 
 .PHONY: simulate
@@ -93,6 +93,10 @@ simulate: .venv/.dev ## what KMS costs fleets of 1 to 1000 containers: docs/simu
 .PHONY: bench
 bench: .venv/.dev ## ours, peers and floors, cold and warm: docs/performance.md; QUICK=1, CASE=cold-add, STRICT=1
 	@.venv/bin/python -m tests.benchmarks$(if $(QUICK), --quick)$(if $(CASE), --case $(CASE))$(if $(STRICT), --strict) $(BENCH_ARGS)
+
+.PHONY: bench-adopt
+bench-adopt: .venv/.dev ## what adoption adds to the cold start of servers
+	@.venv/bin/python -m tests.benchmarks.adoption
 
 .PHONY: soak
 soak: .venv/.dev ## 10 000 conversations through kills, outages and wrong clocks; CONVERSATIONS=500: fewer; SEED=, PAGE=1; TASKS=300: tasks

@@ -121,6 +121,11 @@ class Offer(NamedTuple):
         return any(handler.needs_state for handler in self.handlers)
 
     @property
+    def reads_forms(self) -> bool:
+        """Whether a handler of this toolkit can ask; an adopted server reads its own forms."""
+        return any(handler.needs_state and not handler.server for handler in self.handlers)
+
+    @property
     def needs_table(self) -> bool:
         """Whether a handler needs the table."""
         return any(handler.needs_table for handler in self.handlers)
@@ -265,8 +270,9 @@ def _import_needed(offer: Offer) -> None:
         modules += ["dispatch.conversations"]
     if offer.needs_state:
         modules += ["dispatch.seal_factory", "seal.envelope"]
-        modules += ["schemas.class_types", "schemas.limits", "schemas.record_types"]  # these read forms
-    if offer.needs_state and "pydantic" in sys.modules:
+    if offer.reads_forms:
+        modules += ["schemas.class_types", "schemas.limits", "schemas.record_types"]
+    if offer.reads_forms and "pydantic" in sys.modules:
         modules += ["schemas.pydantic_types"]
     if offer.needs_table:
         modules += ["dispatch.single_use"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import sys
 import time
 from contextlib import ExitStack
@@ -20,12 +21,13 @@ from mcp_functions.local.api_gateway.authorizer import JwtAuthorizer
 from mcp_functions.local.doubles import dynamodb, keyfile, kms, s3
 from mcp_functions.local.doubles.tablefile import StoredTable, TableFile
 from mcp_functions.local.issuer import MAX_REQUEST as MAX_FORM
-from mcp_functions.local.issuer import Behaviour, Issuer
+from mcp_functions.local.issuer import USER, Behaviour, Issuer
 from mcp_functions.local.lambdas import MAX_PAYLOAD, Invocation, Lambdas
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN, Function, Functions, find
 from mcp_functions.local.lambdas.in_process import InProcess
 from mcp_functions.local.lambdas.invoke_api import InvokeApi
 from mcp_functions.local.loopback import HttpRequest, HttpResponse, Loopback
+from mcp_functions.local.page import Access, ExecutionLog, Page
 from mcp_functions.local.problems import Problem
 from mcp_functions.local.runtime import Runtime
 
@@ -140,17 +142,27 @@ class Harness:
         authorizer = self._authorizer(starting, settings, api.url) if self.auth != "none" else None
         endpoints = environment.CREDENTIALS | services.endpoints(invoke.url)
         starting.enter_context(environment.applied(settings | endpoints))
-        run = self._run(starting, folders, settings, endpoints)
+        executions = ExecutionLog()
+        run = executions.recording(self._run(starting, folders, settings, endpoints))
         services.warm(starting)
         lambdas = self._lambdas = Lambdas(folders, run, stack=environment.STACK, ended=self.on_invocation)
         invoke_api = InvokeApi(lambdas)
         starting.callback(invoke_api.drain)
         invoke.start(invoke_api.answer)
         answer = Api(lambdas, folders, authorizer=authorizer, signs_in=self.auth == "oauth").answer
+        page = Page(
+            port=api.port,
+            token=secrets.token_urlsafe(32),
+            key_arn=services.key_arn,
+            folders=folders,
+            executions=executions,
+            access=self._access,
+            now=time.time,
+        )
 
         def answer_when_warm(request: HttpRequest) -> HttpResponse:
             services.warming.join()  # a client waits longer than functions wait for KMS and DynamoDB
-            return answer(request)
+            return page.answer(request) or answer(request)
 
         api.start(answer_when_warm)
         starting.callback(api.stop)  # stops first, so that no client calls while the rest stops
@@ -163,6 +175,13 @@ class Harness:
             return starting.enter_context(self._runtime).run
         self._functions = starting.enter_context(Functions(self.directory, without=self._left_out)).by_folder
         return InProcess(self._functions, stack=environment.STACK, debug=self.debug).run
+
+    def _access(self) -> Access | None:
+        """Make an access token for the page; None if the server wants none."""
+        if self.issuer is None:
+            return None
+        scopes = tuple(catalogs.read(self.directory).get("scopes", ()))
+        return Access(self.issuer.token(scope=" ".join(scopes)), USER, scopes)
 
     def _authorizer(self, starting: ExitStack, settings: Variables, front: str) -> JwtAuthorizer:
         loopback = starting.enter_context(Loopback(max_body=MAX_FORM))
