@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,10 +44,8 @@ ANSWER = {"when": {"action": "accept", "content": {"day": "Monday"}}}
 def ask_day(ctx: Context | FastContext, times: int = 1) -> InputRequiredResult | str:
     """Ask for a day, and remember a word in the state."""
     if ctx.request_state is None:
-        form = ElicitRequestFormParams(message="When?", requested_schema=FORM)
-        return InputRequiredResult(
-            input_requests={"when": ElicitRequest(params=form)}, request_state="remembered" * times
-        )
+        form = ElicitRequest(params=ElicitRequestFormParams(message="When?", requested_schema=FORM))
+        return InputRequiredResult(input_requests={"when": form}, request_state="remembered" * times)
     answer: Any = (ctx.input_responses or {})["when"]
     return f"{ctx.request_state} {answer.content['day']}"
 
@@ -87,6 +86,7 @@ def fast() -> FastMCP[Any]:
     return server
 
 
+VECTORS = Path(__file__).parents[1] / "seal/vectors/envelope"
 BOTH = {"mcp": official, "fastmcp": fast}
 each_library = pytest.mark.parametrize("make", BOTH.values(), ids=BOTH)
 
@@ -196,6 +196,32 @@ def test_kms_never_blocks_the_loop_and_knows_what_the_keys_are_for(make: Callabl
     assert watched.threads
     assert threading.main_thread() not in watched.threads  # asyncio.run has its loop in it
     assert watched.purposes == {"mcp-foreign-state"}
+
+
+class Recorded:
+    """The KMS of the published vector: it opens one data key, for its purpose and scope alone."""
+
+    def __init__(self, vector: dict[str, str]) -> None:
+        self.vector, self.id = vector, vector["key-id"]
+        self.context = {name: vector[name] for name in ("purpose", "service", "stage", "generation", "born")}
+
+    def generate(self, context: dict[str, str]) -> tuple[bytes, bytes]:
+        raise NotImplementedError
+
+    def unwrap(self, wrapped: bytes, context: dict[str, str]) -> bytes:
+        assert (wrapped.hex(), context) == (self.vector["wrapped"], self.context)
+        return bytes.fromhex(self.vector["data-key"])
+
+
+def test_a_server_reads_the_published_vector_and_its_library_checks_the_claims(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = (VECTORS / "accept-foreign-state.txt").read_text(encoding="utf-8").splitlines()[1:]
+    vector = dict(line.split(": ", 1) for line in lines)
+    monkeypatch.setattr(time, "time", lambda: float(vector["now"]))
+    monkeypatch.setattr("mcp_functions.adopt.sealing.Keyring", partial(Keyring, now=time.time))
+    server = sealed(official, keys=[Recorded(vector)], principal=None, anonymous=True)
+    assert (
+        call(server, requestState=vector["token"], inputResponses=ANSWER)["content"][0]["text"] == "remembered Monday"
+    )
 
 
 def test_an_outage_of_kms_loses_no_conversation() -> None:

@@ -56,7 +56,7 @@ def seal_states(  # noqa: PLR0913 - each is an option of the public API
         keys: ARNs of KMS keys, or other wrappings. The first one seals, each of them opens.
         principal: returns the caller of a request, as `mcp.server.request_state.authenticated_principal` does. A
             request without one can neither get nor use a state.
-        anonymous: whether anyone who holds a state may use it. It is said, not assumed.
+        anonymous: whether anyone who holds a state may use it.
         service: the servers that open each other's states; default: the server's name.
         lifetime: seconds for one answer.
 
@@ -81,7 +81,7 @@ def seal_states(  # noqa: PLR0913 - each is an option of the public API
 
 
 class _Opened(NamedTuple):
-    """What the token of one request holds, as KMS said before the hooks run."""
+    """The state in the token of one request, or the error: KMS answered before the hooks run."""
 
     token: str
     state: bytes | McpError
@@ -131,7 +131,7 @@ class KmsCodec:
 
 
 class _KeyOfRequest(Keyring):
-    """Data keys that seal with the one that was fetched for this request."""
+    """Data keys that seal with the key of this request, which KMS has made or opened already."""
 
     def __init__(self, keys: Keyring) -> None:
         self.scope, self._all = keys.scope, keys
