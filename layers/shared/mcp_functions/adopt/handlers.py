@@ -43,6 +43,7 @@ class AdoptedHandler(Handler[..., Any]):
     method: ClassVar[str]
     key_field: ClassVar[str] = "name"
     ref: ClassVar[str] = ""
+    form = False  # no companion stands beside its tools, because their list stays as it is
 
     def __init__(
         self, server: AdoptedServer, entry: Mapping[str, Any], about: Mapping[str, Any], options: AdoptOptions
