@@ -201,3 +201,12 @@ def test_another_person_cannot_answer() -> None:
 
     talk = agree(talk_to(transfer, principal="ada").call().as_("bob"))
     assert talk.error["message"] == "Invalid or expired requestState"
+
+
+def test_a_client_that_shows_no_forms_is_told_that_nobody_was_asked() -> None:
+    async def transfer(ctx: Context) -> str:
+        return str(await ask(ctx, "Move it?"))
+
+    talk = talk_to(transfer, capabilities={}).call()
+    assert "Move it?" in str(talk.body)
+    assert "True" not in talk.text

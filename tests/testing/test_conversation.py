@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from mcp_functions import Elicit, Log, Step, prompt, resource, serve, tool
 from mcp_functions.protocol.messages import Principal
-from mcp_functions.testing import Context, Conversation, deployed, plugin
+from mcp_functions.testing import WITH_APPS, Context, Conversation, deployed, plugin
 
 if TYPE_CHECKING:
     from mcp_functions.local.api_gateway.events import Moment
@@ -167,7 +167,14 @@ def test_a_client_may_answer_a_question_that_was_not_asked() -> None:
 
 def test_a_client_may_declare_no_elicitation() -> None:
     talk = Conversation(handler, capabilities={}).call(greeting="Hi")
-    assert talk.error["data"] == {"requiredCapabilities": {"elicitation": {}}}
+    assert "this client declares no way to ask its user" in talk.text
+
+
+def test_a_client_with_apps_answers_in_the_form() -> None:
+    talk = Conversation(handler, capabilities=WITH_APPS).call(greeting="Hi")
+    assert (talk.done, talk.form["tool"], talk.asked) == (False, f"{talk.function}-form", list(talk.form["questions"]))
+    first, *_others = talk.asked
+    assert not talk.decline(first).form
 
 
 def test_a_client_repeats_a_round_that_asked_nothing() -> None:

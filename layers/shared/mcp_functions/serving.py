@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.seal.data_keys import Wrapping
     from mcp_functions.seal.envelope import Codec
-    from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
     from mcp_functions.store import SealedTable
     from mcp_functions.tasks import Tasks, Worker
@@ -196,9 +195,6 @@ class Deployment:
         offer = self._offer
         return SealFactory(self._settings, self.service, offer.wrapping, offer.codec, now=self._now)
 
-    def _states(self, lifetime: int) -> RequestStates:
-        return self._seals.states(lifetime)
-
     def _table(self, max_age: int) -> SealedTable:
         return self._seals.table(max_age)
 
@@ -207,7 +203,7 @@ class Deployment:
             self._offer.handlers,
             self._settings,
             self._audience,
-            states=self._states if self._has_keys else None,
+            states=self._seals.states if self._has_keys else None,
             table=self._table,
             now=self._now,
             audit=self._offer.audit,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.round import Round
 
 INTERNAL_ERROR = -32603
+UNLISTED = "what is not listed"
 
 
 class AdoptOptions(NamedTuple):
@@ -42,6 +43,7 @@ class AdoptedHandler(Handler[..., Any]):
     method: ClassVar[str]
     key_field: ClassVar[str] = "name"
     ref: ClassVar[str] = ""
+    form = False  # no companion stands beside its tools, because their list stays as it is
 
     def __init__(
         self, server: AdoptedServer, entry: Mapping[str, Any], about: Mapping[str, Any], options: AdoptOptions
@@ -89,7 +91,8 @@ class AdoptedHandler(Handler[..., Any]):
         if round_ is None:  # nothing of this kind only returns
             rule = "an adopted handler runs in a round"
             raise DeveloperError(rule)
-        answer = self._server.call(self.method, params, round_, name=self._named(params), replays=self._replays)
+        name = UNLISTED if self.name == OTHERS else self.name  # the log has no name that only a client sent
+        answer = self._server.call(self.method, params, round_, name=name, replays=self._replays)
         try:
             result: Any = run_coroutine(answer, round_)
         except McpError:
@@ -106,9 +109,6 @@ class AdoptedHandler(Handler[..., Any]):
         ref = {"type": self.ref, "name" if self.ref == "ref/prompt" else "uri": self._key}
         params = {"ref": ref, "argument": {"name": argument, "value": value}, "context": {"arguments": dict(known)}}
         return event_loop.run(self._server.complete(params))
-
-    def _named(self, params: Mapping[str, Any]) -> str:
-        return self.name if self.name != OTHERS else str(params.get(self.key_field, ""))
 
 
 class AdoptedTool(AdoptedHandler):

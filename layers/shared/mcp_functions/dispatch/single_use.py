@@ -96,6 +96,18 @@ class SingleUse:
         self._record(item, result if self._mode == "replay" else None)
         return result
 
+    def check_unused(self, claim: RoundClaim) -> None:
+        """Refuse a state whose round a request has claimed; nothing is claimed.
+
+        Raises:
+            InvalidRequestState: another request continued the conversation from this state, or went past it.
+            TemporarilyUnavailable: the table is not available.
+        """
+        item = self._table.get(claim.key)
+        if item and item.payload["round"] >= claim.round:
+            reason = "used_rewound"
+            raise InvalidRequestState(reason)
+
     def _claim(self, claim: RoundClaim) -> Item | RecordedResult:
         lease = math.ceil(claim.worker_ends) + LEASE_MARGIN
         payload = {"round": claim.round, "print": claim.fingerprint, "lease": lease}

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.handlers.base import Handler
 
+COMPANIONS = ("-form", "-answer")  # the suffixes of the names under which a tool that asks takes answers
 LISTS_BY_KIND = {
     "tool": "tools",
     "prompt": "prompts",
@@ -24,7 +25,9 @@ CAPABILITIES = {"tools": "tools", "prompts": "prompts", "resources": "resources"
 FEATURES = ("completions", "logging")
 OTHERS = "*"  # the key of what a function serves and does not list
 # `scopes`: every scope that a handler needs. `tasks`: the functions whose calls may become tasks, and that keep them.
-NAME_SETS = ("scopes", "tasks")
+# `asks`: the tools that may ask their user. `relays`: those of them whose answers the model may relay.
+# `apps`: the tools that only apps may call. `formless`: those that ask, and have no form.
+NAME_SETS = ("scopes", "tasks", "asks", "relays", "apps", "formless")
 
 
 def build(handlers: Iterable[Handler[..., Any]], function: str = "") -> dict[str, Any]:
@@ -51,6 +54,7 @@ def merge(catalogs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
                 merged[name_set] = sorted(names)
     for list_name in shared:  # nothing says which function serves an unlisted name
         del merged["functions"][list_name][OTHERS]
+    _check_companions(merged)
     return _sort(merged)
 
 
@@ -64,6 +68,11 @@ def _describe(handler: Handler[..., Any], function: str) -> dict[str, Any]:
     catalog["scopes"] = handler.scopes
     catalog["tasks"] = [function] if handler.task else []
     catalog["servers"] = [handler.server] if handler.server else []
+    if handler.kind == "tool" and not handler.server:  # what is adopted is listed as it lists itself
+        catalog["asks"] = [handler.key] if handler.needs_state else []
+        catalog["relays"] = [handler.key] if handler.ask_in_words else []
+        catalog["formless"] = [handler.key] if handler.needs_state and not handler.form else []
+        catalog["apps"] = [handler.key] if handler.is_app_only else []
     return catalog
 
 
@@ -111,6 +120,15 @@ def _places(catalog: Mapping[str, Any], list_name: str) -> dict[str, int]:
     """Return the place of each entry that an adopted server lists; servers list one after the other."""
     keys = [key for server in catalog.get("servers", ()) for key in server.get("order", {}).get(list_name, ())]
     return {key: place for place, key in enumerate(keys)}
+
+
+def _check_companions(catalog: Mapping[str, Any]) -> None:
+    tools: Mapping[str, str] = catalog["functions"]["tools"]
+    for tool in catalog.get("asks", ()):
+        for suffix in COMPANIONS:
+            if f"{tool}{suffix}" in tools:
+                message = f"a tool named {tool + suffix!r}: {tool} asks, so this is the name of its companion"
+                raise ValueError(message)
 
 
 def _sort(catalog: dict[str, Any]) -> dict[str, Any]:

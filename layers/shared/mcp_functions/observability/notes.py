@@ -40,6 +40,7 @@ class Notes:
     caller: str | None = None  # the caller's pseudonym, where the deployment logs callers
     payer: str = ""  # who is charged for unwraps (`binding.caller_id`); never told
     jti: bytes | None = None  # names the presented state, once that proved authentic; told as base64url
+    answered_by: str | None = None  # who gave the answers of this request; None if it has none
     outcome: str = ""  # complete, input_required, shed, forwarded, refused, failed or crashed
     status: int = 500
     code: int | None = None  # of the JSON-RPC error
@@ -180,6 +181,7 @@ def fields(notes: Notes) -> Mapping[str, Any]:
         "revision": notes.revision,
         "handler": notes.handler,
         "round": notes.round,
+        "answered_by": notes.answered_by,
         "outcome": notes.outcome,
         "status": notes.status,
         "code": notes.code,

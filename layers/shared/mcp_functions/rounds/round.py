@@ -48,6 +48,7 @@ class RoundRequest(NamedTuple):
     camel_case: bool = False  # whether forms use camelCase on the wire
     max_sheds: int = 2  # rounds in a row that may end without a question
     single_use: bool = False  # whether the first round has to end before its first step
+    has_app: bool = False  # whether the client's host shows a form for questions that the client cannot
 
 
 DEFAULT_REQUEST = RoundRequest()
@@ -70,6 +71,8 @@ class AuditRecord(NamedTuple):
         answered: key of each question that this request answered, to "accept", "decline" or "cancel"; "answer" if the
             client's model or the client itself answered; "invalid" if the answer did not fit and the question is asked
             again. It never holds the content of an answer.
+        answered_by: "client" where an elicitation of the client was answered; "app" for a form that the host showed,
+            which proves possession of the state and not a person; "model" for answers that the model relayed.
     """
 
     flow: str
@@ -78,6 +81,7 @@ class AuditRecord(NamedTuple):
     principal: str | None
     asked: Mapping[str, str]
     answered: Mapping[str, str]
+    answered_by: str = "client"
 
 
 class Round:
@@ -264,11 +268,11 @@ class Round:
             has_questions=bool(self.requests), renamed_key=self.questions.renamed_key is not None
         )
 
-    def audit(self, handler: str, principal: str | None, *, sent: bool) -> AuditRecord:
+    def audit(self, handler: str, principal: str | None, *, sent: bool, answered_by: str = "client") -> AuditRecord:
         """Return the audit record of this round; without `sent`, the client does not get its questions."""
         asked = {key: message_of(request) for key, request in self.requests.items()} if sent else {}
         answered = dict(self.questions.actions)
-        return AuditRecord(self.request.flow, self.request.number, handler, principal, asked, answered)
+        return AuditRecord(self.request.flow, self.request.number, handler, principal, asked, answered, answered_by)
 
     def check_can_continue(self) -> None:
         """Raise again what has stopped this round, because the author's code may have caught it."""

@@ -6,6 +6,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.apps.pending import META_FORM
 from mcp_functions.testing.failures import Failures
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Transcript:
         result = self.body.get("result", {})
         if self.task_id and "status" in result:
             return result["status"] not in TASK_IN_PROGRESS
-        return bool(result.get("resultType") != "input_required")
+        return bool(result.get("resultType") != "input_required") and "state" not in self.form
 
     @property
     def task_id(self) -> str:
@@ -53,7 +54,14 @@ class Transcript:
     def requests(self) -> dict[str, Any]:
         """The open questions, by key."""
         requests: dict[str, Any] = self.body.get("result", {}).get("inputRequests", {})
-        return requests
+        shown = self.form.get("questions", {})
+        return requests or {key: {"method": "elicitation/create", "params": params} for key, params in shown.items()}
+
+    @property
+    def form(self) -> dict[str, Any]:
+        """The form that the host shows for the last result (MCP Apps); {} if it has none."""
+        form: dict[str, Any] = self.body.get("result", {}).get("_meta", {}).get(META_FORM, {})
+        return form
 
     @property
     def messages(self) -> dict[str, str]:
