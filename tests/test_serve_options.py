@@ -202,6 +202,28 @@ def test_the_hook_cannot_change_the_arguments() -> None:
     assert Conversation(serve(add, around=meddling)).call(a=1, b=1).text == "2"
 
 
+def test_the_hook_sees_no_call_whose_arguments_do_not_fit() -> None:
+    assert Conversation(serve(add, around=recorded)).call(a="one", b=1).result["isError"] is True
+    assert SEEN == []
+
+
+def test_the_hook_sees_a_question_in_finally_alone() -> None:
+    seen = []
+
+    @contextmanager
+    def watching(_call: Call) -> Iterator[None]:
+        try:
+            yield
+        except Exception:
+            seen.append("exception")
+            raise
+        finally:
+            seen.append("finally")
+
+    talk = Conversation(serve(order, around=watching)).call(article="tea")
+    assert (talk.asked, seen) == (["number"], ["finally"])
+
+
 def test_a_hook_that_swallows_an_exception_is_the_authors_error(caplog: pytest.LogCaptureFixture) -> None:
     talk = Conversation(serve(fails, around=lambda _call: suppress(LookupError))).call(how="badly")
     assert "swallowed an exception" in author_error(talk, caplog)

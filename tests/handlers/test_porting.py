@@ -1,4 +1,4 @@
-"""What authors who port a server bring along: methods, callable objects, tags, a schema of their own for results.
+"""Authors who port a server bring methods, callable objects, tags, and a schema of their own for results.
 
 No `from __future__ import annotations` here, because most authors' modules have none.
 """

@@ -1,4 +1,4 @@
-"""What the calls of a container share: opened by the first call, the same for all, closed when the process ends.
+"""A shared value: the first call opens it, every call gets it, and the end of the process closes it.
 
 No `from __future__ import annotations` here, because most authors' modules have none.
 """
@@ -68,7 +68,7 @@ def remember(word: str, *, cache: Cache) -> int:
 
 @prompt
 def recall(word: str, *, cache: Cache) -> str:
-    """Say it."""
+    """Recall how often."""
     return f"{word}: {cache.get(word, 0)}"
 
 
@@ -85,6 +85,9 @@ async def order(word: str, *, elicit: Elicit, database: Words) -> str:
     return f"{number} of {await database.count(word)}"
 
 
+handler = serve(remember)
+
+
 def test_the_first_call_opens_it_and_every_handler_gets_the_same() -> None:
     talk = Conversation(serve(count, stored, order))
     assert "database" not in OPENED
@@ -98,6 +101,26 @@ def test_a_plain_context_manager_serves_plain_functions() -> None:
     talk = Conversation(serve(remember, recall))
     assert [talk.call("remember", word="plain").text for _ in range(2)] == ["1", "2"]
     assert talk.get("recall", word="plain").result["messages"][0]["content"]["text"] == "plain: 2"
+
+
+NO_LOOP = """
+import sys
+from tests.handlers.test_shared_values import open_cache
+from mcp_functions.handlers.shared_values import shared_value
+sys.modules.pop("asyncio")
+assert shared_value(open_cache).get() is shared_value(open_cache).get()
+print("asyncio" in sys.modules)
+"""
+
+
+def test_a_plain_value_needs_no_event_loop() -> None:
+    ran = subprocess.run([sys.executable, "-c", NO_LOOP], capture_output=True, text=True, check=True)  # noqa: S603
+    assert ran.stdout == "False\n"
+
+
+def test_another_process_has_a_value_of_its_own() -> None:
+    talk = Conversation(handler, fresh=True)
+    assert [talk.call("remember", word="fresh").text for _ in range(2)] == ["1", "1"]
 
 
 def test_the_model_does_not_see_it_and_no_key_is_needed() -> None:
@@ -120,7 +143,7 @@ def test_two_calls_at_once_open_it_once() -> None:
 
     @tool
     def seven(*, value: Annotated[int, Shared(open_slowly)]) -> int:
-        """Return it."""
+        """Return a number."""
         return value
 
     def call_it(_index: int) -> str:
@@ -155,7 +178,7 @@ def test_a_failure_to_open_is_a_crash_and_the_next_call_tries_again(is_async: bo
 
     @tool
     def tried(*, number: Annotated[int, Shared(enter)]) -> int:
-        """Return it."""
+        """Return a number."""
         return number
 
     talk = talk_to(tried).call()
@@ -170,7 +193,7 @@ def test_what_is_no_context_manager_is_the_authors_error(caplog: pytest.LogCaptu
 
     @tool
     def tried(*, number: Annotated[int, Shared(wrong)]) -> int:
-        """Return it."""
+        """Return a number."""
         return number
 
     assert "takes a function that returns a context manager" in author_error(talk_to(tried).call(), caplog)

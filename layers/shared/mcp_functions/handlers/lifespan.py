@@ -16,7 +16,7 @@ SECONDS_TO_LEAVE = 2.0
 
 
 class Lifespan:
-    """Enters a context manager at the first call, in a task of its own that no call ends."""
+    """Enters a context manager at the first call, in a task that no call ends."""
 
     def __init__(self, enter: Callable[[], AbstractAsyncContextManager[Any]]) -> None:
         """Take a function that makes the context manager; it is not called yet."""

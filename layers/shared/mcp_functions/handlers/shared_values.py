@@ -1,4 +1,4 @@
-"""What the calls of a process share: a parameter `Annotated[Database, Shared(open_database)]`, after `*`.
+"""A value that the calls of a process share: a parameter `Annotated[Database, Shared(open_database)]`, after `*`.
 
 The function of `Shared` returns a context manager, as one with `@contextmanager` or `@asynccontextmanager` does. The
 first call of a process that needs the value enters it; all handlers that name the function get the same value.
