@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from mcp_functions.local import Harness
-from mcp_functions.local.cli import main
+from mcp_functions.local.command import run as main
 from mcp_functions.local.loopback import HttpResponse, Loopback
 from tests.browser import chromium
 from tests.browser.chromium import Tab

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions.local import Harness
-from mcp_functions.local.cli import main
+from mcp_functions.local.command import run as main
 from mcp_functions.local.page.guard import CONTENT_SECURITY_POLICY
 from tests.support import wire
 

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,30 @@ def test_a_conversation_may_be_chained() -> None:
     assert Conversation(handler).call(greeting="Hi").accept(name=ANN).decline().text == (
         "The user declined to answer: Ann, are you sure?"
     )
+
+
+def test_an_answer_where_nothing_was_asked_is_an_assertion_that_shows_the_result() -> None:
+    @tool
+    def add(a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+    complete = r'nothing was asked: no question, but HTTP 200 \{"result": \{"resultType": "complete".*\.\.\.$'
+    for answer in (Conversation.decline, Conversation.cancel, partial(Conversation.accept, seat="window")):
+        with pytest.raises(AssertionError, match=complete):
+            answer(Conversation(serve(add)).call(a=1, b=2))
+        with pytest.raises(AssertionError, match="nothing was asked: no question, because nothing was sent"):
+            answer(Conversation(serve(add)))
+
+
+def test_a_question_too_many_is_an_assertion_but_a_replay_and_an_answer_after_an_error_are_sent() -> None:
+    talk = Conversation(handler).call(greeting="Hello").accept(name=ANN)
+    assert talk.tamper().accept(sure=YES).done
+    assert talk.accept(sure=YES).text.startswith("Hello, Ann!")
+    with pytest.raises(AssertionError, match="nothing was asked"):
+        talk.accept(another=YES)
+    with pytest.raises(AssertionError, match="nothing was asked"):
+        talk.decline()
 
 
 def test_decline_and_cancel_answer_all_open_questions_or_the_named_ones() -> None:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 KIND = "conversation"
 NO_TABLE = (
-    "MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the table, the key and their policies; what"
-    " template.yaml needs is printed by: python -m mcp_functions.local block task NAME (or single_use NAME)"
+    "MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the table, the key and their policies,"
+    " which mcp-functions block --write NAME writes into template.yaml"
 )
 SPARE_SECONDS = 120  # an item outlives the last state of its conversation by this: clocks differ by up to 60 s
 LEASE_MARGIN = 2  # seconds after a worker's end until another worker may take its round over

@@ -88,6 +88,9 @@ def current() -> Notes:
 # Called with the notes on each answered request of this thread, in tests and in the harness.
 listener: ContextVar[Callable[[Notes], object] | None] = ContextVar("listener", default=None)
 
+# Called with `progress` and `total` of each report of progress, on the author's machine.
+progress_listener: ContextVar[Callable[[float, float | None], object] | None] = ContextVar("progress", default=None)
+
 set_current = _current.set  # returns the token for `restore_current`
 restore_current = _current.reset
 

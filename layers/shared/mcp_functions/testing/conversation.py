@@ -106,16 +106,31 @@ class Conversation(Transcript):
         return self._begin("resources/read", {"uri": uri})
 
     def accept(self, **answers: object) -> Self:
-        """Fill in forms: `accept(original={"id": 7})`. A form with one field takes its value: `accept(agree=True)`."""
+        """Fill in forms: `accept(original={"id": 7})`. A form with one field takes its value: `accept(agree=True)`.
+
+        Raises:
+            AssertionError: nothing was asked.
+        """
+        self.check_asked(answers)
         contents = {key: self._content(key, answer) for key, answer in answers.items()}
         return self.answer(**{key: {"action": "accept", "content": content} for key, content in contents.items()})
 
     def decline(self, *keys: str) -> Self:
-        """Decline the named questions, or all of them."""
+        """Decline the named questions, or all of them.
+
+        Raises:
+            AssertionError: nothing was asked.
+        """
+        self.check_asked(keys)
         return self.answer(**{key: {"action": "decline"} for key in keys or self.asked})
 
     def cancel(self, *keys: str) -> Self:
-        """Dismiss the named questions, or all of them, without an answer."""
+        """Dismiss the named questions, or all of them, without an answer.
+
+        Raises:
+            AssertionError: nothing was asked.
+        """
+        self.check_asked(keys)
         return self.answer(**{key: {"action": "cancel"} for key in keys or self.asked})
 
     def answer(self, **responses: Mapping[str, Any]) -> Self:

@@ -1,4 +1,4 @@
-"""`mcp-functions adopt FILE:VARIABLE`: check a server's source, or write the folder of its function."""
+"""`adopt`: checks the source of a server, or writes the folder of its function."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 
 from mcp_functions.local.adoption import check as checking
 from mcp_functions.local.adoption import writing
+from mcp_functions.local.commands import options
 
 ASKING = "Refused until you accept that they run again in every round:"
 LEFT_BEHIND = """
@@ -15,12 +16,13 @@ Not carried over: what the server does outside MCP (routes of HTTP, its own sign
 resources changed, and tasks of fastmcp-tasks."""
 
 
-@click.command()
+@click.command("adopt")
 @click.argument("server", metavar="FILE:VARIABLE")
 @click.option("--check", "checks", is_flag=True, help="Only say what would happen twice; exit 1 if something would.")
 @click.option("--into", type=click.Path(path_type=Path), metavar="DIR", help="A project's functions/ folder.")
 @click.option("--name", metavar="NAME", help="Of the function. Default: that of the file.")
-def adopt(server: str, *, checks: bool, into: Path | None, name: str | None) -> int:
+@options.debug
+def command(server: str, *, checks: bool, into: Path | None, name: str | None) -> int:
     """Adopt a server that was written with mcp or fastmcp.
 
     Its source is read, and not run. What stands before a question of a tool happens again in every round; each such
