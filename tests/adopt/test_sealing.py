@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx2
 import pytest
 from fastmcp import Context as FastContext
 from fastmcp import FastMCP
@@ -294,18 +295,64 @@ def test_a_forged_or_foreign_state_is_refused_like_any_other(make: Callable[[], 
     assert call(sealed(make), requestState=token, inputResponses=ANSWER)["content"][0]["text"] == "remembered Monday"
 
 
+def forge(token: str, place: int) -> str:
+    """Change a byte of the wrapped data key, so that a reader has to ask KMS."""
+    body = bytearray(base64.urlsafe_b64decode(token[4:] + "=="))
+    body[20 + place] ^= 1
+    return "ks1." + base64.urlsafe_b64encode(body).decode().rstrip("=")
+
+
 def test_a_forger_uses_up_nobody_elses_attempts() -> None:
     token, server = call(sealed(official))["requestState"], sealed(official)
-    body = base64.urlsafe_b64decode(token[4:] + "==")
     CALLER["name"] = "eve"
     try:
         for place in range(8):
-            wrapped = body[: 20 + place] + bytes([body[20 + place] ^ 1]) + body[21 + place :]
             with pytest.raises(MCPError):
-                call(server, requestState="ks1." + base64.urlsafe_b64encode(wrapped).decode().rstrip("="))
+                call(server, requestState=forge(token, place))
     finally:
         CALLER["name"] = "ada"
     assert call(server, requestState=token, inputResponses=ANSWER)["content"][0]["text"] == "remembered Monday"
+
+
+async def post(app: Any, address: str, **params: object) -> dict[str, Any]:  # noqa: ANN401 - of Starlette
+    """Send a call of `book` over HTTP, from an address."""
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    headers = {
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "tools/call",
+        "mcp-name": "book",
+    }
+    transport = httpx2.ASGITransport(app=app, client=(address, 1))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
+        sent = {**body, "params": {"name": "book", "arguments": {}, "_meta": META, **params}}
+        response = await client.post("/mcp", json=sent, headers=headers)
+    answer: dict[str, Any] = json.loads(response.text.partition("data: ")[2] or response.text)
+    return answer
+
+
+@each_library
+def test_over_http_without_principals_attempts_count_by_address(make: Callable[[], Any]) -> None:
+    async def talk() -> dict[str, Any]:
+        servers = [make(), make()]
+        for server in servers:
+            seal_states(server, keys=os.environ["MCP_KMS_KEYS"].split(","), anonymous=True)
+        apps = [app_of(server) for server in servers]
+        async with apps[0].router.lifespan_context(apps[0]), apps[1].router.lifespan_context(apps[1]):
+            token = (await post(apps[0], "10.0.0.1"))["result"]["requestState"]
+            for place in range(8):
+                refused = await post(apps[1], "10.0.0.2", requestState=forge(token, place), inputResponses=ANSWER)
+                assert "error" in refused
+            return await post(apps[1], "10.0.0.1", requestState=token, inputResponses=ANSWER)
+
+    assert asyncio.run(talk())["result"]["content"][0]["text"] == "remembered Monday"
+
+
+def app_of(server: Any) -> Any:  # noqa: ANN401 - of the SDK
+    """Make the ASGI application of a server, as its library does."""
+    if isinstance(server, FastMCP):
+        return server.http_app(stateless_http=True)
+    return server.streamable_http_app(stateless_http=True)
 
 
 if __name__ == "__main__":
