@@ -48,7 +48,6 @@ def _check_hook(around: object, handlers: Sequence[Handler[..., Any]]) -> None:
     if any(type(handler).call is not Handler.call for handler in handlers):
         message = "around is for @tool, @prompt and @resource: an adopted server has the middleware of its library"
         raise TypeError(message)
-    from mcp_functions.handlers import hooks  # noqa: F401, PLC0415 - imported at init, where a function has a hook
 
 
 def _change(
