@@ -272,8 +272,6 @@ def _import_needed(offer: Offer) -> None:
         modules += ["schemas.pydantic_types"]
     if offer.needs_table:
         modules += ["dispatch.single_use"]
-    if any(handler.around for handler in offer.handlers):
-        modules += ["handlers.hooks"]
     if offer.has_tasks:
         modules += ["tasks"]
     for module in modules:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers.base import Handler
@@ -36,6 +37,7 @@ def apply(
     changes: dict[str, Any] = {}
     if around is not None:
         _check_hook(around, handlers)
+        import_module("mcp_functions.handlers.hooks")  # at init; a function without a hook does not need it
         changes["around"] = around
     checked = exceptions(errors)
     return tuple(_change(handler, changes, about, checked) for handler in handlers)
