@@ -10,7 +10,7 @@ from mcp_functions.handlers import event_loop
 from mcp_functions.handlers.base import Handler, run_coroutine
 from mcp_functions.handlers.catalog import OTHERS
 from mcp_functions.protocol import header_parameters, results
-from mcp_functions.protocol.errors import DeveloperError, McpError
+from mcp_functions.protocol.errors import DeveloperError, InternalError, McpError
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from mcp_functions.adopt.server import AdoptedServer
     from mcp_functions.rounds.round import Round
 
-INTERNAL_ERROR = -32603
 UNLISTED = "what is not listed"
 
 
@@ -99,7 +98,7 @@ class AdoptedHandler(Handler[..., Any]):
             raise
         except Exception as error:  # noqa: BLE001 - the client of the original gets this error too, and the log its place
             observability.current().crash(error)
-            raise AdoptedError(INTERNAL_ERROR, "Internal server error") from None
+            raise AdoptedError(InternalError.code, "Internal server error") from None
         if result.get("resultType") == "input_required":
             _require(result, round_)
         return dict(result)
