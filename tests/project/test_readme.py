@@ -193,7 +193,7 @@ def test_an_authors_line_and_the_toolkits_have_one_correlation_id(monkeypatch: p
     # of one service there is one Logger, with the stream that an earlier test captured and pytest closed
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "readme")
     names, out = section("Logging").run(), io.StringIO()
-    names["logger"].registered_handler.setStream(out)
+    names["logger"].registered_handler.stream = out  # `setStream` flushes the old one, which an earlier test closed
     assert Conversation(names["handler"]).call(booking="A-1").text == "A-1 is cancelled."
     own, ours = (json.loads(line) for line in out.getvalue().splitlines())
     assert (own["message"], ours["outcome"]) == ("cancelled", "complete")
