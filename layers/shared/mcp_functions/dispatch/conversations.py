@@ -67,7 +67,7 @@ class Conversations:
         turn = self._turn(request, handler)
         state = turn.start.state
         try:
-            # A first round needs no table: it ends before its first step (`Round.require_state`).
+            # A first round needs no table: it ends before its first step (`Round.end_without_state`).
             result = self._run_once(turn, state) if handler.single_use and state else self._run(turn)
         except Crash as crash:  # the claim was released and no answer recorded, so the same request may run again
             result = crash_result(handler, crash)

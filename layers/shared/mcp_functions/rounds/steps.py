@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast
 from uuid import UUID
 
 from mcp_functions.rounds.capabilities import Capability
-from mcp_functions.rounds.round import running_step
+from mcp_functions.rounds.running_steps import current_call
 from mcp_functions.rounds.step_call import StepCall
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Step(Capability):
         Raises:
             DeveloperError: no step is running.
         """
-        call = running_step.get()
+        call = current_call.get()
         if call is None or call.round is not self._round:
             self._round.fail("step.key is the key of a running step: read it in the function that the step calls")
         return self._derive("step", f"{call.step_key}\0{call.arguments_digest}").hex()[:32]
@@ -126,9 +126,11 @@ class Step(Capability):
         """End the round here, without a question: the next round continues the work.
 
         Raises:
-            InputRequired: always, unless `Round.shed` refuses.
+            InputRequired: the normal outcome.
+            DeveloperError: this round recorded no step, so the next round would only repeat it.
+            ToolError: too many rounds in a row ended without a question.
         """
-        self._round.shed()
+        self._round.end_without_question()
 
     def _derive(self, purpose: str, key: str) -> bytes:
         """Derive 32 bytes that are the same in all rounds of the conversation, and that no other one has."""
@@ -159,7 +161,7 @@ class KeyedStep:
 
         @functools.wraps(function)
         def keyed(*args: object, **kwargs: object) -> R:
-            self._round.require_state()  # the first round has none: it raises InputRequired
+            self._round.end_without_state()  # the first round has none: it raises InputRequired
             return function(*args, key=self._step.key, **kwargs)
 
         return keyed
