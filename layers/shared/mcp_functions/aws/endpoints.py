@@ -107,7 +107,8 @@ def _credentials(environ: Mapping[str, str]) -> Credentials | None:
     """Read the access key of the environment. With SnapStart there is none, and boto3 fetches keys that expire."""
     from mcp_functions.aws.signing import Credentials  # noqa: PLC0415 - the endpoint's lists sign nothing
 
-    key_id, secret = environ.get("AWS_ACCESS_KEY_ID"), environ.get("AWS_SECRET_ACCESS_KEY")
+    key_id = environ.get("AWS_ACCESS_KEY_ID")
+    secret = environ.get("AWS_SECRET_ACCESS_KEY")
     if not key_id or not secret:
         return None
     return Credentials(key_id, secret, environ.get("AWS_SESSION_TOKEN") or None)

@@ -47,7 +47,8 @@ class Failure(NamedTuple):
 
 def read_failure(error: Exception) -> Failure:
     """Read an exception of either client; botocore makes its exceptions at run time."""
-    name, response = type(error).__name__, getattr(error, "response", None)
+    name = type(error).__name__
+    response = getattr(error, "response", None)
     if isinstance(response, dict):
         status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", BAD_REQUEST)
         return Failure(str(response.get("Error", {}).get("Code") or name), status, response.get("Item"))
@@ -68,7 +69,8 @@ class ClientError(Exception):
     def __init__(self, code: str, status: int, item: Mapping[str, Any] | None = None) -> None:
         """Keep what `response` needs."""
         super().__init__(code)
-        self.code, self.status = code, status
+        self.code = code
+        self.status = status
         self.response: dict[str, Any] = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
         if item is not None:
             self.response["Item"] = item

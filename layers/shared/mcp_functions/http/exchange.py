@@ -92,7 +92,8 @@ class HttpExchange:
 
     def _without_message(self, endpoint: Endpoint) -> Response | None:
         """Respond where HTTP alone decides, before the caller is known; None if the body may hold a message."""
-        http, notes = self.http, self._notes
+        http = self.http
+        notes = self._notes
         origin = http.headers.get("origin")
         # Basic/transports: "If the Origin header is present and invalid, servers MUST respond with HTTP 403 Forbidden."
         if origin is not None and origin not in endpoint.settings.allowed_origins:

@@ -69,8 +69,10 @@ class CachedClient:
 
     def __init__(self, make: Callable[[], ClosableClient], now: Callable[[], float] = time.monotonic) -> None:
         """Store the function that makes the client, and a clock in seconds."""
-        self._make, self._now = make, now
-        self._client, self._used = lazy_value(make), now()
+        self._make = make
+        self._now = now
+        self._client = lazy_value(make)
+        self._used = now()
         register_for_reset(self)
 
     def reset(self) -> None:
@@ -79,7 +81,8 @@ class CachedClient:
 
     def __call__(self) -> ClosableClient:
         """Return the client."""
-        client, idle = self._client(), self._now() - self._used
+        client = self._client()
+        idle = self._now() - self._used
         if idle > IDLE_SECONDS:
             client.close()
         self._used = self._now()

@@ -68,7 +68,8 @@ def _identify(request: HttpRequest, settings: Settings, now: float) -> Identity:
 
 def _iam_principal(iam: Mapping[str, Any]) -> Principal | None:
     # userId and not userArn: a role or user that is created again under the same name has another userId.
-    account, user = iam.get("accountId"), iam.get("userId")
+    account = iam.get("accountId")
+    user = iam.get("userId")
     if not (account and isinstance(account, str) and user and isinstance(user, str)):
         return None
     # All users of a Cognito identity pool share one role and one session name. Only the identity tells them apart.

@@ -76,7 +76,8 @@ def begin(visit: Visit, parts: Parts) -> Response:
     """
     parameters = visit.parameters
     client = parts.clients.find(parameters.get("client_id", ""), visit.payer)
-    redirect, state = parameters.get("redirect_uri", ""), parameters.get("state", "")
+    redirect = parameters.get("redirect_uri", "")
+    state = parameters.get("state", "")
     parts.clients.check_redirect(client, redirect)
     if not re.fullmatch(STATE, state):  # an answer without the whole state would be of no use to the client
         raise OAuthError(INVALID_REQUEST, "state is too long, or not in ASCII")
@@ -102,7 +103,8 @@ def decide(visit: Visit, parts: Parts) -> Response:
     Raises:
         OAuthError: the form was not sent by the page, in the browser to which the page was shown.
     """
-    headers, browser = visit.http.headers, parts.browsers.recognise(visit)
+    headers = visit.http.headers
+    browser = parts.browsers.recognise(visit)
     if headers.get("origin") != parts.origin or headers.get("sec-fetch-site", "same-origin") != "same-origin":
         raise OAuthError(INVALID_REQUEST, "the form comes from another site", FORBIDDEN)
     if browser is None:
@@ -165,7 +167,8 @@ def _read(sign_in: SignIn, client: Client, parameters: Mapping[str, str], settin
     if parameters.get("code_challenge_method") != "S256" or not re.fullmatch(CHALLENGE, challenge):
         raise OAuthError(INVALID_REQUEST, "PKCE is required: code_challenge, and code_challenge_method=S256")
     check_resource(parameters, settings)
-    scope, prompt = _scope(parameters.get("scope", ""), settings), _prompt(parameters.get("prompt", ""))
+    scope = _scope(parameters.get("scope", ""), settings)
+    prompt = _prompt(parameters.get("prompt", ""))
     consent = _consent(client, sign_in.redirect, scope)
     return sign_in._replace(challenge=challenge, scope=scope, prompt=prompt, consent=consent)
 

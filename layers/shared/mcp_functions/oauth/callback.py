@@ -40,7 +40,8 @@ def receive(visit: Visit, parts: Parts) -> Response:
     Raises:
         OAuthError: this browser did not start the sign-in, or another provider answered.
     """
-    parameters, browser = visit.parameters, parts.browsers.recognise(visit)
+    parameters = visit.parameters
+    browser = parts.browsers.recognise(visit)
     if browser is None:
         raise OAuthError(INVALID_REQUEST, "the browser sent no cookie", FORBIDDEN)
     try:

@@ -53,7 +53,8 @@ def authenticate(visit: Visit, clients: Clients, audiences: set[str], now: float
 
 def _presented(visit: Visit) -> tuple[str, str, str]:
     """Return the method, the client id and the secret of a request."""
-    form, header = visit.parameters, visit.http.headers.get("authorization", "")
+    form = visit.parameters
+    header = visit.http.headers.get("authorization", "")
     ways = [name for name in ("client_secret", "client_assertion") if name in form]
     if header:
         ways.append("authorization")
@@ -98,7 +99,8 @@ def _check_assertion(assertion: str, client: Client, keys: Mapping[str, Any], au
         raise OAuthError(
             INVALID_CLIENT, "the client assertion is not signed by a key of the client", UNAUTHORIZED
         ) from None
-    audience, expires = claims.get("aud"), claims.get("exp")
+    audience = claims.get("aud")
+    expires = claims.get("exp")
     named = audience if isinstance(audience, list) else [audience]
     if (claims.get("iss"), claims.get("sub")) != (client.id, client.id):
         raise OAuthError(INVALID_CLIENT, "the client assertion is about another client", UNAUTHORIZED)

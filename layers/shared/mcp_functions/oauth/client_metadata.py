@@ -92,7 +92,8 @@ def _name(name: object) -> str:
 
 
 def _keys(metadata: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str]:
-    keys, url = metadata.get("jwks"), metadata.get("jwks_uri")
+    keys = metadata.get("jwks")
+    url = metadata.get("jwks_uri")
     if (keys is None) == (url is None):  # "The jwks_uri and jwks parameters MUST NOT both be present"
         raise OAuthError(INVALID_CLIENT_METADATA, "private_key_jwt needs jwks or jwks_uri, and not both")
     if isinstance(url, str) and may_be_fetched(url):

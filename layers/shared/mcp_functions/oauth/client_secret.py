@@ -31,13 +31,18 @@ class ClientSecret:
             arn: of the secret; "" if the provider knows this front as a public client.
             now: the clock, unix seconds.
         """
-        self._arn, self._now = arn, now
-        self._lock, self._value, self._until = Lock(), "", 0.0
+        self._arn = arn
+        self._now = now
+        self._lock = Lock()
+        self._value = ""
+        self._until = 0.0
         register_for_reset(self)
 
     def reset(self) -> None:
         """Forget the secret: a snapshot must not hold it."""
-        self._lock, self._value, self._until = Lock(), "", 0.0
+        self._lock = Lock()
+        self._value = ""
+        self._until = 0.0
 
     def get(self) -> str:
         """Return the secret; "" if there is none.
@@ -50,7 +55,8 @@ class ClientSecret:
             return ""
         with self._lock:
             if self._now() >= self._until:
-                self._value, self._until = _text(_read(self._arn)), self._now() + FRESH_SECONDS
+                self._value = _text(_read(self._arn))
+                self._until = self._now() + FRESH_SECONDS
             return self._value
 
 

@@ -45,7 +45,9 @@ class Clients:
             values: seal and open client ids.
             documents: fetches metadata documents and key sets.
         """
-        self._settings, self._values, self._documents = settings, values, documents
+        self._settings = settings
+        self._values = values
+        self._documents = documents
 
     def find(self, client_id: str, payer: str) -> Client:
         """Return the client with an id.

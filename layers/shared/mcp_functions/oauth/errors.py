@@ -33,4 +33,6 @@ class OAuthError(Exception):
     def __init__(self, code: str, description: str, status: int = BAD_REQUEST) -> None:
         """Keep what the response and the log need."""
         super().__init__(description)
-        self.code, self.description, self.status = code, description, status
+        self.code = code
+        self.description = description
+        self.status = status

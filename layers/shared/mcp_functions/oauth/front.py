@@ -60,7 +60,8 @@ class Parts(NamedTuple):
         settings = self.settings.at(context)
         if settings is self.settings:
             return self
-        browsers, provider = Browsers(settings, self.values), self.provider.at(settings)
+        browsers = Browsers(settings, self.values)
+        provider = self.provider.at(settings)
         return self._replace(settings=settings, browsers=browsers, provider=provider)
 
     @property
@@ -97,7 +98,8 @@ class Front:
             OAuthError: the request is refused.
             McpError: KMS or the provider does not answer.
         """
-        notes, parts = observability.current(), self._parts.at(http.context)
+        notes = observability.current()
+        parts = self._parts.at(http.context)
         document = discovery.documents(parts.settings).get(http.path)
         if document is not None:
             notes.method = "metadata"

@@ -65,7 +65,8 @@ class SignInFunction:
         self.__name__ = "handler"  # Powertools' Tracer names a segment after the function that it wraps
         self.handlers: tuple[Any, ...] = ()
         self.now = now
-        self._wrapping, self._network = wrapping, network
+        self._wrapping = wrapping
+        self._network = network
         self._log = outcomes.RequestLog(logger)
         self._front: front.Front | None = None
         self._lock = Lock()

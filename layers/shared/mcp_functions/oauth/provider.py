@@ -49,7 +49,9 @@ class Provider:
             api: the provider's endpoints.
             now: the clock, unix seconds.
         """
-        self._settings, self._api, self._now = settings, api, now
+        self._settings = settings
+        self._api = api
+        self._now = now
 
     def at(self, settings: FrontSettings) -> Provider:
         """Return the same provider, as the front of these settings sees it."""
@@ -148,7 +150,8 @@ class Provider:
 
         A provider that binds its tokens neither to this server nor to this client is refused here.
         """
-        token, now = answer.get("access_token"), self._now()
+        token = answer.get("access_token")
+        now = self._now()
         try:
             claims = json_web_tokens.claims_of(token)
             access_tokens.check(claims, {}, self._settings.common, now)
@@ -156,7 +159,8 @@ class Provider:
             raise Misconfigured(reason="provider:access_token_is_no_jwt") from None
         except Unauthorized as error:
             raise Misconfigured(reason=f"provider:{error.reason}") from None
-        scope, refresh_token = answer.get("scope"), answer.get("refresh_token")
+        scope = answer.get("scope")
+        refresh_token = answer.get("refresh_token")
         return Tokens(
             access_token=str(token),
             expires_in=max(0, int(claims["exp"] - now)),

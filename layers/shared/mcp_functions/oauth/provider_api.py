@@ -42,8 +42,10 @@ class ProviderApi:
             secret: of this client.
             now: the clock, unix seconds.
         """
-        self.issuer, self.client_id = issuer, client_id
-        self._secret, self._now = secret, now
+        self.issuer = issuer
+        self.client_id = client_id
+        self._secret = secret
+        self._now = now
         self._documents: dict[str, tuple[float, dict[str, Any]]] = {}
 
     def metadata(self) -> dict[str, Any]:
@@ -109,7 +111,8 @@ class ProviderApi:
 
     def _post(self, url: str, form: Mapping[str, str]) -> Answer:
         """Send a form with this client's own authentication."""
-        secret, headers = self._secret.get(), {"content-type": "application/x-www-form-urlencoded"}
+        secret = self._secret.get()
+        headers = {"content-type": "application/x-www-form-urlencoded"}
         fields = dict(form)
         methods = self.metadata().get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
         if secret and "client_secret_basic" in methods:

@@ -27,7 +27,8 @@ class RefusalBudget:
         Args:
             now: the clock, unix seconds.
         """
-        self._budgets, self._now = UnwrapBudgets(REFUSALS), now
+        self._budgets = UnwrapBudgets(REFUSALS)
+        self._now = now
 
     @contextmanager
     def charged(self, payer: str) -> Iterator[None]:

@@ -73,7 +73,9 @@ class SafeFetch:
             admit: raises if this payer may not cause another fetch.
             network: what a fetch uses.
         """
-        self._now, self._admit, self._network = now, admit, network or Network()
+        self._now = now
+        self._admit = admit
+        self._network = network or Network()
         self._lock = Lock()
         self._kept: OrderedDict[str, tuple[float, dict[str, Any] | None]] = OrderedDict()
 

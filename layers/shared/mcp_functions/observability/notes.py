@@ -66,12 +66,15 @@ class Notes:
     def conclude(self, outcome: str, reason: str | None = None) -> None:
         """Set the outcome, unless an earlier one of the same batch is worse."""
         if SEVERITY.get(outcome, 0) >= SEVERITY.get(self.outcome, 0):
-            self.outcome, self.reason = outcome, reason or self.reason
+            self.outcome = outcome
+            self.reason = reason or self.reason
 
     def crash(self, error: BaseException) -> None:
         """Set the outcome to an unexpected exception: its type or broken rule, and its frames, but not its text."""
         broken = isinstance(error, DeveloperError)
-        self.outcome, self.raised, self.place = CRASHED, error, frames(error, of_author=broken)
+        self.outcome = CRASHED
+        self.raised = error
+        self.place = frames(error, of_author=broken)
         self.handler = self.handler or UNKNOWN  # a metric with this dimension counts no line without it
         self.reason = error.rule if isinstance(error, DeveloperError) else type(error).__name__
 
@@ -98,7 +101,8 @@ class KmsTimer:
 
     def __enter__(self) -> None:
         """Start the timer."""
-        self._notes, self._began = current(), time.perf_counter()
+        self._notes = current()
+        self._began = time.perf_counter()
 
     def __exit__(self, *_error: object) -> None:
         """Add the call to the notes."""

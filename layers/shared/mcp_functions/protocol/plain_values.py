@@ -38,7 +38,8 @@ class _UnsupportedValue(Exception):
 
     def __init__(self, value: object, reason: str) -> None:
         super().__init__(reason)
-        self.value, self.reason = value, reason
+        self.value = value
+        self.reason = reason
 
 
 def to_json(value: object) -> JSONValue:

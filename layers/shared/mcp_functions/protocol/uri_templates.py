@@ -47,7 +47,8 @@ def match(template: str, uri: str) -> dict[str, str] | None:
     if len(uri) > MAX_URI or not uri.startswith(literals[0]) or not uri.endswith(literals[-1]):
         return None
     limits = {True: [len(uri)] * (len(uri) + 1), False: _segment_ends(uri)}
-    values, start = {}, len(literals[0])
+    values = {}
+    start = len(literals[0])
     for (plus, name), literal, ends in zip(expressions, literals[1:], _last_ends(template, uri, limits), strict=True):
         end = ends[limits[plus][start]]
         if end <= start:

@@ -54,7 +54,9 @@ class Question(AnyQuestion[Form]):
 
     def __init__(self, key: str, message: str, form: TypeForm[Form]) -> None:
         """Take the key in `inputRequests`, the text for the user, and the type of the answer."""
-        self.key, self.message, self.form = key, message, form
+        self.key = key
+        self.message = message
+        self.form = form
 
     def formatted(self, arguments: Mapping[str, Any]) -> Question[Form]:
         """Return the question with arguments in place of `{name}` in its message."""
@@ -76,7 +78,8 @@ class SampleQuestion(AnyQuestion["dict[str, Any]"]):
 
     def __init__(self, key: str, request: CreateMessageRequest) -> None:
         """Take the key in `inputRequests`, and the request."""
-        self.key, self.request = key, request
+        self.key = key
+        self.request = request
 
     def to_wire(self, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - there are no forms in it
         """Return the question for the client."""

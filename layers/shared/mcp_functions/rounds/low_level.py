@@ -52,7 +52,9 @@ class ElicitRequest(InputRequest):
 
     def __init__(self, message: str, form: TypeForm[Any] | None, page: str | None = None) -> None:
         """Take the message, and the form to fill in or the page to open."""
-        self.message, self.form, self.page = message, form, page
+        self.message = message
+        self.form = form
+        self.page = page
 
     @classmethod
     def url(cls, message: str, url: str) -> ElicitRequest:
@@ -80,7 +82,9 @@ class CreateMessageRequest(InputRequest):
         self, messages: str | Sequence[JSONObject | Model], max_tokens: int, options: Mapping[str, Any] | None = None
     ) -> None:
         """Take the params of the request, under their names in Python."""
-        self.messages, self.max_tokens, self.options = messages, max_tokens, options or {}
+        self.messages = messages
+        self.max_tokens = max_tokens
+        self.options = options or {}
 
     def wire(self, key: str = "answer", *, camel_case: bool = False) -> WireRequest:  # noqa: ARG002 - the wire names are the protocol's
         """Return the CreateMessageRequest of the specification."""

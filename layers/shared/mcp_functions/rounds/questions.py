@@ -148,7 +148,8 @@ class Questions:
 
     def _count_reading(self, question: WireQuestion) -> _QuestionState:
         """Count a reading of a question. A key belongs to one question in a round, and is not read without end."""
-        key, digest = question.key, fingerprint(question.request)
+        key = question.key
+        digest = fingerprint(question.request)
         state = self._states.setdefault(key, _QuestionState(digest))
         if state.fingerprint != digest:
             raise DeveloperError(SHARED_KEY, key=key)

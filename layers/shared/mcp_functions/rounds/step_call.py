@@ -99,7 +99,8 @@ class StepCall:
 
     def _reserve(self) -> bool:
         """Reserve the key, so that no other task or thread runs the step too. Return False if it was recorded."""
-        round_, key = self.round, self.step_key
+        round_ = self.round
+        key = self.step_key
         round_.check_can_continue()
         with round_.noting_errors():
             check_text(key, "a step's key is text, and not of type {type}")

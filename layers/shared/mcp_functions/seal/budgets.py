@@ -119,7 +119,8 @@ class UnwrapBudgets:
 
     def __init__(self, limits: Limits) -> None:
         """Begin with every bucket full."""
-        self._limits, self._full = limits, float(limits.burst * limits.ratio)
+        self._limits = limits
+        self._full = float(limits.burst * limits.ratio)
         self._lock = threading.Lock()
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # caller -> units left, at unix seconds
 

@@ -23,7 +23,8 @@ class CodecAdapter:
             codec: an `Envelope`, or an author's own codec, which takes the token alone.
             label: the kind of the payloads that have an `about`.
         """
-        self._codec, self._label = codec, label
+        self._codec = codec
+        self._label = label
         self._envelope = cast("Envelope", codec) if getattr(codec, "knows_callers", False) else None
 
     def seal(self, payload: bytes, *, about: bytes = b"") -> str:

@@ -96,8 +96,12 @@ class Keyring:
         self._hints = {kek_hint(wrapping.id): index for index, wrapping in enumerate(wrappings)}
         if not wrappings or len(self._hints) != len(wrappings):
             raise Misconfigured(reason="MCP_KMS_KEYS must list at least one KMS key ARN, and none twice")
-        self.scope, self.rules = scope, rules
-        self._wrappings, self._limits, self._now, self._rand = tuple(wrappings), limits, now, rand
+        self.scope = scope
+        self.rules = rules
+        self._wrappings = tuple(wrappings)
+        self._limits = limits
+        self._now = now
+        self._rand = rand
         self._primary = kek_hint(wrappings[0].id)
         self._state = _State(limits)
         register_for_reset(self)
@@ -133,7 +137,8 @@ class Keyring:
             TemporarilyUnavailable: KMS is not available, or the caller's budget is empty.
             Misconfigured: KMS fails until the operator acts.
         """
-        state, now = self._state, self._now()
+        state = self._state
+        now = self._now()
         if header.kek not in self._hints:
             raise InvalidRequestState(TokenReason.KEK_UNKNOWN)
         # Checked before KMS is asked (§6.3): the key is not from the future, and a token under it may still be valid.
@@ -145,7 +150,8 @@ class Keyring:
 
     def confirm(self, key: DataKey) -> None:
         """Cache a key after a token under it was authentic, and adopt it if the primary wrapping key wrapped it."""
-        state, header = self._state, key.header
+        state = self._state
+        header = key.header
         with state.lock:
             if header in state.opened:
                 return
@@ -157,7 +163,8 @@ class Keyring:
 
     def reject(self, key: DataKey, caller: str) -> None:
         """Charge for a failed unwrap after a token was not authentic, unless another token confirmed the key."""
-        state, header = self._state, key.header
+        state = self._state
+        header = key.header
         with state.lock:
             if header in state.opened:
                 return
@@ -256,7 +263,8 @@ class Keyring:
     def _choice(self, state: _State) -> Choice:
         now = self._now()
         with state.lock:
-            mine, adopted = list(state.mine.values()), list(state.adopted.values())
+            mine = list(state.mine.values())
+            adopted = list(state.adopted.values())
         return choose_key(mine, adopted, now, self._early(state, now), self.rules)
 
     def _early(self, state: _State, now: float) -> float:

@@ -198,7 +198,8 @@ class RequestStates:
         notes = observability.current()
         notes.payer = caller
         claims = read_claims(self._codec.unseal(token, caller=caller))
-        notes.flow, notes.round = claims.flow, claims.round + 1
+        notes.flow = claims.flow
+        notes.round = claims.round + 1
         check_binding(claims, binding)
         self._check_times(claims)
         if not 1 <= claims.round <= self._max_rounds:

@@ -82,7 +82,8 @@ def parse(text: str, max_chars: int) -> Token:
     head_bytes = _FIXED.size + wrapped_bytes
     if not 1 <= wrapped_bytes <= MAX_WRAPPED or len(body) < head_bytes + MIN_MESSAGE_BYTES:
         raise InvalidRequestState(TokenReason.TRUNCATED)
-    head, message = body[:head_bytes], body[head_bytes:]
+    head = body[:head_bytes]
+    message = body[head_bytes:]
     return Token(head, Header(born, kek, wrapped=head[_FIXED.size :]), message)
 
 

@@ -46,7 +46,9 @@ class DynamoDbError(Exception):
     def __init__(self, code: str, status: int = BAD_REQUEST, item: Mapping[str, Any] | None = None) -> None:
         """Hold the parts of the response."""
         super().__init__(code)
-        self.code, self.status, self.item = code, status, item
+        self.code = code
+        self.status = status
+        self.item = item
 
 
 class DynamoDbTable:
@@ -54,7 +56,8 @@ class DynamoDbTable:
 
     def __init__(self, name: str, make_call: Callable[[], Call]) -> None:
         """Use a table; no request is sent, and no client is made before the first one."""
-        self._name, self._make_call = name, make_call
+        self._name = name
+        self._make_call = make_call
         self._call: Call | None = None
         register_for_reset(self)
 

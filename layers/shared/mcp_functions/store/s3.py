@@ -25,7 +25,8 @@ class S3:
 
     def __init__(self, name: str, make_client: Callable[[], object] | None = None) -> None:
         """Use a bucket; no request is sent, and no client is built."""
-        self._name, self._make_client = name, make_client or s3_client
+        self._name = name
+        self._make_client = make_client or s3_client
         register_for_reset(self)
 
     def reset(self) -> None:

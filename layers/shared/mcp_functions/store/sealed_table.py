@@ -60,8 +60,13 @@ class SealedTable:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Use a table whose items live at most `max_age` seconds after a write; no request is sent."""
-        self._rows, self._seal, self._service = rows, ItemSeal(codec), service
-        self._max_age, self._now, self._rand, self._sleep = max_age, now, rand, sleep
+        self._rows = rows
+        self._seal = ItemSeal(codec)
+        self._service = service
+        self._max_age = max_age
+        self._now = now
+        self._rand = rand
+        self._sleep = sleep
         self._blobs = BlobStore(blobs[0], ItemSeal(blobs[1], BLOB_LABEL), service, rand) if blobs else None
 
     def get(self, key: Key) -> Item | None:
