@@ -74,7 +74,7 @@ class LambdaFunction:
 
         Args:
             event: an HTTP request in payload format 2.0, or an order to continue a task.
-            context: Lambda's context.
+            context: the context that Lambda passes.
 
         Raises:
             ValueError: the event is neither.
