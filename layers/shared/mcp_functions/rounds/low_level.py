@@ -72,10 +72,10 @@ class CreateMessageRequest(InputRequest):
     """Asks the client's model (client/sampling).
 
     Args:
-        messages: the conversation, as SamplingMessage objects, dicts or the official SDK's; a string is one message of
-            the user.
-        max_tokens: the most that the answer may have.
-        options: further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
+        messages: the conversation, as dicts or as SamplingMessage objects of the official SDK; a string is one message
+            of the user.
+        max_tokens: the limit for the answer.
+        options: the further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class InputRequiredResult(NamedTuple):
     """The result of a low-level function that ends a round.
 
     Args:
-        input_requests: the questions for the client, under keys of the author's choice; may be empty.
+        input_requests: the questions for the client by the author's keys; may be empty.
         request_state: the model for `RequestState.value` in the next round; the client gets it sealed.
     """
 
@@ -147,11 +147,11 @@ class InputResponses(Capability, Mapping[str, "JSONObject"]):
 
 
 class RequestState(Capability, Generic[State]):
-    """The state that this function kept in the previous round, `request_state.value`; a new one in the first."""
+    """The state that this function kept in the previous round, as `request_state.value`; empty in the first round."""
 
     needs_state = True
     low_level = True
-    value: State  # a model of the type in brackets. `InputRequiredResult(request_state=…)` carries it to the next round
+    value: State  # a model of the type in brackets; `InputRequiredResult(request_state=…)` keeps it for the next round
 
     @classmethod
     def check(cls, parameter: str, args: tuple[Any, ...]) -> None:
@@ -184,5 +184,5 @@ def _read(model: type[State], state: str | None) -> State:
         return read_state(model, state)
     except (ValueError, TypeError, LookupError, AttributeError):
         # Another deployed version wrote the state with other fields. The model may migrate them in a validator of mode
-        # "before". Otherwise the answers still count, and the state begins anew.
+        # "before". Otherwise the state starts empty, and the recorded answers still count.
         return model()

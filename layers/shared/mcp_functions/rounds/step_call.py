@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.rounds.round import Round
 
-MAX_BYTES = 8 * 1024  # of one result; the whole state has another limit
+MAX_BYTES = 8 * 1024  # the limit for one result; the whole state has another one
 
 
 class StepCall:

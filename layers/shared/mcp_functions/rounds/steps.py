@@ -42,13 +42,13 @@ class Step(Capability):
     needs_state = True
 
     def __init__(self, round_: Round, max_seconds: float | None = None) -> None:
-        """Take the round, and the longest duration of a step, if `within` has set one."""
+        """Keep the round, and the longest duration of a step in seconds, if `within` has set one."""
         super().__init__(round_)
         self._max_seconds = max_seconds
 
     @classmethod
     def for_round(cls, round_: Round, _args: tuple[Any, ...]) -> Self:
-        """Make it for one round, and record when the conversation began, for `now`."""
+        """Make the capability for one round, and record when the conversation began, for `now`."""
         round_.record_start()
         return cls(round_)
 
@@ -56,10 +56,10 @@ class Step(Capability):
         """Return what `function` returned, now or in an earlier round.
 
         Args:
-            key: of the step in all rounds; each call needs its own.
-            function: to run. Its return annotation is the type of a recorded result.
-            args: of the function: JSON values, models or dataclasses.
-            kwargs: of the function: JSON values, models or dataclasses.
+            key: the step's key, the same in all rounds; each call needs its own.
+            function: the function to run. Its return annotation is the type of a recorded result.
+            args: the positional arguments of the function: JSON values, models or dataclasses.
+            kwargs: the keyword arguments of the function.
 
         Raises:
             InputRequired: the round ends before the step, and the next round runs it.
@@ -144,7 +144,7 @@ class KeyedStep:
     """A step whose function gets `key=`. It does not run in a conversation's first round, which has no state."""
 
     def __init__(self, round_: Round, step: Step) -> None:
-        """Take the round, and the step that runs the function."""
+        """Keep the round, and the step that runs the function."""
         self._round = round_
         self._step = step
 

@@ -42,10 +42,10 @@ KEYS: dict[object, dict[str, Any]] = {
 # pydantic accepts some values that its own schemas forbid, so `jsonschema` enforces these schemas too. Its import costs
 # tens of milliseconds of a cold start. So it is used only where an expression finds text that may make a difference.
 ALWAYS = ""
-BOOLEANS = "true|false"  # to pydantic, true is 1 in a Literal and in an enum
-CHARACTERS = r"[^\x00-\x7f]|\\"  # to pydantic, \d and \w match every script, and . matches most ends of lines
-DECIMALS = rf"[ _]|{CHARACTERS}"  # to Python, "1_000" and " 1 " are decimals
-NUMERALS = r'"[-+]?[0-9.]+"'  # to pydantic, "1" is the first day of 1970
+BOOLEANS = "true|false"  # pydantic reads true as 1 in a Literal and in an enum
+CHARACTERS = r"[^\x00-\x7f]|\\"  # in pydantic, \d and \w match every script, and . most ends of lines
+DECIMALS = rf"[ _]|{CHARACTERS}"  # Python reads "1_000" and " 1 " as decimals
+NUMERALS = r'"[-+]?[0-9.]+"'  # pydantic reads "1" as the first day of 1970
 LAX_TYPES = {"generator", "named-tuple"}  # pydantic reads the first lazily, and the second from an object too
 BY_NAME = ("populate_by_name", "validate_by_name")  # the schema has the alias only
 CHANGES = ("strip_whitespace", "to_lower", "to_upper")  # an author's change comes before the check
