@@ -51,10 +51,10 @@ class SignIn(NamedTuple):
 
     client: str  # the digest of the client's id
     redirect: str  # where the answer goes
-    state: str  # of the client; "" if it sent none
-    challenge: str = ""  # of the client's PKCE
-    scope: str = ""  # that it asked for
-    prompt: str = ""  # that the provider is asked with; "" for none
+    state: str  # the client's `state`; "" if it sent none
+    challenge: str = ""  # the client's PKCE challenge
+    scope: str = ""  # the scope that the client asked for
+    prompt: str = ""  # the `prompt` for the provider; "" for none
     consent: str = ""  # the name of the consent, if the browser may remember it
 
     @classmethod
@@ -75,7 +75,7 @@ def begin(visit: Visit, parts: Parts) -> Response:
         OAuthError: nothing may be sent to the redirect URI, so the browser shows a page.
     """
     parameters = visit.parameters
-    client = parts.clients.find(parameters.get("client_id", ""), visit.payer)
+    client = parts.clients.find(parameters.get("client_id", ""), visit.caller_id)
     redirect = parameters.get("redirect_uri", "")
     state = parameters.get("state", "")
     parts.clients.check_redirect(client, redirect)
@@ -110,7 +110,7 @@ def decide(visit: Visit, parts: Parts) -> Response:
     if browser is None:
         raise OAuthError(INVALID_REQUEST, "the browser sent no cookie", FORBIDDEN)
     try:
-        claims = parts.values.open(CONSENT, visit.parameters.get("request", ""), visit.payer, browser.bound)
+        claims = parts.values.open(CONSENT, visit.parameters.get("request", ""), visit.caller_id, browser.bound)
     except InvalidRequestState:
         raise OAuthError(INVALID_REQUEST, "the page was not shown to this browser, or some time ago") from None
     sign_in = SignIn.of(claims)

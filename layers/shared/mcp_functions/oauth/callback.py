@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.visits import Visit
 
 FOUND = 302
-CODE_SYNTAX = r"[!#-\[\]-~]{1,4096}"  # of a provider's code (RFC 6749, appendix A.11), without what JSON escapes
-FORWARDED_ERRORS = {ACCESS_DENIED, TEMPORARILY_UNAVAILABLE}  # of a provider; clients get SERVER_ERROR for any other
+CODE_SYNTAX = r"[!#-\[\]-~]{1,4096}"  # a provider's code (RFC 6749, A.11) without characters that JSON escapes
+FORWARDED_ERRORS = {ACCESS_DENIED, TEMPORARILY_UNAVAILABLE}  # from a provider; any other becomes SERVER_ERROR
 
 
 def receive(visit: Visit, parts: Parts) -> Response:
@@ -45,7 +45,7 @@ def receive(visit: Visit, parts: Parts) -> Response:
     if browser is None:
         raise OAuthError(INVALID_REQUEST, "the browser sent no cookie", FORBIDDEN)
     try:
-        claims = parts.values.open(REQUEST, parameters.get("state", ""), visit.payer, browser.bound)
+        claims = parts.values.open(REQUEST, parameters.get("state", ""), visit.caller_id, browser.bound)
     except InvalidRequestState:
         raise OAuthError(INVALID_REQUEST, "this browser did not start the sign-in, or some time ago") from None
     parts.provider.check_issuer(parameters.get("iss"))

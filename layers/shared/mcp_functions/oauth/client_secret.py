@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SERVICE = "secretsmanager"
-FRESH_SECONDS = 300  # after which a secret that was rotated is read again
-CONNECT_SECONDS, READ_SECONDS, ATTEMPTS = 1.0, 2.0, 2
-MEMBERS = ("client_secret", "ClientSecret", "secret")  # of a secret that is a JSON object
+FRESH_SECONDS = 300  # how long a secret stays in memory, because it may be rotated
+CONNECT_SECONDS = 1.0
+READ_SECONDS = 2.0
+ATTEMPTS = 2
+MEMBERS = ("client_secret", "ClientSecret", "secret")  # the member to read if the secret is a JSON object
 SERVER_FAULT = 500
 
 
@@ -28,7 +30,7 @@ class ClientSecret:
         """Take the ARN; nothing is read.
 
         Args:
-            arn: of the secret; "" if the provider knows this front as a public client.
+            arn: the ARN of the secret; "" if the provider knows this front as a public client.
             now: the clock, unix seconds.
         """
         self._arn = arn

@@ -76,9 +76,9 @@ def exchange(connection: HTTPConnection, request: Request, limit: int) -> Answer
     """Send a request and read its response, then close the connection.
 
     Args:
-        connection: with a deadline.
-        request: to send.
-        limit: bytes of the response's body.
+        connection: the connection, with a deadline.
+        request: the request to send.
+        limit: the largest number of bytes of the response's body.
 
     Raises:
         NoAnswer: the response did not arrive in time, or is over the limit.

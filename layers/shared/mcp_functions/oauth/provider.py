@@ -34,7 +34,7 @@ class Tokens(NamedTuple):
 
     access_token: str  # as the provider issued it
     expires_in: int  # seconds
-    scope: str  # that was granted, in this server's words; "" if the provider does not say
+    scope: str  # the granted scope in this server's words; "" if the provider does not return it
     refresh_token: str  # the provider's own, which only the front may see; "" if it issued none
 
 
@@ -45,7 +45,7 @@ class Provider:
         """Keep what requests need; nothing is sent.
 
         Args:
-            settings: of the front.
+            settings: the settings of the front.
             api: the provider's endpoints.
             now: the clock, unix seconds.
         """
@@ -66,10 +66,10 @@ class Provider:
         """Return where a browser is sent to sign in.
 
         Args:
-            state: that the provider repeats.
-            seed: of this sign-in's PKCE verifier and nonce.
-            scope: that the client asked for.
-            prompt: that the client asked for; "" if none.
+            state: the `state` that the provider returns unchanged.
+            seed: the secret from which this sign-in's PKCE verifier and nonce derive.
+            scope: the scope that the client asked for.
+            prompt: the `prompt` that the client asked for; "" if none.
         """
         parameters = {
             "response_type": "code",

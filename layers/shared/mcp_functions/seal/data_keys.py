@@ -1,4 +1,4 @@
-"""Data keys: a fleet generates about one in fifteen minutes, KMS wraps it, and every token carries it.
+"""Data keys: all containers together generate about one in fifteen minutes. KMS wraps it, and every token carries it.
 
 The EncryptionContext holds a key's time of birth, which is checked before KMS is asked. So an attacker cannot make a
 leaked data key younger. The keyring is safe for threads. It forgets its keys before a snapshot, after a restore and in
@@ -64,7 +64,7 @@ class _State:
         self.mine: dict[int, DataKey] = {}  # epoch -> the oldest key of this container
         self.adopted: dict[int, DataKey] = {}  # epoch -> the oldest key of another container
         self.early: tuple[int, float] = (-1, 0.0)  # epoch, seconds
-        self.paused_until = 0.0  # after a failed GenerateDataKey
+        self.paused_until = 0.0  # until then no GenerateDataKey follows a failed one; unix seconds
 
 
 class Keyring:
@@ -80,15 +80,15 @@ class Keyring:
         rules: Rules = DEFAULT_RULES,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        """Take the wrapping keys, without a call to them.
+        """Keep the wrapping keys, without a call to them.
 
         Args:
-            wrappings: the first one seals, each of them opens.
-            scope: service, stage and generation: part of every EncryptionContext and every derivation.
+            wrappings: the wrapping keys; the first one seals, each of them opens.
+            scope: the service, stage and generation, part of every EncryptionContext and every derivation.
             now: the wall clock, in unix seconds; a monotonic clock would be wrong after a snapshot.
-            rand: returns so many random bytes, for the roll-over jitter.
+            rand: the function that returns a number of random bytes, for the roll-over jitter.
             rules: the lifetime of a key.
-            limits: memory and budgets.
+            limits: the limits of memory and budgets.
 
         Raises:
             Misconfigured: there is no wrapping key, or two that headers cannot tell apart.
@@ -128,8 +128,8 @@ class Keyring:
         """Return the data key of a token, from the cache or from KMS.
 
         Args:
-            header: of the token, not authenticated yet.
-            caller: who is charged if KMS is asked.
+            header: the header of the token, not authenticated yet.
+            caller: the caller whose budget is charged if KMS is asked (`binding.caller_id`).
             max_age: how long a token may live, in seconds.
 
         Raises:
@@ -219,7 +219,8 @@ class Keyring:
         return _checked(DataKey(*header, plaintext))
 
     def _mint(self, state: _State) -> DataKey:
-        choice, now = self._choice(state), self._now()  # another thread may have generated a key meanwhile
+        choice = self._choice(state)  # another thread may have generated a key meanwhile
+        now = self._now()
         if choice.key:
             return choice.key
         if choice.stale and now < state.paused_until:

@@ -42,8 +42,8 @@ class ItemSeal:
             TemporarilyUnavailable, Misconfigured: KMS does not answer.
         """
         # Failures are charged to the caller of the request. A worker has none, so its item is charged.
-        payer = observability.current().payer or f"item:{row.key}"
-        return self._codec.unseal(token, caller=payer, about=_binding(row))
+        caller_id = observability.current().caller_id or f"item:{row.key}"
+        return self._codec.unseal(token, caller=caller_id, about=_binding(row))
 
 
 def item_envelope(keys: Keyring, *, max_age: int, label: bytes = LABEL) -> Envelope:
