@@ -101,7 +101,7 @@ def note_error(notes: Notes, error: McpError) -> None:
     if isinstance(error, Crash):
         note_crash(notes, error.cause)
         return
-    notes.conclude("failed" if error.ours else "refused", error.reason)
+    notes.conclude("failed" if error.is_server_fault else "refused", error.reason)
     notes.code = error.code
     notes.misconfigured = isinstance(error, Misconfigured)
 

@@ -136,7 +136,7 @@ class Clients:
         )
 
     def _claims(self, client: Client) -> dict[str, Any]:
-        # `salt` makes every id another one, so that a block or a consent concerns one registration only.
+        # `salt` makes the id of each registration unique, so that a block or a consent concerns one registration.
         return {
             "generation": self._settings.client_generation,
             "name": client.name,

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONValue
 
 MAX_DEPTH = 64
-MAX_DIGITS = 309  # of the largest double
-MAX_VALUES = 100_000  # in one value that pydantic or jsonschema validates
+MAX_DIGITS = 309  # the digits of the largest double
+MAX_VALUES = 100_000  # the values in one document that pydantic or jsonschema validates
 MAX_EXACT = 2**53  # a double beyond this no longer identifies one integer
 CONTAINERS = (dict, list, tuple)
 
@@ -36,8 +36,8 @@ def loads(text: str | bytes) -> JSONValue:
         string = text if isinstance(text, str) else text.decode()
         if not string.isascii():
             string.encode()  # a Python string can hold half of a surrogate pair
-        # While a document is read, none of it is garbage. But the collector would look at all of it again for every
-        # few hundred containers: 4 MiB of nested arrays would take four times as long.
+        # While a document is read, none of it is garbage. The collector would still look at all of it again for every
+        # few hundred containers, and 4 MiB of nested arrays would take four times as long.
         with GcPause():
             value = _decoder.decode(string)
     except ParseError:

@@ -26,9 +26,9 @@ def call_tool_result(value: object, *, promised: bool = False, lists: bool = Fal
     """Write the return value of a tool as CallToolResult.
 
     Args:
-        value: text, content, a list with content in it, or any value that JSON can carry.
-        promised: whether the tool's signature promises structured content, which text and None then are too.
-        lists: whether its signature promises lists of content, which an empty list then is too.
+        value: the return value: text, content, a list with content in it, or any value that JSON can carry.
+        promised: True if the signature promises structured content; text and None then are structured content too.
+        lists: True if the signature promises lists of content; an empty list then is a list of content too.
 
     Raises:
         DeveloperError: the value is none of these.
@@ -38,7 +38,8 @@ def call_tool_result(value: object, *, promised: bool = False, lists: bool = Fal
     if value is None and not promised:
         return _content([])
     if isinstance(value, list | tuple):
-        return _content(_blocks(value)) if lists or _holds_content(value) else _structured(value)
+        is_content = lists or _holds_content(value)
+        return _content(_blocks(value)) if is_content else _structured(value)
     role = _role(value)
     if role == "result":
         return _whole_result(value)
@@ -54,8 +55,8 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
     """Write the return value of a prompt as GetPromptResult.
 
     Args:
-        value: text, a message, content, a list of these, or a whole GetPromptResult.
-        description: of the prompt, for a value without one.
+        value: the return value: text, a message, content, a list of these, or a whole GetPromptResult.
+        description: the description of the prompt, for a value without one.
 
     Raises:
         DeveloperError: the value is none of these.
@@ -81,9 +82,9 @@ def read_resource_contents(value: object, uri: str, mime_type: str | None) -> li
     """Write the return value of a resource as `contents`.
 
     Args:
-        value: text, bytes, ResourceContents or a list of them, or a value that JSON can carry.
-        uri: of the resource.
-        mime_type: of the resource, for a value without one.
+        value: the return value: text, bytes, ResourceContents or a list of them, or a value that JSON can carry.
+        uri: the URI of the resource.
+        mime_type: the MIME type of the resource, for a value without one.
 
     Raises:
         DeveloperError: the value is none of these.

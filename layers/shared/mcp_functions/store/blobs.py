@@ -72,7 +72,7 @@ class BlobStore:
         self._seal = seal
         self._service = service
         self._rand = rand
-        self._last = ("", b"")  # key and body of the last object, which a worker reads after it wrote it
+        self._last = ("", b"")  # key and body of the last object: a worker reads what it wrote
 
     def put(self, row: Row, plaintext: bytes) -> BlobReference:
         """Write the payload of a row into a new object.

@@ -14,7 +14,9 @@ from mcp_functions.store.blobs import ObjectNotFound
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CONNECT_SECONDS, READ_SECONDS, ATTEMPTS = 0.5, 3.0, 3
+CONNECT_SECONDS = 0.5
+READ_SECONDS = 3.0
+ATTEMPTS = 3
 # AWS, "GetObject": "If you don't have the s3:ListBucket permission, Amazon S3 returns an HTTP status code 403" for an
 # object that does not exist
 MISSING = {"NoSuchKey", "404", "AccessDenied", "403", "Forbidden", "InvalidObjectState"}
