@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 CO_VARARGS = 0x04  # as in `inspect`, whose import takes 6 ms of a cold start
 CO_VARKEYWORDS = 0x08
-SIGNATURE_ATTRIBUTES = {"__wrapped__", "__signature__"}  # of a function that takes its signature from another one
+SIGNATURE_ATTRIBUTES = {"__wrapped__", "__signature__"}  # they replace the signature that the code has
 ANNOTATION_ERRORS = (NameError, TypeError, SyntaxError, AttributeError)  # an annotation can be any expression
 CAPABILITIES_MODULE = "mcp_functions.rounds.capabilities"
 

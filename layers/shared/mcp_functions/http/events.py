@@ -32,7 +32,7 @@ def read(event: Mapping[str, Any]) -> HttpRequest:
     """Read an event, which must be an HTTP request in payload format 2.0.
 
     Raises:
-        ValueError: it is another event.
+        ValueError: the event has another format.
     """
     http = _read_format_2(event)
     if http is None:

@@ -32,7 +32,7 @@ WELL_KNOWN = "/.well-known/"
 
 
 class Endpoint(NamedTuple):
-    """What a Lambda function serves, made from its environment at the first event."""
+    """The settings and the functions with which a Lambda serves requests, made at its first event."""
 
     settings: Settings
     handle_request: Callable[[Request], AnyResult]

@@ -33,7 +33,7 @@ class Answer(NamedTuple):
         """Return the body.
 
         Raises:
-            NoAnswer: it is no JSON object.
+            NoAnswer: the body is not a JSON object.
         """
         media_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != "application/json" and not (

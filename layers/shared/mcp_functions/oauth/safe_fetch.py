@@ -44,7 +44,7 @@ def resolve(host: str) -> list[str]:
     """Return every address of a host.
 
     Raises:
-        OSError: it has none.
+        OSError: the host has no address.
     """
     answers = socket.getaddrinfo(host, PORT, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_rest, address in answers))

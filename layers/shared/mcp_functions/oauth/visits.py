@@ -33,7 +33,7 @@ def read(event: Mapping[str, Any], http: HttpRequest) -> Visit:
     """Read a request with a query or a form.
 
     Raises:
-        OAuthError: it is too large, ambiguous, or of another media type.
+        OAuthError: the request is too large, is ambiguous, or has another media type.
         McpError: the body is over the limit.
     """
     query = str(event.get("rawQueryString") or "")

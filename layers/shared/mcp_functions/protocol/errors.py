@@ -341,5 +341,8 @@ def capability_names(required: Mapping[str, object]) -> list[str]:
     """Name the capabilities of a `ClientCapabilities` object: `["elicitation.url", "sampling"]`."""
     names: list[str] = []
     for family, members in required.items():
-        names += [f"{family}.{member}" for member in members] if isinstance(members, dict) and members else [family]
+        if isinstance(members, dict) and members:
+            names += [f"{family}.{member}" for member in members]
+        else:
+            names.append(family)
     return names

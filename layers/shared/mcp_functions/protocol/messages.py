@@ -106,7 +106,7 @@ def to_message(value: JSONValue) -> JSONRPCRequest | JSONRPCNotification:
     """Check that a JSON value is one JSON-RPC request or notification (basic, "Messages").
 
     Raises:
-        InvalidRequest: it is neither.
+        InvalidRequest: the value is neither a request nor a notification.
     """
     if isinstance(value, list):
         raise InvalidRequest(message="Batches are not part of this revision: send one request")

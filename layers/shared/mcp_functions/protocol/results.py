@@ -71,11 +71,9 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
         meta = {"_meta": whole["_meta"]} if "_meta" in whole else {}
         value = value.messages
     items = value if isinstance(value, list | tuple) else [value]
-    return {
-        **({"description": description} if description else {}),
-        "messages": [message for item in items for message in content_blocks.messages(item)],
-        **meta,
-    }
+    messages = [message for item in items for message in content_blocks.messages(item)]
+    described = {"description": description} if description else {}
+    return {**described, "messages": messages, **meta}
 
 
 def read_resource_contents(value: object, uri: str, mime_type: str | None) -> list[dict[str, Any]]:
@@ -130,14 +128,17 @@ def _structured(value: object) -> dict[str, Any]:
 
 
 def _blocks(values: Iterable[object]) -> list[dict[str, Any]]:
-    """Write a list of content. None in it is left out, and a value beside content becomes its JSON, as text."""
+    """Write a list of content. A value beside content becomes text, its JSON; None is left out."""
     from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - plain values do not need it
 
-    return [
-        content_blocks.block(item) if isinstance(item, str) or _role(item) else _text(_json(item, TOOL)[1])
-        for item in values
-        if item is not None
-    ]
+    blocks = []
+    for item in values:
+        if isinstance(item, str) or _role(item):
+            blocks.append(content_blocks.block(item))
+        elif item is not None:
+            _plain, text = _json(item, TOOL)
+            blocks.append(_text(text))
+    return blocks
 
 
 def _whole_result(value: object) -> dict[str, Any]:
@@ -156,7 +157,8 @@ def _whole_result(value: object) -> dict[str, Any]:
     is_absent = structured is None and not foreign_types.is_ours(type(value))
     if structured is not ... and not is_absent:
         result["structuredContent"] = _json(structured, TOOL)[0]
-    if meta := getattr(value, "meta", None):
+    meta = getattr(value, "meta", None)
+    if meta:
         result["_meta"] = _json(dict(meta), TOOL)[0]
     return result
 

@@ -66,7 +66,7 @@ class AuditRecord(NamedTuple):
 
     Attributes:
         flow: the id of the conversation.
-        round: counts its rounds from 1.
+        round: the number of the round, from 1.
         handler: the name of the tool, prompt or resource.
         principal: a digest of the caller, as in the state's claims; None without authentication.
         asked: the open questions by key, each as the message that the user sees (or the request's method).

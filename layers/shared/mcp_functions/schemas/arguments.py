@@ -138,8 +138,8 @@ def read_arguments(parameters: Iterable[Parameter], hints: Mapping[str, Any], *,
             message = f"parameter {parameter.name!r}: {error}"
             raise TypeError(message) from error
         name = argument.wire_name
-        if same := by_wire_name.get(name):
-            both = f"parameters {same.parameter!r} and {parameter.name!r}"
+        if name in by_wire_name:
+            both = f"parameters {by_wire_name[name].parameter!r} and {parameter.name!r}"
             message = f"{both} have the same name on the wire, {name!r}: rename one"
             raise TypeError(message)
         by_wire_name[name] = argument

@@ -212,7 +212,8 @@ def _check_property(place: str, schema: dict[str, Any]) -> None:
     # "enumNames: (Legacy) Display names for enum values", for clients without `oneOf`.
     if "enumNames" in schema and len(schema["enumNames"]) != len(choices):
         _refuse(place, "enumNames names each of the choices, in their order")
-    if unknown := sorted(set(schema) - allowed):
+    unknown = sorted(set(schema) - allowed)
+    if unknown:
         _refuse(place, "a form cannot say {unknown!r} (the specification's restricted schema)", unknown=unknown[0])
     if "format" in schema and schema["format"] not in FORMATS:
         _refuse(place, "a form knows the formats {formats}", formats=", ".join(sorted(FORMATS)))

@@ -38,7 +38,8 @@ def read_field(declared: Parameter, annotation: object, default: object) -> tupl
     type_: Any = _type_of(info)
     validate = TypeAdapter(type_).validate_python if info.validate_default else _return
     parameter = declared._replace(default=MISSING, replaces_default=True, alias=_alias(info), title=info.title)
-    if factory := info.default_factory:
+    factory = info.default_factory
+    if factory:
         if info.default_factory_takes_validated_data:
             message = "its default_factory takes the validated data, and a parameter knows no other parameter"
             raise TypeError(message)

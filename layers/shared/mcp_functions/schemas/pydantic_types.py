@@ -157,7 +157,9 @@ def _first_reason(error: ValidationError) -> str:
 def _enforcement(schema: dict[str, Any], core_schema: object) -> Callable[[object, bytes], None]:
     """Return a function that enforces a schema where pydantic may accept more; an author's own validator decides."""
     parts = list(_parts(core_schema))
-    expressions = set() if any(map(_is_custom, parts)) else {*_lax_reads(parts), *_strict_keywords(schema)}
+    expressions = set()
+    if not any(map(_is_custom, parts)):
+        expressions = {*_lax_reads(parts), *_strict_keywords(schema)}
     compile_once = cache(partial(compile_schema, schema))
     if ALWAYS in expressions:
         compile_once()  # while the function starts, and not in its first call

@@ -121,7 +121,7 @@ def check_binding(claims: Claims, binding: Binding) -> None:
     """Compare every claim about the request. A state without a principal opens only without one.
 
     Raises:
-        InvalidRequestState: one of them differs.
+        InvalidRequestState: a claim differs from the request.
     """
     for reason, field in BINDING_FIELDS.items():
         if not _is_equal(getattr(claims.binding, field), getattr(binding, field)):
