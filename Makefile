@@ -25,16 +25,16 @@ help: ## what there is
 
 .PHONY: demo
 demo: .venv/.demo ## a client holds a conversation of three rounds with a function; PAUSE=1: over three days; TASK=1: a task
-	@.venv/bin/python -m mcp_functions.local demo$(if $(PAUSE), --pause)$(if $(TASK), --task)$(if $(RUNTIME), --runtime)
+	@.venv/bin/python -m mcp_functions demo$(if $(PAUSE), --pause)$(if $(TASK), --task)$(if $(RUNTIME), --runtime)
 
 .PHONY: serve
 serve: .venv/.demo ## every function behind http://127.0.0.1:8000/mcp; PORT=8001; RUNTIME=1: as processes of the Lambda runtime
-	@.venv/bin/python -m mcp_functions.local serve$(if $(PORT), --port $(PORT))$(if $(RUNTIME), --runtime)
+	@.venv/bin/python -m mcp_functions serve$(if $(PORT), --port $(PORT))$(if $(RUNTIME), --runtime)
 
 # What `make test` leaves to `make test-all`: the suites that take minutes, and those that need more than .venv.
-LONG = $(addprefix tests/,benchmarks browser clients conformance docs/test_recipes.py docs/test_recipes_operations.py \
+LONG = $(addprefix tests/,adopt/test_restarts.py benchmarks browser clients conformance docs/test_recipes.py docs/test_recipes_operations.py \
 	package project/test_build.py \
-	project/test_own_project.py project/test_typing.py sam_local simulation soak)
+	project/test_distribution.py project/test_own_project.py project/test_typing.py sam_local simulation soak)
 
 .PHONY: test
 test: .venv/.dev check ## linters, types, and every test that needs nothing but .venv
@@ -83,7 +83,7 @@ clients: .venv/.dev .venv-clients/.clients ## the official clients, those of 202
 	CI=true CLIENTS=all .venv/bin/python -m pytest tests/clients $(PYTEST_ARGS)
 
 .PHONY: browser
-browser: .venv/.dev ## headless Chromium goes through the sign-in and its consent page (needs Chromium)
+browser: .venv/.dev ## headless Chromium goes through the sign-in, and holds conversations on the page of the harness (needs Chromium)
 	CI=true .venv/bin/python -m pytest tests/browser $(PYTEST_ARGS)
 
 .PHONY: simulate
@@ -93,6 +93,10 @@ simulate: .venv/.dev ## what KMS costs fleets of 1 to 1000 containers: docs/simu
 .PHONY: bench
 bench: .venv/.dev ## ours, peers and floors, cold and warm: docs/performance.md; QUICK=1, CASE=cold-add, STRICT=1
 	@.venv/bin/python -m tests.benchmarks$(if $(QUICK), --quick)$(if $(CASE), --case $(CASE))$(if $(STRICT), --strict) $(BENCH_ARGS)
+
+.PHONY: bench-adopt
+bench-adopt: .venv/.dev ## what adoption adds to the cold start of servers
+	@.venv/bin/python -m tests.benchmarks.adoption
 
 .PHONY: soak
 soak: .venv/.dev ## 10 000 conversations through kills, outages and wrong clocks; CONVERSATIONS=500: fewer; SEED=, PAGE=1; TASKS=300: tasks
@@ -106,8 +110,8 @@ profile: .venv/.dev ## where a cold start or a warm call spends its time: CASE=c
 
 .PHONY: catalog
 catalog: .venv/.demo ## write functions/mcp/catalog.json, after a function changed
-	@.venv/bin/python -m mcp_functions.local catalog
-	@.venv/bin/python -m mcp_functions.local catalog --functions tests/conformance/functions
+	@.venv/bin/python -m mcp_functions catalog
+	@.venv/bin/python -m mcp_functions catalog --functions tests/conformance/functions
 
 .PHONY: build
 build: .venv-sam/.sam ## the zips and layers that `sam deploy` sends
@@ -128,7 +132,7 @@ validate: .venv-sam/.sam ## lint template.yaml
 .PHONY: clean
 clean: ## remove whatever make made
 	rm -rf .venv .venv-clients .venv-lint .venv-sam .aws-sam build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	rm -rf layers/shared/*.egg-info tests/conformance/node_modules
+	rm -rf dist tests/conformance/node_modules
 	find functions layers tests -type d -name __pycache__ -prune -exec rm -rf {} +
 
 OWN = $(wildcard functions/*/requirements.txt) # of one function, which SAM builds into its zip

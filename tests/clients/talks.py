@@ -39,6 +39,7 @@ BOOK = ("tools/call", "book_trip", {"city": "Lisbon"})
 PAY = ("tools/call", "pay_invoice", {"number": "2026-001"})
 PLAN = ("tools/call", "plan_trip", {"days": 5})
 SUMMARIZE = ("tools/call", "summarize_year", {"year": 2026})
+SELL = ("tools/call", "sales", {"year": 2026})
 READ_RULES = ("resources/read", "house_rules", {"uri": "house://rules"})
 
 
@@ -68,6 +69,7 @@ def accept(**content: object) -> dict[str, Any]:
 
 TALKS = {
     "a number asks nothing": Talk(ADD, [], [], "42"),
+    "a tool with an app answers any client": Talk(SELL, [], [], '{"year":2026,"quarters":[86,75,64,53]}'),
     "a resolution": Talk(
         UPDATE, [accept(resolution="Fixed")], [HOW], "Bug #4522 resolved as Fixed. State set to Resolved."
     ),

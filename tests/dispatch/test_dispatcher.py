@@ -333,16 +333,15 @@ def test_a_question_with_an_invalid_answer_is_asked_again_with_the_reason(app: A
 
 
 def test_a_question_that_the_client_cannot_show_is_never_asked(app: App) -> None:
-    error = app.call("greet", arguments={"greeting": "Hi"}, capabilities={})["error"]
-    assert (app.status, error["code"]) == (400, -32021)
-    assert error["data"] == {"requiredCapabilities": {"elicitation": {}}}
     only_urls: dict[str, Any] = {"elicitation": {"url": {}}}
-    error = app.call("greet", arguments={"greeting": "Hi"}, capabilities=only_urls)["error"]
-    assert error["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
+    for declared in ({}, only_urls):
+        result = app.call("greet", arguments={"greeting": "Hi"}, capabilities=declared)["result"]
+        assert (app.status, result["resultType"], result["isError"]) == (200, "complete", True)
+        assert "It asks: Who are you? (name: string)." in result["content"][0]["text"]
 
 
-def test_a_client_without_elicitation_gets_the_missing_capability() -> None:
-    @tool
+def test_a_client_gets_error_32021_only_from_a_tool_that_requires_the_capability() -> None:
+    @tool(requires=["elicitation"])
     def pays(*, elicit: Elicit, sample: Sample) -> str:
         if sample.possible:
             return str(sample("summary", "Summarise", max_tokens=5))
@@ -350,9 +349,9 @@ def test_a_client_without_elicitation_gets_the_missing_capability() -> None:
         return ""
 
     says = "The client lacks a required capability: "
-    error = App(greet).call("greet", arguments={"greeting": "Hi"}, capabilities={})["error"]
-    assert error["message"] == f"{says}elicitation. The server would have asked: Who are you? (name: string)"
-    error = App(pays).call("pays", capabilities={"elicitation": {}})["error"]
+    app = App(pays)
+    error = app.call("pays", capabilities={"elicitation": {}})["error"]
+    assert (app.status, error["code"]) == (400, -32021)
     assert error["message"] == (
         f"{says}elicitation.url. The server would have asked: Sign in to the bank (https://bank.example/login)"
     )
@@ -362,7 +361,7 @@ def test_a_client_without_elicitation_gets_the_missing_capability() -> None:
 def test_capabilities_are_those_of_each_request(app: App) -> None:
     state, answered = begun(app), {"name": accept(name="Ann")}
     params = {"arguments": {"greeting": "Hi"}, "requestState": state, "inputResponses": answered}
-    assert app.call("greet", **params, capabilities={})["error"]["code"] == -32021
+    assert app.call("greet", **params, capabilities={})["result"]["isError"] is True
     assert "inputRequests" in app.call("greet", **params)["result"]
 
 
@@ -371,7 +370,7 @@ def test_a_client_without_capabilities_may_call_tools_without_questions(app: App
 
 
 def test_sampling_and_roots_are_asked_of_clients_that_have_them() -> None:
-    @tool
+    @tool(requires=["sampling"])
     def summarise(*, sample: Sample) -> str:
         return str(sample("summary", "Summarise", max_tokens=5)["content"]["text"])
 

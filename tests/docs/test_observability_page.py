@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from functions.summarize_year import app as summarize_year
-from mcp_functions.local import cli, template
+from mcp_functions.local import template
 from mcp_functions.local.lambdas.functions import Function
+from mcp_functions.local.lambdas.own_variables import running
+from mcp_functions.local.terminal.screen import NamedOutput, Screen, readable
 from mcp_functions.observability import Notes
 from mcp_functions.observability.lines import all_fields
 from mcp_functions.testing import Conversation
@@ -77,22 +79,25 @@ def test_the_table_of_metrics_matches_the_templates_filters_and_alarms() -> None
 
 def test_a_persons_terminal_shows_the_lines_without_metrics() -> None:
     line = {"logger": "mcp_functions", "message": "refused: -32602 expired", "outcome": "refused"}
-    assert cli._readable(json.dumps(line)) == "refused: -32602 expired"  # noqa: SLF001 - what `serve` shows of a line
-    assert cli._readable(json.dumps({**line, "message": "answered: complete"})) is None  # noqa: SLF001
-    assert cli._readable(json.dumps({"_aws": {"CloudWatchMetrics": []}})) is None  # noqa: SLF001
-    for own in ("START RequestId: x", '{"logger": "mine", "message": "x"}', "[1]", "7"):
-        assert cli._readable(own) == own  # noqa: SLF001
+    assert readable(json.dumps(line)) == "refused: -32602 expired"
+    assert readable(json.dumps({**line, "message": "answered: complete"})) is None
+    assert readable(json.dumps({"_aws": {"CloudWatchMetrics": []}})) is None
+    for own in ("a text", '{"logger": "mine", "message": "x"}', "[1]", "7"):
+        assert readable(own) == own
 
 
 def test_a_person_reads_the_toolkits_lines_though_an_authors_logger_writes_them() -> None:
     out = io.StringIO()
-    with redirect_stdout(cli._ReadableOutput(out)):  # noqa: SLF001 - around what `serve` runs in its own process
+    name = running.set("add")
+    with redirect_stdout(NamedOutput(Screen(out), out)):  # around what `serve` runs in its own process
         logger = powertools.logger()
         logger.info("refused: -32602 expired", extra={"logger": "mcp_functions"})
         logger.info("answered: complete", extra={"logger": "mcp_functions"})
         logger.info("mine")
+    running.reset(name)
     refused, mine = out.getvalue().splitlines()
-    assert (refused, json.loads(mine)["message"]) == ("  refused: -32602 expired", "mine")
+    assert refused == "  add  refused: -32602 expired"
+    assert json.loads(mine.removeprefix("  add  "))["message"] == "mine"
 
 
 # ---- Powertools: the page's code, on and in handlers

@@ -15,7 +15,8 @@ import boto3
 import pytest
 
 from mcp_functions.local import Harness, checks, template
-from mcp_functions.local.cli import main
+from mcp_functions.local.command import run as main
+from mcp_functions.local.problems import Problem
 from mcp_functions.local.scaffold import init, toolkit
 from tests.docs.pages import FENCED, Page
 from tests.support import modes, wire
@@ -150,7 +151,9 @@ def test_an_import_that_lambda_would_not_find_is_refused(
 def test_a_relative_import_beside_app_is_refused(written: Path, changed: Callable[[str, str], list[str]]) -> None:
     beside = written / RATES / "prices.py"
     beside.write_text("EURO = 1\n", encoding="utf-8")
-    (complaint,) = changed(f"{RATES}/app.py", f"from .prices import EURO\n{APP}")
+    with pytest.raises(Problem, match=r"Lambda loads app\.py without a package \(functions/read_rates/app\.py:1\)"):
+        changed(f"{RATES}/app.py", f"from .prices import EURO\n{APP}")
+    (complaint,) = changed(f"{RATES}/app.py", f"{APP}\n\ndef later():\n    from .prices import EURO\n")
     beside.unlink()
     assert complaint.startswith(f"{RATES}/app.py imports . (relative): Lambda loads it without a package")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import base64
 import json
 import logging
@@ -19,7 +18,7 @@ from botocore.exceptions import NoCredentialsError
 from mcp_functions.aws.errors import ClientError, HTTPClientError
 from mcp_functions.http.outcomes import note_error
 from mcp_functions.local import template
-from mcp_functions.local.inspection import command as opening_command
+from mcp_functions.local.commands import open as opening
 from mcp_functions.observability import Notes, lines
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, McpError
 from mcp_functions.seal.claims import ClaimReason as OfClaims
@@ -105,14 +104,13 @@ def test_the_lifetimes_of_the_page_are_those_of_the_code() -> None:
 
 
 def test_the_command_that_opens_a_token_takes_these_words() -> None:
-    parser = argparse.ArgumentParser()
-    opening_command.add_command(parser.add_subparsers(), argparse.ArgumentParser(add_help=False))
     (shell,) = re.findall(r"```sh\n(python .*?)```", PAGE.text, re.DOTALL)
     words = shlex.split(shell.replace("\\\n", " ").partition("<")[0])
     assert words[:3] == ["python", "-m", "mcp_functions.local"]
-    options = parser.parse_args(words[3:])
-    assert options.service == "my-stack/update_work_item"
-    assert json.loads(options.arguments)["workItemId"] == 4522
+    assert words[3] == "open"
+    chosen = opening.command.make_context("open", words[4:]).params
+    assert chosen["service"] == "my-stack/update_work_item"
+    assert json.loads(chosen["arguments"])["workItemId"] == 4522
 
 
 # ---- Alarms

@@ -571,7 +571,7 @@ def test_a_conversation_with_tools_that_answers_every_use_is_asked() -> None:
 def test_the_context_of_other_servers_is_asked_of_clients_that_share_it(
     context: str, declared: dict[str, Any], *, asked: bool
 ) -> None:
-    @tool
+    @tool(requires=["sampling.context"])
     def curious(*, sample: Sample) -> str:
         return str(sample("said", "Hi", max_tokens=5, includeContext=context))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -169,13 +169,11 @@ def test_an_expired_state_is_refused() -> None:
         assert (talk.status, talk.error) == (400, FROZEN)
 
 
-def test_a_client_without_elicitation_gets_the_name_of_the_missing_capability() -> None:
-    talk = resolve(capabilities={})
-    assert talk.status == 400
-    assert talk.error["code"] == -32021
-    assert talk.error["data"] == {"requiredCapabilities": {"elicitation": {}}}
-    only_url = resolve(capabilities={"elicitation": {"url": {}}})
-    assert only_url.error["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
+@pytest.mark.parametrize("declared", [{}, {"elicitation": {"url": {}}}])
+def test_a_client_without_forms_is_told_in_words_what_the_tool_asks(declared: dict[str, Any]) -> None:
+    talk = resolve(capabilities=declared)
+    assert (talk.status, talk.result["isError"]) == (200, True)
+    assert "How was this bug resolved?" in talk.text
 
 
 def test_arguments_that_do_not_fit_are_a_result_that_the_model_can_act_on() -> None:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_functions.local.cli import main
+from mcp_functions.local.command import run as main
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

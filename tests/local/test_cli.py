@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_functions.local.cli import main
+from mcp_functions.local.command import run as main
 from mcp_functions.local.loopback import Loopback
 from tests.local.conftest import GREET
 
@@ -113,7 +113,7 @@ def test_a_conversation_continues_after_a_restart_of_the_harness(
     out, err = serving.communicate(timeout=20)
     assert (serving.returncode, err) == (0, "")
     assert said[2].split() == ["tool", "greet", "may", "ask"]
-    assert [line.split()[:2] for line in out.splitlines()] == [["200", "greet"], ["200", "mcp"]]
+    assert [line.split(" · ")[:3] for line in out.splitlines()] == [["  round 1", "greet", "asks who"]]
 
     serving, url, _ = start(directory)
     answers = {"who": {"action": "accept", "content": {"name": "Ada"}}}
@@ -140,16 +140,15 @@ def test_the_greeting_shows_how_to_connect_and_that_states_have_no_principal(
     assert "no functions/mcp" in text
 
 
-def test_serve_warns_of_a_stale_catalog_at_the_start(project: Callable[[dict[str, str]], Path]) -> None:
-    serving, _, _ = start(project({"greet/app.py": GREET, "mcp/app.py": FRONT}).parent)
+def test_serve_writes_a_stale_catalog_at_the_start(project: Callable[[dict[str, str]], Path]) -> None:
+    directory = project({"greet/app.py": GREET, "mcp/app.py": FRONT})
+    serving, _, _ = start(directory.parent)
     assert serving.stdout
-    said = [serving.stdout.readline() for _ in range(2)]
+    said = serving.stdout.readline()
     serving.terminate()
     serving.communicate(timeout=20)
-    assert said == [
-        "catalog.json is out of date; write it: python -m mcp_functions.local catalog\n",
-        "  + tools greet\n",
-    ]
+    assert said.startswith(f"wrote {Path('functions/mcp/catalog.json')}: + tools greet")
+    assert '"greet"' in (directory / "mcp/catalog.json").read_text(encoding="utf-8")
 
 
 def test_a_function_that_hangs_does_not_hold_up_the_end(project: Callable[[dict[str, str]], Path]) -> None:
@@ -167,7 +166,7 @@ def test_a_signal_while_functions_load_stops_it_too(project: Callable[[dict[str,
     slow = "import time\nprint('loading', flush=True)\ntime.sleep(60)\n"
     serving = launch(project({"slow/app.py": slow}).parent)
     assert serving.stdout
-    assert serving.stdout.readline() == "loading\n"
+    assert serving.stdout.readline() == "  slow  loading\n"
     serving.send_signal(signal.SIGINT)
     assert (*serving.communicate(timeout=20), serving.returncode) == ("", "", 0)
 
@@ -201,7 +200,8 @@ def test_with_debug_the_traceback_comes_first(run: Callable[..., Ran]) -> None:
     ran = run("serve", "--port", "0", "--debug", files={"bad/app.py": "raise ValueError('why')\n"})
     assert ran.code == 2
     assert ran.err.startswith("Traceback")
-    assert ran.err.splitlines()[-1] == "mcp-functions: functions/bad/app.py does not load: ValueError: why"
+    said = "mcp-functions: functions/bad/app.py does not load: ValueError: why (functions/bad/app.py:1)"
+    assert ran.err.splitlines()[-1] == said
 
 
 def test_a_damaged_key_is_one_line(run: Callable[..., Ran]) -> None:
@@ -225,7 +225,7 @@ def test_serve_restores_the_signal_handlers(run: Callable[..., Ran]) -> None:
 
 @pytest.mark.parametrize("words", [[], ["brew"], ["serve", "--port", "many"], ["next", "one"]])
 def test_words_that_mean_nothing_are_one_line_that_names_the_help(words: list[str], run: Callable[..., Ran]) -> None:
-    assert "See python -m mcp_functions.local" in one_line(run(*words))
+    assert "See mcp-functions" in one_line(run(*words))
 
 
 def test_check_prints_the_difference_and_exits_with_1(run: Callable[..., Ran]) -> None:
@@ -275,9 +275,9 @@ def test_a_conversation_that_cannot_be_continued_is_one_line(
 # Waits as `serve` does, only more often; the signal comes at any moment of it.
 STOPPED = """
 import os, signal, threading
-from mcp_functions.local import cli
+from mcp_functions.local.stopping import until_stopped
 for number in range(150):
-    with cli._until_stopped() as stopped:
+    with until_stopped() as stopped:
         threading.Timer(0.0005 * (number % 7), os.kill, (os.getpid(), signal.SIGINT)).start()
         while not stopped():
             pass

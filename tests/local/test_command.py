@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -11,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from mcp_functions.local import command
+from mcp_functions.local.commands import attack
 from mcp_functions.local.problems import Problem
+from tests.local.conftest import GREET, write_functions
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,9 +32,11 @@ def one_line(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     [
         ([], "mcp-functions: Missing command. See mcp-functions --help"),
         (["brew"], "mcp-functions: No such command 'brew'. See mcp-functions --help"),
+        (["servr"], "No such command 'servr'. Did you mean 'serve'? See mcp-functions --help"),
+        (["block", "x", "--kind", "tool", "--write"], "leave --kind out. See mcp-functions block --help"),
         (["--port"], "mcp-functions: No such option '--port'. See mcp-functions --help"),
-        (["serve", "--port", "many"], "invalid int value: 'many'. See mcp-functions serve --help"),
-        (["open"], "the following arguments are required: TOKEN. See mcp-functions open --help"),
+        (["serve", "--port", "many"], "'many' is not a valid integer. See mcp-functions serve --help"),
+        (["open"], "Missing argument 'TOKEN'. See mcp-functions open --help"),
         (["catalog", "--functions", "nowhere"], "nowhere"),
         (["attack"], "the following arguments are required: url. See --help"),
         (["attack", "http://localhost:1/", "--requests", "few"], "invalid int value: 'few'"),
@@ -40,13 +46,32 @@ def test_a_mistake_is_one_line(words: list[str], why: str, capsys: pytest.Captur
     assert why in one_line(capsys, *words)
 
 
-def test_every_command_of_the_harness_is_one_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    for name in command.main.commands:
-        with pytest.raises(SystemExit) as ended:
-            command.main.main([name, "--help"], prog_name="mcp-functions")
-        assert ended.value.code == 0
-        assert f"mcp-functions {name}" in capsys.readouterr().out or name == "attack"
-    assert command.main.commands.keys() >= {"attack", "catalog", "init", "new", "open", "serve"}
+def test_every_command_has_a_help_that_the_help_lists(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.run(["--help"]) == 0
+    listed = re.findall(r"^  (\w+) {2,}\S", capsys.readouterr().out, re.MULTILINE)
+    assert listed == list(command.COMMANDS)
+    for name in listed:
+        if name != "attack":  # it ends the process, as argparse does
+            assert command.run([name, "--help"]) == 0
+            assert f"mcp-functions {name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [("mcp-functions ser", "serve"), ("mcp-functions new as", "asking"), ("mcp-functions block gr", "greet")],
+)
+def test_the_shell_completes_commands_kinds_and_functions(typed: str, offered: str, tmp_path: Path) -> None:
+    write_functions(tmp_path / "functions", {"greet/app.py": GREET})
+    variables = {
+        **os.environ,
+        "_MCP_FUNCTIONS_COMPLETE": "bash_complete",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(typed.split()) - 1),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "mcp_functions"], cwd=tmp_path, env=variables, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"plain,{offered}\n"
 
 
 def test_a_problem_and_an_interruption_have_exit_codes_of_their_own(
@@ -56,7 +81,7 @@ def test_a_problem_and_an_interruption_have_exit_codes_of_their_own(
         def failing(**_: object) -> int:
             raise error
 
-        monkeypatch.setattr(command.main.commands["attack"], "callback", failing)
+        monkeypatch.setattr(attack.command, "callback", failing)
         return command.run(["attack"])
 
     assert fail(Problem("the stack is not there")) == 2

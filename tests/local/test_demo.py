@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_functions.local.cli import main
+from mcp_functions.local.command import run as main
 from tests.local.conftest import SKIP, change_tool
 
 ROOT = Path(__file__).parents[2]

@@ -108,7 +108,7 @@ def test_the_error_for_a_directory_without_functions_explains_functions(
     ("app", "said"),
     [
         ("import nothing_of_this_name\n", "ModuleNotFoundError: No module named 'nothing_of_this_name'"),
-        ("def broken(:\n", "SyntaxError: invalid syntax (app.py, line 1)"),
+        ("def broken(:\n", "SyntaxError: invalid syntax (functions/b/app.py:1)"),
         ("raise ValueError('one\\ntwo')\n", "ValueError: one"),
         ("raise KeyError\n", "KeyError"),
         ("raise SystemExit(3)\n", "SystemExit: 3"),

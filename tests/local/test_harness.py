@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from http.client import HTTPConnection
 
+INSPECTOR = "http://localhost:6274,http://127.0.0.1:6274"
 FUNCTIONS_OF_OURS = Path(__file__).parents[2] / "functions"
 ECHO = """
 import json
@@ -191,6 +192,7 @@ def test_the_environment_is_the_deployments_while_it_runs_and_the_users_after(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "real")
     monkeypatch.setenv("no_proxy", "intra.example")
     monkeypatch.delenv("MCP_STACK", raising=False)
+    monkeypatch.delenv("MCP_ALLOWED_ORIGINS")  # of these tests' own deployment
     before = dict(os.environ)
     app = "import os\nSEEN = dict(os.environ)\ndef handler(event, context): return SEEN\n"
     directory = write_functions(tmp_path / "functions", {"a/app.py": app})
@@ -206,7 +208,7 @@ def test_the_environment_is_the_deployments_while_it_runs_and_the_users_after(
         "MCP_TASK_LEASE_SECONDS": "3",
         "MCP_SERVER_NAME": tmp_path.name,
         "MCP_SERVER_VERSION": "local",
-        "MCP_ALLOWED_ORIGINS": f"http://localhost:{port},http://127.0.0.1:{port}",
+        "MCP_ALLOWED_ORIGINS": f"http://localhost:{port},http://127.0.0.1:{port},{INSPECTOR}",
     }
     assert seen["MCP_KMS_KEYS"].startswith("arn:aws:kms:us-east-1:123456789012:key/")
     assert "AWS_PROFILE" not in seen

@@ -13,7 +13,7 @@ import boto3
 import pytest
 
 from mcp_functions.local import Harness, environment
-from mcp_functions.local.cli import main
+from mcp_functions.local.command import run as main
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.inspection import explain as opening

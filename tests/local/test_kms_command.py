@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import boto3
 import pytest
 
-from mcp_functions.local.cli import main
+from mcp_functions.local.command import run as main
 from mcp_functions.local.loopback import Loopback
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_functions.local.cli import main
+from mcp_functions.local.command import run as main
 from mcp_functions.local.demo import clients
 from tests.conformance import node
 from tests.local.conftest import change_tool

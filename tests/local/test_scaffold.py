@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mcp_functions.local import catalog, checks, template
-from mcp_functions.local.cli import main
+from mcp_functions.local.command import run as main
 from mcp_functions.local.lambdas.functions import NAME
 from mcp_functions.local.problems import Problem
 from mcp_functions.local.scaffold import blocks, files, init, new, samples, spelling, toolkit
@@ -32,7 +32,6 @@ FILES = """\
 .gitignore
 Makefile
 README.md
-demo.py
 events/book_flight/1-call.json
 events/book_flight/2-seat.json
 functions/book_flight/app.py
@@ -162,6 +161,17 @@ def test_a_folder_that_is_there_is_welcome_as_long_as_nothing_is_overwritten(
     assert contents(tmp_path) == {"LICENSE": "mine", "template.yaml": "mine too"}
 
 
+def test_without_a_name_the_project_is_written_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["init"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"{tmp_path.name} is a project of ")
+    assert "  cd " not in said
+    assert sorted(contents(tmp_path)) == FILES.split()
+
+
 def test_a_link_that_leads_nowhere_is_not_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "Makefile").symlink_to(tmp_path / "elsewhere")
     assert "Makefile is there already" in refused(capsys, "init", str(tmp_path))
@@ -234,11 +244,14 @@ def test_an_error_names_a_missing_wheel(came_from: CameFrom, tmp_path: Path) -> 
         init(tmp_path / "own")
 
 
-def test_a_toolkit_that_was_installed_from_a_folder_has_to_be_built(came_from: CameFrom, tmp_path: Path) -> None:
-    came_from(json.dumps({"url": tmp_path.as_uri(), "dir_info": {"editable": True}}))
+@pytest.mark.parametrize("name", ["folder", "mcp_functions-1.2.3.tar.gz"])
+def test_a_toolkit_that_was_not_installed_from_a_wheel_has_to_be_built(
+    name: str, came_from: CameFrom, tmp_path: Path
+) -> None:
+    came_from(json.dumps({"url": (tmp_path / name).as_uri()}))
     said = init(tmp_path / "own")
     wheels = tmp_path / "own/layers/dependencies/wheels"
-    assert said.endswith(f"python -m pip wheel --no-deps --wheel-dir {wheels} {tmp_path}")
+    assert said.endswith(f"python -m pip wheel --no-deps --wheel-dir {wheels} {tmp_path / name}")
 
 
 @pytest.mark.parametrize("told", [None, "", "{}", "[]", "{", '{"url": "https://example.org/mcp_functions.whl"}'])
@@ -261,10 +274,10 @@ def test_make_explains_missing_arguments_and_passes_arguments_on(own: Path) -> N
     for missing in ([], ["KIND=tool"], ["NAME=track_parcel"]):
         ran = made(own, "new", *missing)
         assert (ran.returncode, "make new KIND=tool NAME=track_parcel" in ran.stderr) == (2, True)
-    assert made(own, "new", "KIND=task", "NAME=x").stdout.rstrip().endswith("local new task x")
+    assert made(own, "new", "KIND=task", "NAME=x").stdout.rstrip().endswith("mcp_functions new task x")
     for makefile in (own, ROOT):
-        assert made(makefile, "serve", "PORT=8001").stdout.rstrip().endswith("local serve --port 8001")
-        assert made(makefile, "serve").stdout.rstrip().endswith("local serve")
+        assert made(makefile, "serve", "PORT=8001").stdout.rstrip().endswith("mcp_functions serve --port 8001")
+        assert made(makefile, "serve").stdout.rstrip().endswith("mcp_functions serve")
 
 
 def made(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -280,6 +293,7 @@ def made(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     ("kind", "listed", "key"),
     [
         ("tool", "tools", "track_parcel"),
+        ("asking", "tools", "track_parcel"),
         ("prompt", "prompts", "track_parcel"),
         ("resource", "resourceTemplates", "track-parcel://{number}"),
         ("task", "tools", "track_parcel"),
@@ -296,7 +310,7 @@ def test_a_new_function_is_everywhere_it_has_to_be(
     assert checks.complaints(project) == []
     assert project.catalog == catalog.generate(own / "functions")
     assert project.catalog["functions"][listed][key] == "track_parcel"
-    assert ("track_parcel" in project.asking) is (kind != "resource")
+    assert ("track_parcel" in project.asking) is (kind not in {"tool", "resource"})
     assert ("track_parcel" in project.keeping) is (kind in {"task", "single_use"})
     assert ("track_parcel" in project.workers) is (kind == "task")
     added = contents(own).keys() - before.keys()
@@ -304,6 +318,37 @@ def test_a_new_function_is_everywhere_it_has_to_be(
     assert all(name in said for name in added)
     changed = {name for name in before if contents(own)[name] != before[name]}
     assert changed == {"template.yaml", "functions/mcp/catalog.json"}
+
+
+def test_update_events_writes_what_the_tests_record_and_removes_what_is_stale(
+    own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = own / "events/book_flight"
+    before = contents(events)
+    (events / "2-seat.json").unlink()
+    (events / "2-consent.json").write_text("{}", encoding="utf-8")
+    (events / "1-call.json").write_text("{}", encoding="utf-8")
+    (events / "by-hand.json").write_text("{}", encoding="utf-8")
+    assert main(["events", "book_flight"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    folder = Path("events/book_flight")
+    assert said == [
+        f"wrote {folder / '1-call.json'}",
+        f"wrote {folder / '2-seat.json'}",
+        f"removed {folder / '2-consent.json'}",
+    ]
+    assert contents(events) == {**before, "by-hand.json": "{}"}
+    assert main(["events"]) == 0
+    assert capsys.readouterr().out == "events/ is up to date\n"
+
+
+def test_events_of_a_failing_or_missing_test_are_not_written(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused(capsys, "events", "no_such") == (
+        f"there is no {Path('tests/functions/test_no_such.py')}: a test of the function records its conversation"
+    )
+    fix(own / "functions/book_flight/app.py", "Booked: ", "No: ")
+    assert main(["events"]) == 1
+    assert "AssertionError" in capsys.readouterr().out
 
 
 def test_a_subscriber_is_notified_of_failed_workers(own: Path) -> None:
@@ -332,26 +377,6 @@ def test_the_generated_files_are_linted_and_formatted(own: Path) -> None:
         ruff = [sys.executable, "-m", "ruff", command[0], "--isolated", "--line-length=120", *command[1:], "."]
         ran = subprocess.run(ruff, cwd=own, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
         assert ran.returncode == 0, ran.stdout + ran.stderr
-
-
-@pytest.mark.parametrize("kind", ["task", "single_use"])
-def test_checks_name_the_command_for_a_tool_that_begins_to_store_data(
-    kind: str, own: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    new(own, "tool", "track_parcel")
-    app = samples.sample(kind, "track_parcel").files["functions/track_parcel/app.py"]
-    (own / "functions/track_parcel/app.py").write_text(app, encoding="utf-8")
-    catalog.write(own / "functions", catalog.generate(own / "functions"))
-    said = "\n".join(checks.complaints(checks.read(own)))
-    command = re.findall(r"printed by: python -m mcp_functions\.local (block \w+ track_parcel)", said)
-    assert set(command) == {f"block {kind} track_parcel"}
-    assert main(command[0].split()) == 0
-    printed, path = capsys.readouterr().out, own / "template.yaml"
-    text = path.read_text(encoding="utf-8")
-    old = blocks.block(samples.sample("tool", "track_parcel"))
-    assert old in text
-    path.write_text(text.replace(old, printed), encoding="utf-8")  # as a user pastes it
-    assert checks.complaints(checks.read(own)) == []
 
 
 def test_a_users_changes_to_the_template_are_kept(own: Path) -> None:
@@ -492,7 +517,7 @@ def test_a_template_in_another_hand_is_changed_right_or_not_at_all(
 
 
 def test_checks_name_the_missing_parts_of_a_function_added_by_hand(own: Path) -> None:
-    app = samples.sample("tool", "by_hand").files["functions/by_hand/app.py"]
+    app = samples.sample("asking", "by_hand").files["functions/by_hand/app.py"]
     (own / "functions/by_hand").mkdir()
     (own / "functions/by_hand/app.py").write_text(app, encoding="utf-8")
     assert checks.complaints(checks.read(own)) == [
@@ -535,7 +560,8 @@ handler = serve(note)
     assert said.startswith("functions/note needs MaySeal: add !Ref MaySeal to Policies of Note")
     path, line = own / "template.yaml", "      CodeUri: functions/note/\n"
     fix(path, line, f"{line}      Policies: !Ref MaySeal\n")
-    assert checks.complaints(checks.read(own)) == ["Note must have Tags: mcp-function: note, not None"]
+    (said,) = checks.complaints(checks.read(own))
+    assert said.startswith("Note must have Tags: mcp-function: note, not None, ")
     fix(path, line, f"{line}      Tags:\n        mcp-function: note\n")
     assert checks.complaints(checks.read(own)) == []
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from packaging.version import Version
 
 from tests.project.test_build import MACHINES, SAM_BIN, machines, sources
 
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 ROOT = Path(__file__).parents[2]
-BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE", "layers/shared/mcp_functions")
-SETUPTOOLS = Version("77")  # the first to read pyproject.toml's license
 NEXT = "99.0.0"
 
 
@@ -74,23 +71,11 @@ class Machine:
 
 
 def build(directory: Path) -> Path:
-    """Build the toolkit's wheel from a copy of its sources, because setuptools leaves files behind."""
-    for name in BUILT_FROM:
-        (directory / name).parent.mkdir(parents=True, exist_ok=True)
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(ROOT / name, directory / name)
-    here = _installed("setuptools") >= SETUPTOOLS
-    isolation = ["--no-build-isolation"] if here else []
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", *isolation, "--wheel-dir", "dist", "./"]
-    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
-    if done.returncode and not here and not os.environ.get("CI"):
-        pytest.skip(
-            f"no setuptools {SETUPTOOLS} here, and no index that has it: pip install 'setuptools>={SETUPTOOLS}'"
-        )
+    """Build the toolkit's wheel."""
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    done = subprocess.run([*command, "--wheel-dir", directory, ROOT], capture_output=True, text=True, check=False)  # noqa: S603 - our own words
     assert done.returncode == 0, done.stderr
-    return next((directory / "dist").glob("*.whl"))
+    return next(directory.glob("*.whl"))
 
 
 def released(wheel: Path, directory: Path, version: str) -> Path:
@@ -105,13 +90,6 @@ def released(wheel: Path, directory: Path, version: str) -> Path:
                 text = text.replace(f"-{current}.dist-info".encode(), f"-{version}.dist-info".encode())
             new.writestr(name.replace(f"-{current}.dist-info", f"-{version}.dist-info"), text)
     return later
-
-
-def _installed(name: str) -> Version:
-    try:
-        return Version(importlib.metadata.version(name))
-    except importlib.metadata.PackageNotFoundError:
-        return Version("0")
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +109,7 @@ def machine(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Machine:
 def written(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a project from the wheel; who changes it takes a copy."""
     empty = tmp_path_factory.mktemp("empty")
-    init = (sys.executable, "-m", "mcp_functions.local", "init", "own")
+    init = (sys.executable, "-m", "mcp_functions", "init", "own")
     assert machine.run(empty, *init, variables={"PYTHONPATH": str(machine.site)}).startswith("own is a project of ")
     return empty / "own"
 
@@ -171,11 +149,11 @@ def test_a_new_project_passes_its_tests(machine: Machine, own: Path) -> None:
     assert re.search(r" \d+ passed in ", machine.make(own, "test"))
 
 
-def test_the_demos_client_asks_the_user_at_the_terminal(machine: Machine, own: Path) -> None:
+def test_the_demo_asks_the_user_at_the_terminal(machine: Machine, own: Path) -> None:
     said = machine.make(own, "demo", told="aisle\n")
-    assert "Where would you like to sit on the way to Lisbon?\n  seat (window | aisle): " in said
-    assert "Booked: Lisbon, aisle seat." in said
-    assert said.endswith("2 rounds, 2 invocations, and nothing kept on the server between them.\n")
+    assert "Where would you like to sit on the way to Lisbon?\n" in said
+    assert "  seat (window | aisle): \n" in said
+    assert said.endswith("\nBooked: Lisbon, aisle seat.\n")
 
 
 def test_functions_added_by_hand_and_by_new_are_reachable(machine: Machine, own: Path) -> None:
@@ -191,13 +169,13 @@ def test_functions_added_by_hand_and_by_new_are_reachable(machine: Machine, own:
     block = text[text.index("  BookFlight:") : text.index("  # ---- The key")].rstrip("\n") + "\n"
     copied = block + block.replace("BookFlight", "ByHand").replace("book_flight", "by_hand")
     template.write_text(text.replace(block, copied), encoding="utf-8")
-    for kind in ("tool", "prompt", "resource"):  # the catalog is written by the way
+    for kind in ("tool", "asking", "prompt", "resource"):  # the catalog is written by the way
         machine.make(own, "new", f"KIND={kind}", f"NAME=my_{kind}")
     said = machine.make(own, "test", "PYTEST_ARGS=-rA")
-    for name in ("book_flight", "my_tool", "my_prompt", "my_resource"):
+    for name in ("book_flight", "my_tool", "my_asking", "my_prompt", "my_resource"):
         assert f"PASSED tests/functions/test_{name}.py::" in said
     arguments = """ARGUMENTS={"text": "a word"}"""
-    assert "Done with a word." in machine.make(own, "demo", "TOOL=my_tool", arguments, told="true\n")
+    assert "Done with a word." in machine.make(own, "demo", "TOOL=my_asking", arguments, told="yes\n")
 
 
 # ---- What SAM builds, and one version bump

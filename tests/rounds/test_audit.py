@@ -137,7 +137,7 @@ def test_questions_to_models_clients_and_pages_are_recorded_too(ledger: Ledger) 
 
 
 def test_a_question_that_is_not_sent_is_not_recorded(ledger: Ledger) -> None:
-    assert Conversation(serve(transfer, audit=ledger.write), capabilities={}).call(euros=7).error["code"] == -32021
+    assert Conversation(serve(transfer, audit=ledger.write), capabilities={}).call(euros=7).result["isError"] is True
     assert ledger.told == [(1, {}, {})]
 
 

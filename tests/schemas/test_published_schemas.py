@@ -398,8 +398,10 @@ def test_a_call_accepts_exactly_the_arguments_that_the_schema_allows(data: st.Da
         assert (wire_ in schema.get("required", [])) is (parameter.default == "none")
         assert ("default" in published) is (parameter.default in ("plain", "field", "annotated"))
         if "default" in published:
-            got = read(parameter.type.annotation, published["default"])
-            assert shown(got) == shown(read(parameter.type.annotation, parameter.value))
+            got, own = (read(parameter.type.annotation, default) for default in (published["default"], parameter.value))
+            # In `str | Decimal`, JSON has one text for "0" and for Decimal(0).
+            adapter: TypeAdapter[Any] = TypeAdapter(parameter.type.annotation)
+            assert shown(got) == shown(own) or adapter.dump_json(got) == adapter.dump_json(own)
 
 
 def received(written: list[Written], given_: dict[str, Any]) -> dict[str, str]:

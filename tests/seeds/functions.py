@@ -117,7 +117,7 @@ def counted(*, progress: Progress, elicit: Elicit) -> str:
     return elicit("login", "Please provide your GitHub username", Name).name
 
 
-@tool
+@tool(requires=["elicitation", "sampling", "roots"])
 def asks_for(kind: str, *, input_responses: InputResponses) -> str | InputRequiredResult:
     """Ask for one kind of thing, whatever the client can do."""
     search = {"name": "search", "inputSchema": {"type": "object"}}

@@ -128,6 +128,12 @@ def sampled(*, sample: Sample) -> str:
     return str(sample("word", "A word?", max_tokens=5)["content"])
 
 
+@tool(task="allowed", requires=["sampling"])
+def demanding(*, sample: Sample) -> str:
+    """Ask the client's model, which it cannot do without."""
+    return str(sample("word", "A word?", max_tokens=5)["content"])
+
+
 @tool(task="allowed")
 def low(*, input_responses: InputResponses, request_state: RequestState[Count]) -> str | InputRequiredResult:
     """Count by hand, and then return what never comes further."""
@@ -188,4 +194,4 @@ def saga(tag: str, *, step: Step, elicit: Elicit) -> str:
     return f"{tag}: {first} {left.name} {right.name}"
 
 
-JOBS = (publish, required, counted, both, named, scoped, broken, sampled, low, parallel, keyed, musing)
+JOBS = (publish, required, counted, both, named, scoped, broken, sampled, demanding, low, parallel, keyed, musing)

@@ -342,8 +342,16 @@ def test_only_a_protocol_error_makes_a_task_failed(
     assert SECRET not in caplog.text
 
 
-def test_a_task_whose_question_the_calling_client_cannot_show_fails(world: World, alice: Client) -> None:
+def test_a_task_whose_question_the_calling_client_cannot_show_ends_in_words(world: World, alice: Client) -> None:
     task = alice.begin("sampled")
+    world.work()
+    ended = alice.get(task)
+    assert (ended["status"], ended["result"]["isError"]) == ("completed", True)
+    assert "It asks: a message of the client's model." in text(ended["result"])
+
+
+def test_a_task_whose_tool_requires_what_the_client_lacks_fails_with_its_name(world: World, alice: Client) -> None:
+    task = alice.begin("demanding")
     world.work()
     ended = alice.get(task)
     assert (ended["status"], ended["error"]["code"]) == ("failed", -32021)

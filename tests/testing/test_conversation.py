@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from pydantic import BaseModel
 
 from mcp_functions import Elicit, Log, Step, prompt, resource, serve, tool
 from mcp_functions.protocol.messages import Principal
-from mcp_functions.testing import Context, Conversation, deployed, plugin
+from mcp_functions.testing import WITH_APPS, Context, Conversation, deployed, plugin
 
 if TYPE_CHECKING:
     from mcp_functions.local.api_gateway.events import Moment
@@ -73,6 +74,30 @@ def test_a_conversation_may_be_chained() -> None:
     assert Conversation(handler).call(greeting="Hi").accept(name=ANN).decline().text == (
         "The user declined to answer: Ann, are you sure?"
     )
+
+
+def test_an_answer_where_nothing_was_asked_is_an_assertion_that_shows_the_result() -> None:
+    @tool
+    def add(a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+    complete = r'nothing was asked: no question, but HTTP 200 \{"result": \{"resultType": "complete".*\.\.\.$'
+    for answer in (Conversation.decline, Conversation.cancel, partial(Conversation.accept, seat="window")):
+        with pytest.raises(AssertionError, match=complete):
+            answer(Conversation(serve(add)).call(a=1, b=2))
+        with pytest.raises(AssertionError, match="nothing was asked: no question, because nothing was sent"):
+            answer(Conversation(serve(add)))
+
+
+def test_a_question_too_many_is_an_assertion_but_a_replay_and_an_answer_after_an_error_are_sent() -> None:
+    talk = Conversation(handler).call(greeting="Hello").accept(name=ANN)
+    assert talk.tamper().accept(sure=YES).done
+    assert talk.accept(sure=YES).text.startswith("Hello, Ann!")
+    with pytest.raises(AssertionError, match="nothing was asked"):
+        talk.accept(another=YES)
+    with pytest.raises(AssertionError, match="nothing was asked"):
+        talk.decline()
 
 
 def test_decline_and_cancel_answer_all_open_questions_or_the_named_ones() -> None:
@@ -167,7 +192,14 @@ def test_a_client_may_answer_a_question_that_was_not_asked() -> None:
 
 def test_a_client_may_declare_no_elicitation() -> None:
     talk = Conversation(handler, capabilities={}).call(greeting="Hi")
-    assert talk.error["data"] == {"requiredCapabilities": {"elicitation": {}}}
+    assert "this client declares no way to ask its user" in talk.text
+
+
+def test_a_client_with_apps_answers_in_the_form() -> None:
+    talk = Conversation(handler, capabilities=WITH_APPS).call(greeting="Hi")
+    assert (talk.done, talk.form["tool"], talk.asked) == (False, f"{talk.function}-form", list(talk.form["questions"]))
+    first, *_others = talk.asked
+    assert not talk.decline(first).form
 
 
 def test_a_client_repeats_a_round_that_asked_nothing() -> None:

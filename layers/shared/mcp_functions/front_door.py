@@ -20,7 +20,7 @@ from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.http.lazy_values import lazy_function
 from mcp_functions.protocol import headers
-from mcp_functions.protocol.constants import CALLS, TASKS
+from mcp_functions.protocol.constants import APP_FORM, CALLS, TASKS
 from mcp_functions.protocol.errors import FunctionStopped
 from mcp_functions.settings import read as read_settings
 
@@ -104,8 +104,10 @@ class FrontDoor:
         """Answer a list or discovery, and forward every other request."""
         method, params = request.message["method"], request.params
         if method in CALLS:
+            if method == "resources/read" and params.get("uri") == APP_FORM and self._catalog.get("asks"):
+                return lookup.form_result(self._settings.server_info)
             target = self._note(lookup.find(self._catalog, method, params))
-            if method == "tools/call":
+            if method == "tools/call" and not target.companion:
                 lookup.check_headers(self._header_arguments(target.key), params, request.headers)
             return self.forward(target.function, request)
         if method == "completion/complete":

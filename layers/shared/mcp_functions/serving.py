@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.seal.data_keys import Wrapping
     from mcp_functions.seal.envelope import Codec
-    from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
     from mcp_functions.store import SealedTable
     from mcp_functions.tasks import Tasks, Worker
@@ -49,6 +48,7 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     audit: Callable[[AuditRecord], object] | None = None,
     errors: Sequence[type[Exception]] = (),
     logger: Logger | None = None,
+    instructions: str | None = None,
     now: Callable[[], float] = time.time,
 ) -> LambdaFunction:
     """Make the Lambda entry point of one or more handlers.
@@ -66,6 +66,8 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
         logger: writes the line of each request, with its fields as keys: Powertools' Logger, or one of `logging`. For
             the time of a request, Powertools' Logger has API Gateway's request id as its correlation id. The default is
             the package's own logger `mcp_functions`.
+        instructions: tell a model how to use this function's own endpoint; those of the whole server are given to
+            `serve_catalog`.
         now: the clock, unix seconds, for tests.
 
     Returns:
@@ -75,7 +77,7 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
         TypeError: an argument is not a handler, or both `wrapping` and `codec` are given.
         ValueError: two handlers have the same name.
     """
-    offer = Offer(_with_errors(handlers, errors), audience, wrapping, codec, audit)
+    offer = Offer(_with_errors(handlers, errors), audience, wrapping, codec, audit, instructions)
     offer.check()
     with GcPause():  # imported modules live on: collecting garbage among them takes 4 ms of a cold start
         _import_needed(offer)
@@ -100,11 +102,17 @@ class Offer(NamedTuple):
     wrapping: Sequence[Wrapping] | None
     codec: Codec | None
     audit: Callable[[AuditRecord], object] | None
+    instructions: str | None = None
 
     @property
     def needs_state(self) -> bool:
         """Whether a handler can ask, so that the function seals states."""
         return any(handler.needs_state for handler in self.handlers)
+
+    @property
+    def reads_forms(self) -> bool:
+        """Whether a handler of this toolkit can ask; an adopted server reads its own forms."""
+        return any(handler.needs_state and not handler.server for handler in self.handlers)
 
     @property
     def needs_table(self) -> bool:
@@ -177,9 +185,6 @@ class Deployment:
         offer = self._offer
         return SealFactory(self._settings, self.service, offer.wrapping, offer.codec, now=self._now)
 
-    def _states(self, lifetime: int) -> RequestStates:
-        return self._seals.states(lifetime)
-
     def _table(self, max_age: int) -> SealedTable:
         return self._seals.table(max_age)
 
@@ -188,11 +193,12 @@ class Deployment:
             self._offer.handlers,
             self._settings,
             self._audience,
-            states=self._states if self._has_keys else None,
+            states=self._seals.states if self._has_keys else None,
             table=self._table,
             now=self._now,
             audit=self._offer.audit,
             tasks=tasks,
+            instructions=self._offer.instructions,
         )
 
     def _tasks(self) -> tuple[Tasks, Worker]:
@@ -249,8 +255,9 @@ def _import_needed(offer: Offer) -> None:
         modules += ["dispatch.conversations"]
     if offer.needs_state:
         modules += ["dispatch.seal_factory", "seal.envelope"]
-        modules += ["schemas.class_types", "schemas.limits", "schemas.record_types"]  # these read forms
-    if offer.needs_state and "pydantic" in sys.modules:
+    if offer.reads_forms:
+        modules += ["schemas.class_types", "schemas.limits", "schemas.record_types"]
+    if offer.reads_forms and "pydantic" in sys.modules:
         modules += ["schemas.pydantic_types"]
     if offer.needs_table:
         modules += ["dispatch.single_use"]

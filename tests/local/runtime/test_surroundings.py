@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mcp_functions.local import Problem
-from mcp_functions.local.cli import main
+from mcp_functions.local.command import run as main
 
 from .conftest import PID, write_project
 

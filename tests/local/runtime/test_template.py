@@ -163,7 +163,7 @@ def test_an_unknown_cloudformation_function_is_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("written", "said"),
-    [("{", "template.yaml is no template: ParserError"), ("[]", "template.yaml is no template: it has no Resources")],
+    [("{", "template.yaml is no template: line 1: "), ("[]", "template.yaml is no template: it has no Resources")],
 )
 def test_an_invalid_template_is_one_line(tmp_path: Path, written: str, said: str) -> None:
     with pytest.raises(Problem, match=said) as refused:

@@ -12,7 +12,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from mcp_functions.local import Harness, cli, command
+from mcp_functions.local import Harness, command
 from mcp_functions.local.loopback import HttpRequest, HttpResponse, Loopback, json_response
 from tests.local.conftest import write_functions
 
@@ -92,7 +92,7 @@ class Verified(NamedTuple):
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the project's functions and their catalog."""
     written = write_functions(tmp_path_factory.mktemp("project") / "functions", FUNCTIONS)
-    assert cli.main(["catalog", "--functions", str(written)]) == 0
+    assert command.run(["catalog", "--functions", str(written)]) == 0
     return written
 
 

@@ -12,9 +12,16 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import observability
 from mcp_functions.handlers.runner import crash_message, crash_result, run_round
 from mcp_functions.protocol.constants import META_EARLIER
-from mcp_functions.protocol.errors import Crash, DeveloperError, Misconfigured, StateTooLarge
-from mcp_functions.protocol.messages import Result, complete
-from mcp_functions.rounds.input_requests import check_capabilities
+from mcp_functions.protocol.errors import (
+    Crash,
+    DeveloperError,
+    InvalidRequestState,
+    Misconfigured,
+    StateTooLarge,
+    ToolError,
+)
+from mcp_functions.protocol.messages import Result, complete, is_asked_in_app, shows_forms
+from mcp_functions.rounds.input_requests import missing_capabilities
 from mcp_functions.rounds.round import Round, RoundRequest
 from mcp_functions.seal.request_state import RoundBudgetExceeded, start_round
 from mcp_functions.tuples import NamedTuple
@@ -22,9 +29,13 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from mcp_functions.apps.rungs import Channel
+    from mcp_functions.dispatch.single_use import RoundClaim, SingleUse
     from mcp_functions.handlers.base import Handler
     from mcp_functions.protocol.messages import Request
+    from mcp_functions.protocol.wire_types import InputRequest
     from mcp_functions.rounds.round import AuditRecord
+    from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.request_state import RequestStates, RoundStart, VerifiedState
     from mcp_functions.store import SealedTable
     from mcp_functions.tasks import Tasks
@@ -41,6 +52,12 @@ class _Turn(NamedTuple):
     states: RequestStates | None
     start: RoundStart
     round: Round
+    channel: Channel | None = None  # through which the request came, if it is one of a companion tool
+
+    @property
+    def answered_by(self) -> str:
+        """Who gives the answers of this request."""
+        return self.channel.answered_by if self.channel else "client"
 
 
 class Conversations:
@@ -49,10 +66,10 @@ class Conversations:
     def __init__(  # noqa: PLR0913 - the parts of one deployment
         self,
         audience: str,
-        states: Callable[[int], RequestStates] | None,
+        states: Callable[..., RequestStates] | None,
         table: Callable[[int], SealedTable] | None = None,
         *,
-        server_info: Mapping[str, str],
+        server_info: Mapping[str, Any],
         now: Callable[[], float] = time.time,
         audit: Callable[[AuditRecord], object] | None = None,
         tasks: Tasks | None = None,
@@ -64,21 +81,46 @@ class Conversations:
 
     def run_round(self, request: Request, handler: Handler[..., Any]) -> Result:
         """Run the round that a request asks for."""
-        turn = self._turn(request, handler)
-        state = turn.start.state
-        try:
-            # A first round needs no table: it ends before its first step (`Round.end_without_state`).
-            result = self._run_once(turn, state) if handler.single_use and state else self._run(turn)
-        except Crash as crash:  # the claim was released and no answer recorded, so the same request may run again
-            result = crash_result(handler, crash)
-        return Result(complete(result, self._server_info), tuple(turn.round.notifications))
-
-    def _turn(self, request: Request, handler: Handler[..., Any]) -> _Turn:
-        """Verify the state before the handler runs, because authors may change the arguments."""
         states = None
         if self._states and (handler.needs_state or "requestState" in request.params):
             states = self._states(handler.answer_within)
         start = start_round(self._audience, request, states)
+        return self._result(self._turn(request, handler, states, start))
+
+    def run_companion(self, request: Request, handler: Handler[..., Any], name: str) -> Result:
+        """Run the round that a companion tool continues (`apps.companions`), or check that its state is not used."""
+        from mcp_functions.apps import companions, pending  # noqa: PLC0415 - only for clients without elicitation
+
+        channel = companions.channel_of(name, request.capabilities)
+        if self._states is None:
+            raise InvalidRequestState(reason="function_has_no_keys")
+        states = self._states(handler.answer_within, channel.label)
+        call = companions.open_call(channel, self._audience, handler.name, request, states)
+        turn = self._turn(call.request, handler, states, call.start)._replace(channel=channel)
+        if not call.is_check:
+            return self._result(turn)
+        if handler.needs_table and call.start.state:
+            rounds, claim = self._single_use(turn, call.start.state)
+            rounds.check_unused(claim)
+        return Result(complete(pending.open_result(), self._server_info))
+
+    def _result(self, turn: _Turn) -> Result:
+        state, handler = turn.start.state, turn.handler
+        if turn.round.questions.actions:
+            observability.current().answered_by = turn.answered_by
+        # The answers of an app count once wherever there is a table: a reopened chat shows an old form again.
+        runs_once = handler.single_use or (turn.channel and handler.needs_table)
+        try:
+            # A first round needs no table: it ends before its first step (`Round.end_without_state`).
+            result = self._run_once(turn, state) if runs_once and state else self._run(turn)
+        except Crash as crash:  # the claim was released and no answer recorded, so the same request may run again
+            result = crash_result(handler, crash)
+        return Result(complete(result, self._server_info), tuple(turn.round.notifications))
+
+    def _turn(
+        self, request: Request, handler: Handler[..., Any], states: RequestStates | None, start: RoundStart
+    ) -> _Turn:
+        """Prepare the round; its state was verified first, because authors may change the arguments."""
         notes = observability.current()
         notes.round, notes.flow = start.number, start.flow or None
         round_request = RoundRequest(
@@ -94,27 +136,31 @@ class Conversations:
             camel_case=handler.camel_case,
             max_sheds=handler.max_sheds,
             single_use=handler.single_use is not None,
+            has_app=handler.kind == "tool" and handler.form and is_asked_in_app(request.capabilities),
         )
         record, asked = (start.state.record, start.state.asked) if start.state else ({}, {})
         return _Turn(request, handler, states, start, Round(round_request, record, asked))
 
     def _run_once(self, turn: _Turn, state: VerifiedState) -> dict[str, Any]:
         """Run a round that must not run twice, or return its recorded result."""
+        rounds, claim = self._single_use(turn, state)
+        result = rounds.run(claim, lambda: self._run(turn))
+        if result is None:
+            return turn.handler.error_result(NOT_KEPT)
+        # The client may have restarted with other capabilities since the result was recorded.
+        questions = result.get("inputRequests", {})
+        lacking = missing_capabilities(questions.values(), turn.request.capabilities)
+        return _cannot_ask(turn, questions, lacking) if lacking else result
+
+    def _single_use(self, turn: _Turn, state: VerifiedState) -> tuple[SingleUse, RoundClaim]:
         from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where a handler needs it
 
         if self._table is None:
             raise Misconfigured(single_use.NO_TABLE)
-        request, handler = turn.request, turn.handler
-        rounds = single_use.SingleUse(
-            self._table(single_use.item_lifetime(handler.answer_within)), handler.single_use or "reject", self._now
-        )
-        claim = single_use.claim_for(request, state, turn.start.binding.principal)
-        result = rounds.run(claim, lambda: self._run(turn))
-        if result is None:
-            return handler.error_result(NOT_KEPT)
-        # The client may have restarted with other capabilities since the result was recorded.
-        self._check_capabilities(request, result.get("inputRequests", {}))
-        return result
+        handler = turn.handler
+        table = self._table(single_use.item_lifetime(handler.answer_within))
+        claim = single_use.claim_for(turn.request, state, turn.start.binding.principal)
+        return single_use.SingleUse(table, handler.single_use or "replay", self._now), claim
 
     def _run(self, turn: _Turn) -> dict[str, Any]:
         """Run the round. The author's audit gets its record, also if the round fails."""
@@ -122,12 +168,12 @@ class Conversations:
         try:
             result = self._play(turn)
             if result is None:
-                result = self._input_required(turn)
-                sent = "inputRequests" in result
+                result, sent = self._asking(turn)
             return result
         finally:
             if self._audit and handler.needs_state:
-                self._audit(turn.round.audit(handler.name, turn.start.binding.principal, sent=sent))
+                principal = turn.start.binding.principal
+                self._audit(turn.round.audit(handler.name, principal, sent=sent, answered_by=turn.answered_by))
 
     def _play(self, turn: _Turn) -> dict[str, Any] | None:
         handler, params = turn.handler, turn.request.params
@@ -135,29 +181,75 @@ class Conversations:
             return run_round(self._tasks.instead_of(handler, turn.request), params, turn.round)
         return run_round(handler, params, turn.round)
 
-    def _input_required(self, turn: _Turn) -> dict[str, Any]:
-        """Seal the state for the next round, and return the InputRequiredResult."""
-        handler, round_ = turn.handler, turn.round
-        self._check_capabilities(turn.request, round_.requests)
-        if turn.states is None:
+    def _asking(self, turn: _Turn) -> tuple[dict[str, Any], bool]:
+        """Return the result of a round that ended without one, and whether it carries the questions."""
+        request, questions = turn.request, turn.round.requests
+        lacking = missing_capabilities(questions.values(), request.capabilities)
+        try:
+            if turn.channel or lacking or not (questions or shows_forms(request.capabilities)):
+                asked = self._ask_elsewhere(turn, lacking)
+                if asked is not None:
+                    return asked
+            token = self._seal(turn, turn.states, turn.start.binding, {})
+        except ToolError as error:
+            return turn.handler.error_result(str(error)), False
+        # An empty `inputRequests` is sent too: one widespread client reads a result without it as the final one.
+        return {"resultType": "input_required", "inputRequests": questions, "requestState": token}, True
+
+    def _ask_elsewhere(self, turn: _Turn, lacking: Mapping[str, Any]) -> tuple[dict[str, Any], bool] | None:
+        """Ask in a complete result; None if the client carries this round by itself."""
+        from mcp_functions.apps import companions, hosts, pending, rungs  # noqa: PLC0415 - for the lower rungs
+
+        request, handler, questions = turn.request, turn.handler, turn.round.requests
+        meta, declared = request.params["_meta"], request.capabilities
+        if not turn.channel and not lacking and (META_EARLIER in meta or hosts.carries_empty_rounds(meta, declared)):
+            return None
+        if turn.channel:  # a conversation ends on the rung on which it began
+            declared = {name: value for name, value in declared.items() if name != "elicitation"}
+        channel = None if rungs.is_required(handler, lacking) else rungs.choose(handler, questions, declared)
+        if channel is None or (turn.channel and channel is not turn.channel):
+            return _cannot_ask(turn, questions, lacking), False
+        binding = companions.bind(channel, self._audience, handler.name, request.principal)
+        states = self._states(handler.answer_within, channel.label) if self._states else None
+        call = {companions.ARGUMENTS: request.params.get("arguments") or {}}
+        token = self._seal(turn, states, binding, call)
+        now = int(self._now() * 1000)
+        waiting = pending.Pending(
+            tool=handler.name,
+            questions=questions,
+            state=token,
+            asked=now,
+            expires=now + handler.answer_within * 1000,
+            promises="outputSchema" in handler.describe(),
+        )
+        return (pending.for_app(waiting) if channel is rungs.APP else pending.for_model(waiting)), True
+
+    def _seal(self, turn: _Turn, states: RequestStates | None, binding: Binding, kept: Mapping[str, Any]) -> str:
+        """Seal the state for the next round; `kept` is added to its record.
+
+        Raises:
+            ToolError: the conversation cannot continue; the text is for the model.
+
+        """
+        handler, start = turn.handler, turn.start
+        if states is None:
             reason = f"{handler.name} asks, but MCP_KMS_KEYS is not set: its function needs the key and its policy"
             raise Misconfigured(reason)
-        asked, record = round_.questions.open_fingerprints(), round_.next_record()
+        asked, record = turn.round.questions.open_fingerprints(), {**turn.round.next_record(), **kept}
         try:
-            token = turn.states.seal(
-                turn.start.binding, turn.start.state, asked=asked, record=record, flow=turn.start.flow
-            )
+            return states.seal(binding, start.state, asked=asked, record=record, flow=start.flow)
         except DeveloperError as error:  # the function keeps a value that is not JSON
             raise Crash(crash_message(handler), error) from None
         except RoundBudgetExceeded as error:
-            return handler.error_result(str(error))
+            raise ToolError(str(error)) from None
         except StateTooLarge as error:
             observability.current().reason = error.reason  # for the author; the model cannot raise a limit
-            return handler.error_result(TOO_LARGE)
-        # An empty `inputRequests` is sent too: one widespread client reads a result without it as the final one.
-        return {"resultType": "input_required", "inputRequests": round_.requests, "requestState": token}
+            raise ToolError(TOO_LARGE) from None
 
-    @staticmethod
-    def _check_capabilities(request: Request, questions: Mapping[str, Any]) -> None:
-        earlier = META_EARLIER in request.params["_meta"]
-        check_capabilities(questions, request.capabilities, earlier=earlier)
+
+def _cannot_ask(turn: _Turn, questions: Mapping[str, InputRequest], lacking: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the result of a call whose user cannot be asked."""
+    from mcp_functions.apps import not_asked  # noqa: PLC0415 - only for clients without elicitation
+
+    earlier = META_EARLIER in turn.request.params["_meta"]
+    return not_asked.result(turn.handler, questions, lacking, earlier=earlier)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observability
 from mcp_functions.handlers import catalog, lookup
+from mcp_functions.handlers.lookup import form_result
 from mcp_functions.handlers.runner import crash_result, run_round
 from mcp_functions.protocol import headers
-from mcp_functions.protocol.constants import CALLS, LOG_LEVELS, META_LOG_LEVEL, TASKS
+from mcp_functions.protocol.constants import APP_FORM, CALLS, LOG_LEVELS, META_LOG_LEVEL, TASKS
 from mcp_functions.protocol.errors import Crash, InvalidParams
 from mcp_functions.protocol.messages import MAX_ID, Result, complete, is_id
 
@@ -41,19 +42,23 @@ class Dispatcher:
         handlers: Sequence[Handler[..., Any]],
         settings: Settings,
         audience: str,
-        states: Callable[[int], RequestStates] | None,
+        states: Callable[..., RequestStates] | None,
         table: Callable[[int], SealedTable] | None = None,
         *,
         now: Callable[[], float] = time.time,
         audit: Callable[[AuditRecord], object] | None = None,
         tasks: Tasks | None = None,
+        instructions: str | None = None,
     ) -> None:
-        """Index the handlers and build their catalog; `states` and `table` take a lifetime in seconds."""
+        """Index the handlers and build their catalog.
+
+        `states` and `table` take a lifetime in seconds; `states` takes a label of the seal, too.
+        """
         self._handlers = {(catalog.LISTS_BY_KIND[handler.kind], handler.key): handler for handler in handlers}
         self.catalog = catalog.build(handlers)
         self._settings, self._audience, self._states, self._table = settings, audience, states, table
-        self._now, self._audit, self._tasks = now, audit, tasks
-        self._server_info = settings.server_info
+        self._now, self._audit, self._tasks, self._instructions = now, audit, tasks, instructions
+        self._server_info = catalog.server_info(self.catalog, settings.server_info)
 
     def answer(self, request: Request) -> Result:
         """Answer one request whose headers have been checked."""
@@ -73,9 +78,15 @@ class Dispatcher:
 
     def _call(self, request: Request) -> Result:
         method, params = request.message["method"], request.params
-        handler = self._admit(request, lookup.find(self.catalog, method, params))
-        lookup.check_headers(handler.header_arguments, params, request.headers)
+        if method == "resources/read" and params.get("uri") == APP_FORM and self.catalog.get("asks"):
+            return form_result(self._server_info)
+        target = lookup.find(self.catalog, method, params)
+        handler = self._admit(request, target)
+        if not target.companion:
+            lookup.check_headers(handler.header_arguments, params, request.headers)
         _check_params(method, params)
+        if target.companion:
+            return self._conversations.run_companion(request, handler, target.companion)
         answer = self._run(request, handler)
         is_first = "requestState" not in params and "inputResponses" not in params
         if is_first or "cacheScope" not in answer.result:
@@ -120,7 +131,7 @@ class Dispatcher:
     def _lists(self) -> Lists:
         from mcp_functions.handlers.lists import Lists  # noqa: PLC0415 - clients get their lists from the front door
 
-        return Lists(self.catalog, self._settings)
+        return Lists(self.catalog, self._settings, self._instructions)
 
     @cached_property
     def _conversations(self) -> Conversations:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 KIND = "conversation"
 NO_TABLE = (
-    "MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the table, the key and their policies; what"
-    " template.yaml needs is printed by: python -m mcp_functions.local block task NAME (or single_use NAME)"
+    "MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the table, the key and their policies,"
+    " which mcp-functions block --write NAME writes into template.yaml"
 )
 SPARE_SECONDS = 120  # an item outlives the last state of its conversation by this: clocks differ by up to 60 s
 LEASE_MARGIN = 2  # seconds after a worker's end until another worker may take its round over
@@ -95,6 +95,18 @@ class SingleUse:
             raise
         self._record(item, result if self._mode == "replay" else None)
         return result
+
+    def check_unused(self, claim: RoundClaim) -> None:
+        """Refuse a state whose round a request has claimed; nothing is claimed.
+
+        Raises:
+            InvalidRequestState: another request continued the conversation from this state, or went past it.
+            TemporarilyUnavailable: the table is not available.
+        """
+        item = self._table.get(claim.key)
+        if item and item.payload["round"] >= claim.round:
+            reason = "used_rewound"
+            raise InvalidRequestState(reason)
 
     def _claim(self, claim: RoundClaim) -> Item | RecordedResult:
         lease = math.ceil(claim.worker_ends) + LEASE_MARGIN

@@ -60,12 +60,24 @@ class Handler(Generic[P, R]):
         scopes: the scopes that a caller's access token must grant, all of them.
         task: for a tool, whether its calls become tasks.
         single_use: for a tool, how a repeated request is answered if each round runs once; None if it may run again.
+        requires: for a tool, the client's capabilities that it cannot do without.
+        ask_in_words: for a tool, the keys of the questions whose answers the model may relay.
+        app: for a tool, the URI of its author's own app.
+        form: for a tool, whether hosts may show the form for its questions.
+        is_app_only: for a tool, whether only apps may call it.
+        server: of a handler of an adopted server, what that server says of itself; empty for any other.
     """
 
     kind: ClassVar[str]
+    server: Mapping[str, Any] = {}
     header_arguments: HeaderParameters = {}  # noqa: RUF012 - of a tool: clients repeat them in headers; never changed
     task: object = None
     single_use: Mode | None = None
+    requires: Sequence[str] = ()
+    ask_in_words: Sequence[str] = ()
+    app: str = ""
+    form = True
+    is_app_only = False
 
     def __init__(  # noqa: PLR0913 - each is a field of the specification's description
         self,

@@ -38,6 +38,12 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
             that returns one of them. `task_ttl`: a timedelta or seconds for which a task is kept.
             `single_use`: each round runs once. A repeated request gets the same answer with "replay", and an error
             with "reject". Both need the table (MCP_TABLE).
+            `requires`: the client's capabilities that the tool cannot do without, as in ["elicitation"]; a client
+            that lacks one gets error -32021. `ask_in_words`: keys of the questions that the model may put to the user
+            in words, and whose answers it may relay, where a client shows no form.
+            `form=False`: no form of a host asks for this tool, because the model needs the result in the same call.
+            `app`: the URI of the author's own app, a resource like "ui://shop/cart". `visibility`: ["app"] where only
+            the app may call the tool.
             `errors`: exceptions whose text is meant for the model, by exact type. Any other exception is logged, and
             the model reads only that the tool failed.
 
@@ -58,7 +64,7 @@ def prompt(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
 
     Args:
         function: writes the prompt.
-        options: as for `tool`, without `annotations`, `input_schema`, `task`, `single_use` and `errors`.
+        options: as for `tool`, without those that only a tool has (`annotations`, `task`, `errors` and so on).
 
     Raises:
         TypeError: the signature or an option is wrong; the message says why.

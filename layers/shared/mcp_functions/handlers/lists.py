@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.handlers.catalog import CAPABILITIES, FEATURES, LIST_NAMES
+from mcp_functions.handlers.catalog import CAPABILITIES, FEATURES, LIST_NAMES, server_info
 from mcp_functions.handlers.lookup import check_advertised
-from mcp_functions.protocol.constants import EXTENSION_TASKS, LISTS, SUPPORTED_VERSIONS
+from mcp_functions.protocol.constants import (
+    EXTENSION_APPS,
+    EXTENSION_TASKS,
+    LISTS,
+    META_CLIENT_CAPABILITIES,
+    SUPPORTED_VERSIONS,
+)
 from mcp_functions.protocol.errors import MethodNotFound, UnknownName
 from mcp_functions.protocol.json_writer import dumps
-from mcp_functions.protocol.messages import Result, complete
+from mcp_functions.protocol.messages import Result, complete, shows_forms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,27 +28,46 @@ class Lists:
 
     def __init__(self, catalog: Mapping[str, Any], settings: Settings, instructions: str | None = None) -> None:
         """Store the catalog, and the instructions that tell a model how to use the server."""
-        self._catalog, self._settings, self._instructions = catalog, settings, instructions
-        self._answers: dict[str, Result] = {}  # by method
+        texts = [instructions, *(server.get("instructions") for server in catalog.get("servers", ()))]
+        self._catalog, self._settings = catalog, settings
+        self._instructions = "\n\n".join(text for text in texts if text)
+        self._server_info = server_info(catalog, settings.server_info)
+        self._answers: dict[tuple[str, str], Result] = {}  # by view and method
 
     def answer(self, method: str, params: Mapping[str, Any]) -> Result:
         """Answer `server/discover` or a list."""
+        kind = self._view(params["_meta"])
         if "cursor" in params:
-            return self._write(method, params)
-        if method not in self._answers:
-            self._answers[method] = self._write(method, params)
-        return self._answers[method]
+            return self._write(kind, method, params)
+        if (kind, method) not in self._answers:
+            self._answers[kind, method] = self._write(kind, method, params)
+        return self._answers[kind, method]
 
-    def _write(self, method: str, params: Mapping[str, Any]) -> Result:
-        result = complete(self._result(method, params), self._settings.server_info)
+    def _view(self, meta: Mapping[str, Any]) -> str:
+        """Return the name of the client's view of the catalog; "" if it sees what the catalog holds."""
+        declared = meta.get(META_CLIENT_CAPABILITIES)
+        has_forms = isinstance(declared, dict) and shows_forms(declared)
+        if not self._catalog.get("apps") and (has_forms or not self._catalog.get("asks")):
+            return ""
+        from mcp_functions.apps import listings  # noqa: PLC0415 - only for clients that declare no elicitation
+
+        return listings.view_of(self._catalog, meta)
+
+    def _write(self, kind: str, method: str, params: Mapping[str, Any]) -> Result:
+        result = complete(self._result(kind, method, params), self._server_info)
         return Result(result, text=dumps(result))
 
-    def _result(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        settings = self._settings
+    def _result(self, kind: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        settings, catalog, cache = self._settings, self._catalog, self._settings.cache
+        if kind:
+            from mcp_functions.apps import listings  # noqa: PLC0415
+
+            # An app-only tool must not reach another client through a shared cache.
+            catalog, cache = listings.view(catalog, kind), {**cache, "cacheScope": "private"}
         if method == "server/discover":
-            return discover(self._catalog, settings.cache, self._instructions, dialects=settings.dialects)
+            return discover(catalog, cache, self._instructions, dialects=settings.dialects)
         if method in LISTS:
-            return page(self._catalog, method, params, cache=settings.cache, size=settings.page_size)
+            return page(catalog, method, params, cache=cache, size=settings.page_size)
         raise MethodNotFound
 
 
@@ -55,10 +80,15 @@ def discover(
 ) -> dict[str, Any]:
     """Answer `server/discover`: "servers MUST implement server/discover" (server/discover)."""
     # Neither `listChanged` nor `subscribe` is advertised: no Lambda runs long enough to send a notification later.
-    capabilities: dict[str, Any] = {CAPABILITIES[list_name]: {} for list_name in LIST_NAMES if catalog[list_name]}
+    served = [list_name for list_name in LIST_NAMES if catalog[list_name] or catalog["functions"][list_name]]
+    capabilities: dict[str, Any] = {CAPABILITIES[list_name]: {} for list_name in served}
     capabilities |= {feature: {} for feature in FEATURES if catalog[feature]}
-    if catalog.get("tasks"):
-        capabilities["extensions"] = {EXTENSION_TASKS: {}}
+    extensions: dict[str, Any] = {EXTENSION_TASKS: {}} if catalog.get("tasks") else {}
+    extensions |= {EXTENSION_APPS: {}} if catalog.get("has_form") else {}
+    for server in catalog.get("servers", ()):
+        extensions = {**server.get("extensions", {}), **extensions}
+    if extensions:
+        capabilities["extensions"] = extensions
     if experimental := {name: dict[str, Any]() for name in dialects}:
         capabilities["experimental"] = experimental
     optional = {"instructions": instructions} if instructions else {}

@@ -36,6 +36,11 @@ if TYPE_CHECKING:
         task_ttl: int | timedelta
         single_use: Mode | None
         errors: Sequence[type[Exception]]
+        requires: Sequence[str]
+        ask_in_words: Sequence[str]
+        app: str
+        form: bool
+        visibility: Sequence[str]
 
 
 TASK_SUPPORT = ("allowed", "required")
@@ -63,6 +68,11 @@ class Tool(Handler[P, R]):
         task_ttl: int | timedelta = 24 * 3600,
         single_use: Mode | None = None,
         errors: Sequence[type[Exception]] = (),
+        requires: Sequence[str] = (),
+        ask_in_words: Sequence[str] = (),
+        app: str = "",
+        form: bool = True,
+        visibility: Sequence[str] = (),
         **options: Unpack[HandlerOptions],
     ) -> None:
         """Read the function, the hints about its effects, and the JSON Schema if the author gives one."""
@@ -71,7 +81,10 @@ class Tool(Handler[P, R]):
         self.task: Any = task
         self.task_ttl = task_ttl if isinstance(task_ttl, int) else int(task_ttl.total_seconds())
         self.single_use = single_use
+        self.requires, self.ask_in_words, self.app = requires, ask_in_words, app
+        self.form = form and not app  # a host shows one app for a tool
         with locating_errors(self.function):
+            self._read_asking(visibility)
             self._check_single_use()
             self.errors = exceptions(errors)
             self._check_annotations()
@@ -79,6 +92,18 @@ class Tool(Handler[P, R]):
             self._accepts = self._read_arguments(input_schema)
             self.header_arguments = header_parameters.find(self._accepts.schema)
             self._content_lists = returns_content_lists(self._signature.hints.get("return"))
+
+    def _read_asking(self, visibility: Sequence[str]) -> None:
+        """Read how the tool asks where a client has no elicitation, and its author's app."""
+        if not (self.requires or self.ask_in_words or self.app or visibility):
+            return
+        from mcp_functions.apps import tool_options  # noqa: PLC0415 - many tools have none
+
+        self.requires = tool_options.read_requires(self.requires)
+        self.ask_in_words = tool_options.read_keys(self.ask_in_words)
+        ui = tool_options.read_app(self.app, visibility)
+        self.is_app_only = tool_options.is_app_only(visibility)
+        self._described["_meta"] = {**(self._described["_meta"] or {}), **ui} or None
 
     def _check_annotations(self) -> None:
         if self._annotations is not None:

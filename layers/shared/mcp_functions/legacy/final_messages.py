@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from mcp_functions.apps import words
 from mcp_functions.legacy import response_translation, responses, revisions
 from mcp_functions.legacy.errors import RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED
 from mcp_functions.protocol.errors import (
@@ -38,7 +39,6 @@ EXPLANATIONS: dict[Why, str] = {
     "failed": "the client could not ask its user",
     "task": "it runs as a task, which clients of this revision do not support",
 }
-EFFECTS = "Effects of earlier steps remain; later steps did not run."
 ADVICE = (
     "If the tool has an argument for it, ask the user yourself and call it again with the answer. "
     "Otherwise tell the user that a client of MCP revision 2026-07-28 can finish this call."
@@ -87,8 +87,7 @@ def explanation_message(call: Call, questions: Iterable[str], why: Why, *, code:
     because = EXPLANATIONS[why]
     if code is not None:
         because += f" (it answered with JSON-RPC error {code})"
-    asks = [f"It asks: {each}." for each in questions if each]
-    text = " ".join([f"Not finished: {because}.", *asks, EFFECTS, ADVICE])
+    text = words.unfinished(because, questions, ADVICE)
     if call.method == "tools/call":
         return responses.result_message(call.id, {"content": [{"type": "text", "text": text}], "isError": True})
     return responses.error_message(call.id, HandlerError(text))

@@ -53,8 +53,10 @@ class Handshake:
 
     def _initialize(self, exchange: Exchange, call: Call) -> Reply:
         revision = observability.current().revision = revisions.negotiate(call.params.get("protocolVersion"))
+        ends = int(self._now()) + self._session_seconds
+        session = sessions.new_session(call.params, revision, exchange.principal, ends=ends)
         discover = Call(call.id, "server/discover", {"_meta": {}})
-        discovered = self._runner.run(exchange, discover, {}).result or {}
+        discovered = self._runner.run(exchange, discover, session.capabilities).result or {}
         capabilities = discovered["capabilities"]
         result: dict[str, Any] = {
             "protocolVersion": revision,
@@ -63,8 +65,6 @@ class Handshake:
         }
         if "instructions" in discovered:
             result["instructions"] = discovered["instructions"]
-        ends = int(self._now()) + self._session_seconds
-        session = sessions.new_session(call.params, revision, exchange.principal, ends=ends)
         return Reply((result_message(call.id, result),), headers=self._session_header(session))
 
     def _set_level(self, exchange: Exchange, call: Call) -> Reply:

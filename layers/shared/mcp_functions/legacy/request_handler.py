@@ -61,7 +61,8 @@ class RequestHandler:
         if call.method in CALLS:
             return self._call(exchange, call, in_batch=in_batch)
         if call.method in LISTS or call.method == "completion/complete":
-            outcome = self._runner.run(exchange, call, {}, raise_auth=not in_batch)
+            capabilities = self._capabilities(exchange, in_batch=in_batch)
+            outcome = self._runner.run(exchange, call, capabilities, raise_auth=not in_batch)
             return self._final_reply(exchange, call, outcome)
         return self._handshake.reply(exchange, call)
 
@@ -101,7 +102,9 @@ class RequestHandler:
         if self._conversations_for(exchange, in_batch=in_batch):
             return session.capabilities
         # The error -32042 asks a client to open a page, so that question needs no mailbox.
-        return {"elicitation": {"url": {}}} if "u" in session.declared else {}
+        pages: dict[str, Any] = {"elicitation": {"url": {}}} if "u" in session.declared else {}
+        # A form of the host needs no mailbox either: each of its answers is a call.
+        return {**session.apps, **pages}
 
     def _why_not(self, exchange: Exchange) -> Why:
         """Return why this client, which declared the capability, is not asked."""

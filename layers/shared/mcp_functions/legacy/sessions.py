@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.legacy import revisions
 from mcp_functions.legacy.errors import SessionNotFound
+from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import base64url
+from mcp_functions.protocol.messages import shows_apps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +36,8 @@ DECLARABLE = {
     "r": ("roots", None, ""),
 }
 
+APPS = "a"  # the letter of the extension io.modelcontextprotocol/ui, which is older than 2026-07-28
+
 # These clients speak 2025-11-25 and never resume a stream that ended, so a call that asks would hang: Vercel's AI SDK
 # (1.0, tried), and Visual Studio Code, which resumes no stream of a POST (from its source).
 NON_RESUMING_CLIENTS = ("ai-sdk-mcp-client", "Visual Studio Code", "Code - OSS")
@@ -44,7 +48,7 @@ class Session(NamedTuple):
 
     id: str  # 16 random bytes as base64url; it stays the same for the whole session
     revision: str
-    declared: str  # letters of `DECLARABLE`
+    declared: str  # letters of `DECLARABLE`, and `APPS`
     client: tuple[str, str]  # name and version that the client gave; only for the author's functions
     level: str  # the lowest level of log messages that the client wants
     principal: str | None  # digest of the caller who started the session; None on a server without sign-in
@@ -62,7 +66,12 @@ class Session(NamedTuple):
         for letter, (family, member, _feature) in DECLARABLE.items():
             if letter in self.declared:
                 declared.setdefault(family, {}).update({member: {}} if member else {})
-        return declared
+        return {**declared, **self.apps}
+
+    @property
+    def apps(self) -> dict[str, Any]:
+        """The extension for apps, if the client declared it."""
+        return {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}} if APPS in self.declared else {}
 
 
 def new_session(params: Mapping[str, Any], revision: str, principal: str | None, *, ends: int) -> Session:
@@ -111,7 +120,7 @@ def _declared_letters(capabilities: object, revision: str) -> str:
             continue
         if member is None or _has_member(declared, member):
             letters += letter
-    return letters
+    return letters + APPS if shows_apps(families) else letters
 
 
 def _has_member(family: Mapping[str, Any], member: str) -> bool:

@@ -22,6 +22,8 @@ mcp-functions serves {url}
 
 {functions}
 
+In a browser: {page}
+
 Connect a client, of MCP 2026-07-28 or of 2025:
   Claude Code     claude mcp add --transport http local {url}
   VS Code         .vscode/mcp.json  {{"servers": {{"local": {{"type": "http", "url": "{url}"}}}}}}
@@ -73,7 +75,12 @@ def text(url: str, functions: Mapping[str, Function], issuer: Issuer | None = No
     listed = [line for function in functions.values() if function.folder != FRONT_DOOR for line in _lines(function)]
     if FRONT_DOOR not in functions:
         listed.append(f"  (no functions/{FRONT_DOOR}: {url} is not there, only {url}/<folder> is)")
-    return GREETING.format(url=url, functions="\n".join(listed), auth=_auth(url, issuer, functions, mode))
+    return GREETING.format(
+        url=url,
+        page=url.removesuffix(FRONT_DOOR),
+        functions="\n".join(listed),
+        auth=_auth(url, issuer, functions, mode),
+    )
 
 
 def kms(url: str, arn: str) -> str:

@@ -14,6 +14,7 @@ REGION = "us-east-1"
 STACK = "local"
 TABLE = f"{STACK}-table"
 LOOPBACK = "127.0.0.1,localhost,::1"
+INSPECTOR_PORT = 6274  # of the MCP Inspector's page
 
 # These credentials belong to no account, and no file of the developer is read: so no call can reach AWS by mistake.
 CREDENTIALS: dict[str, str | None] = {
@@ -40,7 +41,7 @@ def settings(*, port: int, name: str, key_arn: str) -> dict[str, str | None]:
     """Return the variables that the template sets, for one stack on this machine.
 
     Args:
-        port: for clients; only web pages from this port may call.
+        port: for clients, and of the harness's own page.
         name: of the server.
         key_arn: of the key that seals.
     """
@@ -55,11 +56,18 @@ def settings(*, port: int, name: str, key_arn: str) -> dict[str, str | None]:
         "MCP_TASK_LEASE_SECONDS": "3",  # half a minute is long for a developer who kills a worker
         "MCP_DIALECTS": os.environ.get("MCP_DIALECTS"),  # from the developer's shell
         "MCP_AWS_CLIENT": os.environ.get("MCP_AWS_CLIENT"),
-        "MCP_ALLOWED_ORIGINS": f"http://localhost:{port},http://127.0.0.1:{port}",
+        "MCP_ALLOWED_ORIGINS": ",".join(_origins(port)),
         "POWERTOOLS_SERVICE_NAME": STACK,
         "POWERTOOLS_METRICS_NAMESPACE": "mcp-functions",
         "POWERTOOLS_METRICS_DISABLED": "true",  # only CloudWatch reads them
     }
+
+
+def _origins(port: int) -> list[str]:
+    """Return whose web pages may call: the harness's own, the Inspector's, and those that the shell names."""
+    ours = [f"http://{name}:{number}" for number in (port, INSPECTOR_PORT) for name in ("localhost", "127.0.0.1")]
+    named = os.environ.get("MCP_ALLOWED_ORIGINS", "").split(",")
+    return [*ours, *(origin for origin in named if origin and origin not in ours)]
 
 
 def for_tokens(*, issuer: str, resource: str) -> dict[str, str | None]:

@@ -4,33 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import sys
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from threading import Thread
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from mcp_functions.local import catalog as catalogs
 from mcp_functions.local import environment, own_tables
 from mcp_functions.local.api_gateway.api import MAX_BODY, Api
 from mcp_functions.local.api_gateway.authorizer import JwtAuthorizer
-from mcp_functions.local.doubles import dynamodb, keyfile, kms, s3
-from mcp_functions.local.doubles.tablefile import StoredTable, TableFile
 from mcp_functions.local.issuer import MAX_REQUEST as MAX_FORM
-from mcp_functions.local.issuer import Behaviour, Issuer
-from mcp_functions.local.lambdas import MAX_PAYLOAD, Invocation, Lambdas
+from mcp_functions.local.issuer import USER, Behaviour, Issuer
+from mcp_functions.local.lambdas import MAX_PAYLOAD, Invocation, Lambdas, Outcome, own_variables
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN, Function, Functions, find
 from mcp_functions.local.lambdas.in_process import InProcess
 from mcp_functions.local.lambdas.invoke_api import InvokeApi
 from mcp_functions.local.loopback import HttpRequest, HttpResponse, Loopback
+from mcp_functions.local.page import Access, ExecutionLog, Page
 from mcp_functions.local.problems import Problem
-from mcp_functions.local.runtime import Runtime
+from mcp_functions.local.runtime import Runtime, configuration
+from mcp_functions.local.services import Services
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.local.lambdas.service import Run
 
@@ -58,9 +57,14 @@ class Harness:
         on_invocation: called after every invocation of a function.
         runtime: run functions as processes of the real Lambda runtime, not in this process.
         reuse: with `runtime`, a process takes a second invocation.
-        on_log: with `runtime`, called with a function's folder and each line of its log; default: to stderr.
+        on_log: called with a function's folder and a line about it; with `runtime` also with each line of its log. The
+            default writes to stderr.
         auth: "jwt" requires an access token of a local issuer, like a deployment with AuthMode jwt. "oauth" also runs
             the sign-in front, functions/oauth, before that issuer, which then asks who signs in.
+        on_exchange: called with the folder, the event as JSON and the outcome of every invocation.
+        on_progress: called with the folder, `progress` and `total` when a function of this process reports progress.
+        reports: with `runtime`, processes write whole tracebacks and their progress into their log.
+        key_arn: of the key that seals states.
         url: for clients, e.g. "http://127.0.0.1:8000/mcp".
         issuer: unless `auth="none"`, the authorization server, which also makes tokens for tests.
     """
@@ -74,11 +78,19 @@ class Harness:
     reuse: bool = field(default=True, kw_only=True)
     on_log: Callable[[str, str], None] = field(default=_write_log, kw_only=True)
     auth: Literal["none", "jwt", "oauth"] = field(default="none", kw_only=True)
+    on_exchange: Callable[[str, bytes, Outcome], None] | None = field(default=None, kw_only=True)
+    on_progress: Callable[[str, float, float | None], None] | None = field(default=None, kw_only=True)
+    reports: bool = field(default=False, kw_only=True)
+    key_arn: str = field(default="", init=False)
     url: str = field(default="", init=False)
     issuer: Issuer | None = field(default=None, init=False)
     _running: ExitStack = field(default_factory=ExitStack, init=False)
     _lambdas: Lambdas | None = field(default=None, init=False)
-    _functions: Mapping[str, Function] | None = field(default=None, init=False)
+    _functions: Functions | None = field(default=None, init=False)
+    _folders: list[str] = field(default_factory=list, init=False)
+    _environment: tuple[Variables, dict[str, str]] = field(default=({}, {}), init=False)  # the harness's, the shell's
+    _own_variables: own_variables.OwnVariables | None = field(default=None, init=False)
+    _unknown: list[str] = field(default_factory=list, init=False)
     _runtime: Runtime | None = field(default=None, init=False)
 
     @property
@@ -88,9 +100,7 @@ class Harness:
         Raises:
             Problem: a function does not load.
         """
-        if self._functions is None:
-            self._functions = self._running.enter_context(Functions(self.directory, without=self._left_out)).by_folder
-        return self._functions
+        return self._all().by_folder
 
     @property
     def invocations(self) -> list[Invocation]:
@@ -98,8 +108,48 @@ class Harness:
         return self._lambdas.invocations if self._lambdas else []
 
     @property
-    def _left_out(self) -> frozenset[str]:
+    def left_out(self) -> frozenset[str]:
+        """The folders that this AuthMode does not deploy."""
         return frozenset() if self.auth == "oauth" else frozenset({SIGN_IN})
+
+    def configure(self, folders: Sequence[str]) -> list[str]:
+        """Serve these folders, with the variables that template.yaml gives them now.
+
+        Returns:
+            A line for each variable that only a deployment knows and that was not told before.
+
+        Raises:
+            Problem: the template cannot be read; the last one stays.
+        """
+        told = set(self._unknown)
+        if self._runtime:
+            self._runtime.configure(folders)
+        self._set_variables(folders)
+        self._folders[:] = folders
+        return [line for line in self._unknown if line not in told]
+
+    def load(self, folder: str) -> None:
+        """Load a function again. If it does not load, the version before stays.
+
+        Raises:
+            Problem: it does not load.
+        """
+        self._all().load(self.directory.resolve() / folder / "app.py")
+
+    def unload(self, folder: str) -> None:
+        """Forget a function."""
+        self._all().unload(folder)
+
+    def _set_variables(self, folders: Sequence[str]) -> None:
+        settings, shell = self._environment
+        variables, self._unknown = configuration.own_variables(self.directory, folders, settings, shell)
+        if self._own_variables:
+            self._own_variables.set(variables)
+
+    def _all(self) -> Functions:
+        if self._functions is None:
+            self._functions = self._running.enter_context(Functions(self.directory, without=self.left_out))
+        return self._functions
 
     def kill(self, folder: str, *, alone: bool = False) -> int:
         """With `runtime`, kill the processes that run a request of a function; return their number.
@@ -127,42 +177,77 @@ class Harness:
 
     def _start(self, starting: ExitStack) -> None:
         # The most frequent mistake is the wrong directory: report it before anything is opened.
-        folders = [name for app in find(self.directory) if (name := app.parent.name) not in self._left_out]
+        folders = self._folders = [
+            name for app in find(self.directory) if (name := app.parent.name) not in self.left_out
+        ]
         if self.auth == "oauth" and SIGN_IN not in folders:
             missing = f"there is no {self.directory}/{SIGN_IN}/app.py, the sign-in front: mcp-functions auth oauth"
             raise Problem(missing)
         api = starting.enter_context(Loopback(port=self.port, max_body=MAX_BODY))
         invoke = starting.enter_context(Loopback(max_body=2 * MAX_PAYLOAD))
-        services = _Services(starting, self.state_dir, own_tables.of_project(self.directory))
+        services = Services(starting, self.state_dir, own_tables.of_project(self.directory))
+        self.key_arn = services.key_arn
         self.url = f"{api.url}/{FRONT_DOOR}"
         name = self.directory.resolve().parent.name or "mcp-functions"
+        shell = dict(os.environ)
         settings = environment.settings(port=api.port, name=name, key_arn=services.key_arn)
         authorizer = self._authorizer(starting, settings, api.url) if self.auth != "none" else None
         endpoints = environment.CREDENTIALS | services.endpoints(invoke.url)
         starting.enter_context(environment.applied(settings | endpoints))
-        run = self._run(starting, folders, settings, endpoints)
+        self._environment = (settings | endpoints, shell)
+        self._own_variables = starting.enter_context(own_variables.layered())
+        executions = ExecutionLog()
+        run = executions.recording(self._run(starting, settings, endpoints))
         services.warm(starting)
+        run = _observed(run, self.on_exchange) if self.on_exchange else run
         lambdas = self._lambdas = Lambdas(folders, run, stack=environment.STACK, ended=self.on_invocation)
         invoke_api = InvokeApi(lambdas)
         starting.callback(invoke_api.drain)
         invoke.start(invoke_api.answer)
         answer = Api(lambdas, folders, authorizer=authorizer, signs_in=self.auth == "oauth").answer
+        page = Page(
+            port=api.port,
+            token=secrets.token_urlsafe(32),
+            key_arn=services.key_arn,
+            folders=folders,
+            executions=executions,
+            access=self._access,
+            now=time.time,
+        )
 
         def answer_when_warm(request: HttpRequest) -> HttpResponse:
             services.warming.join()  # a client waits longer than functions wait for KMS and DynamoDB
-            return answer(request)
+            return page.answer(request) or answer(request)
 
         api.start(answer_when_warm)
         starting.callback(api.stop)  # stops first, so that no client calls while the rest stops
 
-    def _run(self, starting: ExitStack, folders: list[str], settings: Variables, endpoints: Variables) -> Run:
+    def _run(self, starting: ExitStack, settings: Variables, endpoints: Variables) -> Run:
         if self.runtime:
             self._runtime = Runtime(
-                self.directory, folders, settings=settings, endpoints=endpoints, on_log=self.on_log, reuse=self.reuse
+                self.directory,
+                self._folders,
+                settings=settings,
+                endpoints=endpoints,
+                on_log=self.on_log,
+                reuse=self.reuse,
+                reports=self.reports,
             )
+        self._set_variables(self._folders)
+        if self._runtime:
             return starting.enter_context(self._runtime).run
-        self._functions = starting.enter_context(Functions(self.directory, without=self._left_out)).by_folder
-        return InProcess(self._functions, stack=environment.STACK, debug=self.debug).run
+        for line in self._unknown:
+            self.on_log("template", line)
+        self._functions = starting.enter_context(Functions(self.directory, without=self.left_out))
+        functions, progress = self._functions.by_folder, self.on_progress
+        return InProcess(functions, stack=environment.STACK, debug=self.debug, on_progress=progress).run
+
+    def _access(self) -> Access | None:
+        """Make an access token for the page; None if the server wants none."""
+        if self.issuer is None:
+            return None
+        scopes = tuple(catalogs.read(self.directory).get("scopes", ()))
+        return Access(self.issuer.token(scope=" ".join(scopes)), USER, scopes)
 
     def _authorizer(self, starting: ExitStack, settings: Variables, front: str) -> JwtAuthorizer:
         loopback = starting.enter_context(Loopback(max_body=MAX_FORM))
@@ -178,44 +263,10 @@ class Harness:
         return JwtAuthorizer(issuer.url, [self.url], lambda: issuer.jwks)
 
 
-def stored_tables(starting: ExitStack, state_dir: Path, own: list[dict[str, Any]]) -> dynamodb.DynamoDbApi:
-    """Return DynamoDB with the toolkit's table, which a file in `state_dir` keeps, and with the author's tables."""
-    file = starting.enter_context(TableFile(state_dir, now=time.time()))
-    make = partial(dynamodb.Moto, dynamodb.table(environment.TABLE), *own)
-    return dynamodb.DynamoDbApi(partial(StoredTable, file, environment.TABLE, make))
+def _observed(run: Run, ended: Callable[[str, bytes, Outcome], None]) -> Run:
+    def observed(folder: str, event: bytes) -> Outcome:
+        outcome = run(folder, event)
+        ended(folder, event, outcome)
+        return outcome
 
-
-class _Services:
-    """KMS, DynamoDB, and S3 if the shell's MCP_BLOBS names a bucket."""
-
-    def __init__(self, starting: ExitStack, state_dir: Path, own: list[dict[str, Any]]) -> None:
-        self._kms = starting.enter_context(Loopback(max_body=kms.MAX_REQUEST))
-        kms_api = kms.KmsApi(keyfile.load(state_dir))
-        self._kms.start(kms_api.answer)
-        self.key_arn = kms_api.arn
-        tables = stored_tables(starting, state_dir, own)
-        self._dynamodb = starting.enter_context(Loopback(max_body=dynamodb.MAX_REQUEST))
-        self._dynamodb.start(tables.answer)
-        self._warm = [kms_api.warm, tables.warm]
-        self._s3: Loopback | None = None
-        bucket = os.environ.get("MCP_BLOBS")
-        if bucket:
-            objects = s3.S3Api(bucket, partial(s3.Moto, bucket))
-            self._s3 = starting.enter_context(Loopback(max_body=s3.MAX_OBJECT))
-            self._s3.start(objects.answer)
-            self._warm.append(objects.warm)
-        self.warming = Thread(target=self._import_moto, daemon=True)
-
-    def endpoints(self, invoke: str) -> Variables:
-        s3_url = self._s3.url if self._s3 else None
-        return environment.endpoints(kms=self._kms.url, invoke=invoke, dynamodb=self._dynamodb.url, s3=s3_url)
-
-    def warm(self, starting: ExitStack) -> None:
-        self.warming.start()
-        starting.callback(self.warming.join)
-
-    def _import_moto(self) -> None:
-        """Import moto before the first request, because the import takes longer than functions wait for AWS."""
-        for warm in self._warm:
-            with contextlib.suppress(Exception):  # the first request gets the same error
-                warm()
+    return observed

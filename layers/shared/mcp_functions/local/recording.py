@@ -15,7 +15,7 @@ from mcp_functions.local.next_event import PLACEHOLDER
 from mcp_functions.protocol.constants import META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
 MOMENT = Moment(1_785_000_000.0, "JKJaXmPLvHcESHA=", "Root=1-6a63e840-0123456789abcdef01234567")
@@ -33,12 +33,17 @@ def check(
         function: the folder.
         sent: the event of every round.
         names: of the rounds; the first file is `1-<name>.json`.
-        update: write the files first.
+        update: write the files first, and delete those of rounds that the conversation no longer has.
     """
     if len(names) != len(sent):
         return [f"the conversation has {len(sent)} rounds, and {len(names)} names: {', '.join(names)}"]
-    complaints = []
-    for path, text in files(directory / function, sent, names):
+    complaints, written = [], files(directory / function, sent, names)
+    for path in stale(directory / function, [path for path, _ in written]):
+        if update:
+            path.unlink()
+        else:
+            complaints.append(f"{directory.name}/{function}/{path.name} is of no round: pytest --update-events")
+    for path, text in written:
         if update:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
@@ -48,6 +53,12 @@ def check(
         elif path.read_text(encoding="utf-8") != text:
             complaints.append(f"{shown} {OUTDATED}")
     return complaints
+
+
+def stale(folder: Path, recorded: Collection[Path]) -> list[Path]:
+    """Return the files of rounds, `<number>-<name>.json`, that a conversation does not have."""
+    found = [path for path in folder.glob("*.json") if path.name.partition("-")[0].isdigit()]
+    return sorted(path for path in found if path not in recorded)
 
 
 def files(folder: Path, sent: Iterable[Mapping[str, Any]], names: Iterable[str]) -> list[tuple[Path, str]]:

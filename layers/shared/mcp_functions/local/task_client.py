@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from mcp_functions.protocol.constants import (
+    APP_MIME_TYPE,
     CALLS,
+    EXTENSION_APPS,
     EXTENSION_TASKS,
     META_CLIENT_CAPABILITIES,
     META_PROTOCOL_VERSION,
@@ -30,7 +32,7 @@ WITH_TASKS: dict[str, Any] = {
     "elicitation": {"form": {}, "url": {}},
     "sampling": {"tools": {}},
     "roots": {},
-    "extensions": {EXTENSION_TASKS: {}},
+    "extensions": {EXTENSION_TASKS: {}, EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}},
 }
 NAMED = CALLS | TASKS
 ENDED = ("completed", "failed", "cancelled")

@@ -28,6 +28,12 @@ def read(path: Path) -> dict[str, Any]:
         raise Problem(broken) from error
 
 
+def line_of(path: Path, logical_id: str) -> int:
+    """Return the line where a resource begins; 0 if there is none of this name."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return next((number for number, line in enumerate(lines, 1) if line.startswith(f"  {logical_id}:")), 0)
+
+
 def parse(text: str) -> dict[str, Any]:
     """Parse a template's text.
 
@@ -57,7 +63,9 @@ def parse(text: str) -> dict[str, Any]:
     try:
         parsed = yaml.load(text, Loader)  # noqa: S506 - a SafeLoader
     except yaml.YAMLError as error:
-        raise ValueError(first_line(error)) from error
+        mark = getattr(error, "problem_mark", None)
+        at = f"line {mark.line + 1}: " if mark else ""
+        raise ValueError(at + (getattr(error, "problem", None) or first_line(error))) from error
     if isinstance(parsed, dict) and isinstance(parsed.get("Resources"), dict):
         return parsed
     nothing = "it has no Resources"

@@ -17,6 +17,7 @@ from mcp_functions.observability.notes import (
     frames,
     is_cold,
     listener,
+    progress_listener,
     restore_current,
     set_current,
     size,
@@ -25,5 +26,5 @@ from mcp_functions.observability.notes import (
 
 __all__ = [
     "PACKAGE", "UNKNOWN", "KmsTimer", "Logger", "Notes", "correlated", "current", "digest", "frames",
-    "is_cold", "listener", "restore_current", "set_current", "size", "trace_id", "write_line",
+    "is_cold", "listener", "progress_listener", "restore_current", "set_current", "size", "trace_id", "write_line",
 ]  # fmt: skip

@@ -42,6 +42,7 @@ class Notes:
     caller: str | None = None  # the caller's pseudonym, if the deployment logs callers
     caller_id: str = ""  # the id whose budget is charged for unwraps (`binding.caller_id`); it is not logged
     jti: bytes | None = None  # the id of the client's state, once that proved authentic; logged as base64url
+    answered_by: str | None = None  # who gave the answers of this request; None if it has none
     outcome: str = ""  # complete, input_required, shed (ended without a question), forwarded, refused, failed, crashed
     status: int = 500
     code: int | None = None  # the code of the JSON-RPC error
@@ -91,6 +92,9 @@ def current() -> Notes:
 
 # Called with the notes on each answered request of this thread, in tests and in the harness.
 listener: ContextVar[Callable[[Notes], object] | None] = ContextVar("listener", default=None)
+
+# Called with `progress` and `total` of each report of progress, on the author's machine.
+progress_listener: ContextVar[Callable[[float, float | None], object] | None] = ContextVar("progress", default=None)
 
 set_current = _current.set  # returns the token for `restore_current`
 restore_current = _current.reset
@@ -186,6 +190,7 @@ def fields(notes: Notes) -> Mapping[str, Any]:
         "revision": notes.revision,
         "handler": notes.handler,
         "round": notes.round,
+        "answered_by": notes.answered_by,
         "outcome": notes.outcome,
         "status": notes.status,
         "code": notes.code,

@@ -20,6 +20,11 @@ CALLS = {"tools/call": "name", "resources/read": "uri", "prompts/get": "name"}
 EXTENSION_TASKS = "io.modelcontextprotocol/tasks"
 TASKS = {"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId"}
 
+# Extension io.modelcontextprotocol/ui (MCP Apps): hosts show a form of this server in a frame.
+EXTENSION_APPS = "io.modelcontextprotocol/ui"
+APP_MIME_TYPE = "text/html;profile=mcp-app"
+APP_FORM = "ui://mcp-functions/form"  # the form that asks the questions of every tool
+
 RESUME = "turns/resume"  # internal: a message of a dialect continues a call; no request has this method
 
 WORKER = "-worker"  # suffix of the name of a worker's Lambda function

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
-from mcp_functions.protocol.constants import EXTENSION_TASKS, META_CLIENT_CAPABILITIES, META_SERVER_INFO
+from mcp_functions.protocol.constants import (
+    APP_MIME_TYPE,
+    EXTENSION_APPS,
+    EXTENSION_TASKS,
+    META_CLIENT_CAPABILITIES,
+    META_SERVER_INFO,
+)
 from mcp_functions.protocol.errors import InvalidRequest, MissingRequiredClientCapability
 from mcp_functions.tuples import NamedTuple
 
@@ -96,7 +102,28 @@ class ForwardedResponse(NamedTuple):
 AnyResult: TypeAlias = Result | ForwardedResponse
 
 
-def complete(result: Mapping[str, Any], server: Mapping[str, str]) -> dict[str, Any]:
+def shows_forms(declared: Mapping[str, Any]) -> bool:
+    """Tell whether a client shows forms: "an empty capabilities object is equivalent to … form mode only"."""
+    elicitation = declared.get("elicitation")
+    if not isinstance(elicitation, dict):
+        return False
+    return not elicitation or isinstance(elicitation.get("form"), dict)
+
+
+def shows_apps(declared: Mapping[str, Any]) -> bool:
+    """Tell whether a client shows MCP Apps: "mimeTypes … Must include text/html;profile=mcp-app" (ext-apps)."""
+    extensions = declared.get("extensions")
+    extension = extensions.get(EXTENSION_APPS) if isinstance(extensions, dict) else None
+    mime_types = extension.get("mimeTypes") if isinstance(extension, dict) else None
+    return isinstance(mime_types, list) and APP_MIME_TYPE in mime_types
+
+
+def is_asked_in_app(declared: Mapping[str, Any]) -> bool:
+    """Tell whether questions go into a form of the host: the client shows apps, and no forms of its own."""
+    return shows_apps(declared) and not shows_forms(declared)
+
+
+def complete(result: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, Any]:
     """Add the members of every result: its `resultType`, and the server's name and version in `_meta`."""
     meta = {**result.get("_meta", {}), META_SERVER_INFO: server}
     return {"resultType": "complete", **result, "_meta": meta}

@@ -169,13 +169,17 @@ class Elicit(Capability):
 
     @property
     def possible(self) -> bool:
-        """Whether this client can show forms. If not, a question ends the call with an error."""
-        return _possible(self._round, {"method": "elicitation/create", "params": {"mode": "form"}})
+        """Whether this user can be asked: by the client, or in a form of its host. If not, a question ends the call."""
+        return self._round.request.has_app or _possible(
+            self._round, {"method": "elicitation/create", "params": {"mode": "form"}}
+        )
 
     @property
     def url_possible(self) -> bool:
-        """Whether this client can open pages."""
-        return _possible(self._round, {"method": "elicitation/create", "params": {"mode": "url"}})
+        """Whether this user can be asked to open pages."""
+        return self._round.request.has_app or _possible(
+            self._round, {"method": "elicitation/create", "params": {"mode": "url"}}
+        )
 
     def _asking(self, question: AnyQuestion[Any]) -> WireQuestion:
         with self._round.noting_errors():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.protocol import content_blocks, foreign_types
 from mcp_functions.protocol.errors import DeveloperError, MissingRequiredClientCapability
 from mcp_functions.protocol.json_writer import base64url, dumps_sorted
+from mcp_functions.protocol.messages import shows_forms
 from mcp_functions.protocol.plain_values import NotJson, to_json, type_name
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def missing_capabilities(requests: Iterable[InputRequest], declared: Mapping[str
     lacking: dict[str, Any] = {}
     for request in requests:
         needed = _needed(request)
-        is_declared = _shows_forms(declared) if needed is FORMS else _declares(declared, needed)
+        is_declared = shows_forms(declared) if needed is FORMS else _declares(declared, needed)
         if not is_declared:
             lacking = _merged(lacking, needed)
     # `{}` is the shorter form of `{"form": {}}`, for a client without any elicitation
@@ -178,14 +179,6 @@ def _needed(request: InputRequest) -> dict[str, Any]:
         case {"method": "sampling/createMessage"}:
             return {"sampling": {}}
     return {"roots": {}}
-
-
-def _shows_forms(declared: Mapping[str, Any]) -> bool:
-    # "an empty capabilities object is equivalent to declaring support for form mode only"
-    elicitation = declared.get("elicitation")
-    if not isinstance(elicitation, dict):
-        return False
-    return not elicitation or isinstance(elicitation.get("form"), dict)
 
 
 def _declares(declared: Mapping[str, Any], needed: Mapping[str, Any]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from mcp_functions.observability import progress_listener
 from mcp_functions.protocol.constants import LOG_LEVELS, META_LOG_LEVEL
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.plain_values import to_json
@@ -39,6 +40,9 @@ class Progress(Capability):
             self._round.fail("the message of progress is text, and not of type {type}", type=type(message).__name__)
         numbers = f"{progress:g} of {total:g}" if total else f"{progress:g}"
         self._round.progress_message = message or numbers
+        listening = progress_listener.get()
+        if listening:
+            listening(progress, total)
         token = self._round.request.meta.get("progressToken")
         if token is None or not isfinite(progress) or progress <= self._last:
             return

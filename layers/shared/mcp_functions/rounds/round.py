@@ -54,6 +54,7 @@ class RoundRequest(NamedTuple):
     camel_case: bool = False  # True if forms use camelCase on the wire
     max_sheds: int = 2  # how many rounds in a row may end without a question
     single_use: bool = False  # True if the first round has to end before its first step
+    has_app: bool = False  # True if the client's host shows a form for questions that the client cannot
 
 
 DEFAULT_REQUEST = RoundRequest()
@@ -73,6 +74,8 @@ class AuditRecord(NamedTuple):
         answered: the actions of this request's answers by key: "accept", "decline" or "cancel"; "answer" if the
             client's model or the client itself answered; "invalid" if the answer did not fit and the question is asked
             again. It never holds the content of an answer.
+        answered_by: "client" where an elicitation of the client was answered; "app" for a form that the host showed,
+            which proves possession of the state and not a person; "model" for answers that the model relayed.
     """
 
     flow: str
@@ -81,6 +84,7 @@ class AuditRecord(NamedTuple):
     principal: str | None
     asked: Mapping[str, str]
     answered: Mapping[str, str]
+    answered_by: str = "client"
 
 
 class Round:
@@ -249,7 +253,7 @@ class Round:
             has_questions=bool(self.requests), renamed_key=self.questions.renamed_key is not None
         )
 
-    def audit(self, handler: str, principal: str | None, *, sent: bool) -> AuditRecord:
+    def audit(self, handler: str, principal: str | None, *, sent: bool, answered_by: str = "client") -> AuditRecord:
         """Return the audit record of this round; `sent` is False if the client does not get its questions."""
         requests = self.requests if sent else {}
         return AuditRecord(
@@ -259,6 +263,7 @@ class Round:
             principal=principal,
             asked={key: message_of(request) for key, request in requests.items()},
             answered=dict(self.questions.actions),
+            answered_by=answered_by,
         )
 
     def check_can_continue(self) -> None:

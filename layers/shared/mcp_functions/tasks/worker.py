@@ -24,7 +24,7 @@ from mcp_functions.protocol.errors import (
     is_ctrl_c,
 )
 from mcp_functions.protocol.messages import Principal
-from mcp_functions.rounds.input_requests import check_capabilities
+from mcp_functions.rounds.input_requests import missing_capabilities
 from mcp_functions.rounds.round import Round, RoundRequest
 from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks import transitions
@@ -188,7 +188,11 @@ def _play(tool: Tool[..., Any] | None, task: Task, round_: Round) -> dict[str, A
     result = run_round(tool, {"name": task.tool, "arguments": task.arguments, "_meta": {}}, round_)
     if result is not None:
         return {"result": result}
-    check_capabilities(round_.requests, task.declared)
+    lacking = missing_capabilities(round_.requests.values(), task.declared)
+    if lacking:
+        from mcp_functions.apps import not_asked  # noqa: PLC0415 - only for clients without elicitation
+
+        return {"result": not_asked.result(tool, round_.requests, lacking)}
     return None
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mcp_functions.local.task_client import TaskClient as TaskClient
     from mcp_functions.testing.containers import Context as Context
     from mcp_functions.testing.conversation import EVERYTHING as EVERYTHING
+    from mcp_functions.testing.conversation import WITH_APPS as WITH_APPS
     from mcp_functions.testing.conversation import WITH_TASKS as WITH_TASKS
     from mcp_functions.testing.conversation import Conversation as Conversation
     from mcp_functions.testing.deployment import deployed as deployed
@@ -35,12 +36,13 @@ _MODULES = {
     "MemoryTable": "testing.dynamodb",
     "Refused": "local.task_client",
     "TaskClient": "local.task_client",
+    "WITH_APPS": "testing.conversation",
     "WITH_TASKS": "testing.conversation",
     "deployed": "testing.deployment",
 }
 __all__ = [
-    "EVERYTHING", "WITH_TASKS", "Context", "Conversation", "MemoryBucket", "MemoryTable", "Refused", "TaskClient",
-    "deployed",
+    "EVERYTHING", "WITH_APPS", "WITH_TASKS", "Context", "Conversation", "MemoryBucket", "MemoryTable", "Refused",
+    "TaskClient", "deployed",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # a type checker would accept every misspelt name

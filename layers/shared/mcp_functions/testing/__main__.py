@@ -10,10 +10,14 @@ from inspect import unwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.local.failures import whole_traceback
+from mcp_functions.observability import listener
 from mcp_functions.testing import Context
 
 if TYPE_CHECKING:
     from types import ModuleType
+
+    from mcp_functions.observability import Notes
 
 
 def main() -> None:
@@ -21,11 +25,17 @@ def main() -> None:
     invocation: dict[str, Any] = json.load(sys.stdin)
     # The function's folder comes first, as on Lambda; then the folders from which the test imports.
     sys.path[:] = [str(Path(invocation["file"]).parent), *invocation["path"]]
+    listener.set(_show_raised)
     with redirect_stdout(sys.stderr):
         handler = unwrap(getattr(_import(invocation["module"], invocation["file"]), invocation["variable"]))
         container = handler.fresh(now=lambda: handler.now() + invocation["ahead"])
         response = container(invocation["event"], Context(invocation["name"], invocation["remaining"]))
     json.dump(response, sys.stdout)
+
+
+def _show_raised(notes: Notes) -> None:
+    if notes.raised:
+        sys.stderr.write(whole_traceback(notes.raised))
 
 
 def _import(name: str, file: str) -> ModuleType:

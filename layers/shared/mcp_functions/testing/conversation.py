@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mcp_functions.local import environment
 from mcp_functions.local.api_gateway.events import Moment
-from mcp_functions.protocol.constants import EXTENSION_TASKS, WORKER
+from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS, EXTENSION_TASKS, WORKER
 from mcp_functions.testing.caller import Caller, as_principal
 from mcp_functions.testing.containers import Context, TimedFunction
 from mcp_functions.testing.deployment import take_invocations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 METHODS = {"tool": "tools/call", "prompt": "prompts/get"}
 EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
+WITH_APPS: dict[str, Any] = {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}}  # as claude.ai declares
 WITH_TASKS = EVERYTHING | {"extensions": {EXTENSION_TASKS: {}}}
 WORKER_MS = 900_000
 MAX_ROUNDS_WITHOUT_QUESTION = 10  # the limit of the official clients
@@ -105,26 +106,47 @@ class Conversation(Transcript):
         return self._begin("resources/read", {"uri": uri})
 
     def accept(self, **answers: object) -> Self:
-        """Fill in forms: `accept(original={"id": 7})`. A form with one field takes its value: `accept(agree=True)`."""
+        """Fill in forms: `accept(original={"id": 7})`. A form with one field takes its value: `accept(agree=True)`.
+
+        Raises:
+            AssertionError: nothing was asked.
+        """
+        self.check_asked(answers)
         contents = {key: self._content(key, answer) for key, answer in answers.items()}
         return self.answer(**{key: {"action": "accept", "content": content} for key, content in contents.items()})
 
     def decline(self, *keys: str) -> Self:
-        """Decline the named questions, or all of them."""
+        """Decline the named questions, or all of them.
+
+        Raises:
+            AssertionError: nothing was asked.
+        """
+        self.check_asked(keys)
         return self.answer(**{key: {"action": "decline"} for key in keys or self.asked})
 
     def cancel(self, *keys: str) -> Self:
-        """Dismiss the named questions, or all of them, without an answer."""
+        """Dismiss the named questions, or all of them, without an answer.
+
+        Raises:
+            AssertionError: nothing was asked.
+        """
+        self.check_asked(keys)
         return self.answer(**{key: {"action": "cancel"} for key in keys or self.asked})
 
     def answer(self, **responses: Mapping[str, Any]) -> Self:
         """Send the next round with any `inputResponses`, and the state as it was received.
 
-        In a task: send them with `tasks/update`, and poll.
+        In a task: send them with `tasks/update`, and poll. In a form of the host: call its companion tool, as it does.
         """
         if self.task_id:
             return self._request_task("tasks/update", inputResponses=dict(responses)).poll()
+        if self.form:
+            return self.submit(self.form["tool"], state=self.form["state"], answers=dict(responses))
         return self._send(inputResponses=dict(responses), requestState=self.state)
+
+    def submit(self, companion: str, **arguments: object) -> Self:
+        """Call a companion tool (`<tool>-form`, `<tool>-answer`) with a state and answers."""
+        return self._request("tools/call", {"name": companion, "arguments": arguments})
 
     def go_on(self) -> Self:
         """Send rounds while the function ends them without a question, as clients do.

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import get_ident
 from typing import TYPE_CHECKING
 
+from mcp_functions.local.failures import whole_traceback
 from mcp_functions.observability import Notes, lines, listener
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+MAX_RAISED = 20  # exceptions that the report of a test shows
+_raised: deque[tuple[str, BaseException]] = deque(maxlen=MAX_RAISED)
 TEST_RUNNERS = ("_pytest", "hypothesis")  # their exceptions end a test
 
 
@@ -34,6 +38,7 @@ class Failures:
             self.lines.append(lines.message(notes))
         if notes.raised:
             self.exceptions.append(notes.raised)
+            _raised.append((notes.handler or "a function", notes.raised))
 
 
 class _ErrorHandler(logging.Handler):
@@ -65,6 +70,13 @@ def captured_failures() -> Iterator[Failures]:
     finally:
         listener.reset(token)
         log.removeHandler(handler)
+
+
+def take_raised() -> list[tuple[str, str]]:
+    """Return the names of the handlers that raised by accident since the last call, with whole tracebacks."""
+    taken = [(name, whole_traceback(error)) for name, error in _raised if not ends_test(error)]
+    _raised.clear()
+    return taken
 
 
 def ends_test(error: BaseException) -> bool:

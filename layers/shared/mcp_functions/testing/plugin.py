@@ -2,14 +2,38 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from mcp_functions.testing import Conversation
+
+FAILURES = "mcp_functions.testing.failures"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Import functions/<name>/ in tests as Lambda imports it: what it finds there, and nothing more."""
+    directory = early_config.rootpath / "functions"
+    if any(directory.glob("*/app.py")):
+        from mcp_functions.local.lambdas.loading import Folder  # noqa: PLC0415 - only a project with functions needs it
+
+        for app in sorted(directory.glob("*/app.py")):
+            early_config.add_cleanup(Folder(app.parent, f"{directory.name}.{app.parent.name}").close)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what functions raised in a test that failed: neither the response nor the log has its text."""
+    report = yield
+    if call.when == "call" and FAILURES in sys.modules:
+        raised = sys.modules[FAILURES].take_raised()
+        report.sections += [(f"{name} raised", text) for name, text in raised] if report.failed else []
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -6,13 +6,15 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.apps.pending import META_FORM
 from mcp_functions.testing.failures import Failures
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 NO_DEPLOYMENT = ", and no deployment is around it: the fixture `converse` brings one, or `with deployed():`"
 TASK_IN_PROGRESS = ("working", "input_required")
+BEGINNING = 200  # characters of the last message, in an error
 
 
 class Transcript:
@@ -36,7 +38,7 @@ class Transcript:
         result = self.body.get("result", {})
         if self.task_id and "status" in result:
             return result["status"] not in TASK_IN_PROGRESS
-        return bool(result.get("resultType") != "input_required")
+        return bool(result.get("resultType") != "input_required") and "state" not in self.form
 
     @property
     def task_id(self) -> str:
@@ -53,7 +55,14 @@ class Transcript:
     def requests(self) -> dict[str, Any]:
         """The open questions, by key."""
         requests: dict[str, Any] = self.body.get("result", {}).get("inputRequests", {})
-        return requests
+        shown = self.form.get("questions", {})
+        return requests or {key: {"method": "elicitation/create", "params": params} for key, params in shown.items()}
+
+    @property
+    def form(self) -> dict[str, Any]:
+        """The form that the host shows for the last result (MCP Apps); {} if it has none."""
+        form: dict[str, Any] = self.body.get("result", {}).get("_meta", {}).get(META_FORM, {})
+        return form
 
     @property
     def messages(self) -> dict[str, str]:
@@ -73,8 +82,8 @@ class Transcript:
 
     @property
     def body(self) -> dict[str, Any]:
-        """The last JSON-RPC message."""
-        return _message(self.rounds[-1][1])
+        """The last JSON-RPC message; {} before the first round."""
+        return _message(self.rounds[-1][1]) if self.rounds else {}
 
     @property
     def result(self) -> dict[str, Any]:
@@ -98,6 +107,24 @@ class Transcript:
                 return "\n".join(content["text"] for content in contents)
         return ""
 
+    def check_asked(self, keys: Collection[str]) -> None:
+        """Check that there is something to answer: an open question, or an earlier one that a replay answers again.
+
+        Args:
+            keys: of the questions to answer; empty for all open ones.
+
+        Raises:
+            AssertionError: nothing was asked; the text has the beginning of the last message.
+        """
+        earlier = {key for result in self._results() for key in result.get("inputRequests", {})}
+        is_replay = bool(keys) and earlier.issuperset(keys)
+        if self.requests or is_replay or (earlier and "error" in self.body):
+            return
+        text = self._explanation("question", self.body)
+        beginning = text if len(text) <= BEGINNING else f"{text[:BEGINNING]}..."
+        nothing = f"nothing was asked: {beginning}"
+        raise AssertionError(nothing)
+
     def _results(self) -> list[dict[str, Any]]:
         return [_message(response).get("result", {}) for _event, response in self.rounds]
 
@@ -110,6 +137,8 @@ class Transcript:
 
     def _explanation(self, missing: str, body: Mapping[str, Any]) -> str:
         shown = {name: value for name, value in body.items() if name not in ("jsonrpc", "id")}
+        if not self.rounds:
+            return f"no {missing}, because nothing was sent"
         text = f"no {missing}, but HTTP {self.status} {json.dumps(shown, ensure_ascii=False)}"
         text += "".join(f"; {line}" for line in self._failures.lines)
         if self.raised:

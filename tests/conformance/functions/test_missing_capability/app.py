@@ -3,7 +3,7 @@
 from mcp_functions import Sample, serve, tool
 
 
-@tool
+@tool(requires=["sampling"])
 def test_missing_capability(*, sample: Sample) -> str:
     """Let the client's model say something."""
     sample("saying", "Say something.", max_tokens=10)

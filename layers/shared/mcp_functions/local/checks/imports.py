@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import ast
-import sys
-from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.local import template
 from mcp_functions.local.checks.packages import distribution_of, shipped
+from mcp_functions.local.checks.project import FOLDER, Project
 from mcp_functions.local.checks.statements import as_list
-from mcp_functions.local.lambdas.loading import COMMON, holds
+from mcp_functions.local.lambdas.loading import COMMON, IN_THE_RUNTIME, elsewhere, holds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcp_functions.local.checks.project import Block, Project
+    from mcp_functions.local.checks.project import Block
 
 LAYER = "AWS::Serverless::LayerVersion"
-IN_THE_RUNTIME = sys.stdlib_module_names | {"awslambdaric", "mcp_functions"}
 RELATIVE = "."
 
 
@@ -37,10 +36,27 @@ def a_function_finds_on_lambda_what_it_imports(project: Project) -> Iterator[str
                 yield from (
                     f"{shown} of {COMMON}: {_missing(project, one)}" for one in blocks if _missing(project, one)
                 )
-            elif elsewhere := _in_the_project(name, project.root):
-                yield f"{shown}, which Lambda does not get: move {elsewhere} to {COMMON}/"
+            elif place := elsewhere(name, project.root):
+                yield f"{shown}, which Lambda does not get: move {place} to {COMMON}/"
             elif not _has_other_layers(project, block):
                 yield from _unshipped(project, folder, name, shown)
+
+
+def missing_on_lambda(directory: Path) -> list[str]:
+    """List what the functions of a directory import that Lambda does not find; nothing, if there is no template.
+
+    Raises:
+        Problem: the template cannot be read.
+        SyntaxError: a file is no Python.
+    """
+    root = directory.resolve().parent
+    if directory.name != FOLDER or not (root / template.FILE).is_file():
+        return []
+    nothing, read = frozenset[str](), template.read(root / template.FILE)
+    project = Project(
+        root=root, folders=nothing, offering=nothing, asking=nothing, keeping=nothing, catalog={}, template=read
+    )
+    return list(a_function_finds_on_lambda_what_it_imports(project))
 
 
 def _reached(own: Path, common: Path) -> dict[str, Path]:
@@ -98,18 +114,6 @@ def _has_other_layers(project: Project, block: Block) -> bool:
     """Whether a function has a layer from elsewhere, which may ship any package."""
     own = [{"Ref": name} for name in project.of_type(LAYER)]
     return any(layer not in own for layer in _layers(project, block))
-
-
-def _in_the_project(name: str, root: Path) -> str:
-    """Return where the project has a module; nothing, if it is installed, or missing."""
-    spec = PathFinder.find_spec(name, [*sys.path, str(root)])
-    if spec is None:
-        return ""
-    for place in [spec.origin] if spec.origin else spec.submodule_search_locations or ():
-        path = Path(str(place)).resolve()
-        if path.is_relative_to(root) and "site-packages" not in path.parts:
-            return str(path.relative_to(root))
-    return ""
 
 
 def _unshipped(project: Project, folder: str, name: str, shown: str) -> Iterator[str]:

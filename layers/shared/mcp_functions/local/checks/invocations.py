@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.checks.permissions import PRINT_BLOCK
+from mcp_functions.local.checks.permissions import WRITE_BLOCK
 from mcp_functions.local.checks.statements import (
     KEEP,
     MAY_INVOKE,
@@ -83,11 +83,12 @@ def a_function_has_a_worker_if_and_only_if_it_has_tasks(project: Project) -> Ite
         block = project.functions[folder]
         worker = project.workers.get(folder)
         if worker is None:
-            yield f"functions/{folder} has tasks: add {block.logical_id}Worker; {PRINT_BLOCK} task {folder}"
+            yield f"functions/{folder} has tasks: add {block.logical_id}Worker, {WRITE_BLOCK} {folder}"
         else:
             yield from _continues(folder, block, worker)
     for folder in sorted(project.workers.keys() - project.tasks):
-        yield f"{project.workers[folder].logical_id} works for functions/{folder}, which has no tasks"
+        worker_id = project.workers[folder].logical_id
+        yield f"{worker_id} works for functions/{folder}, which has no tasks: remove it, {WRITE_BLOCK} {folder}"
 
 
 def _continues(folder: str, block: Block, worker: Block) -> Iterator[str]:

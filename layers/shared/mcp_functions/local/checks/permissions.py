@@ -33,7 +33,7 @@ TABLE_PROPERTIES = {
     "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
 }
 KEY_ARN = re.compile(r"arn:(aws[a-z-]*|\$\{AWS::Partition\}):kms:[^*?]+:key/[\w-]+")  # one key: no pattern, no alias
-PRINT_BLOCK = "the whole block is printed by: python -m mcp_functions.local block"
+WRITE_BLOCK = "or run: mcp-functions block --write"
 # Clients still hold the states of a function that asked until now, so it must open them for one more lifetime.
 STOPPED = " (if it asked until now: keep `elicit: Elicit` in its signature, unused, for one answer_within)"
 
@@ -41,15 +41,14 @@ STOPPED = " (if it asked until now: keep `elicit: Elicit` in its signature, unus
 def a_function_has_the_policies_that_its_handlers_need(project: Project) -> Iterator[str]:
     """Check that a function may seal if it can ask, and may keep if it keeps something; the endpoint may do both."""
     for folder, (logical_id, properties) in sorted(project.functions.items()):
-        found = managed(properties) & {SEAL, KEEP}
-        kind = _kind(project, folder)
+        found, write = managed(properties) & {SEAL, KEEP}, f"{WRITE_BLOCK} {folder}"
         for policy in sorted(_needed(project, folder) - found):
-            yield f"functions/{folder} needs {policy}: add !Ref {policy} to Policies of {logical_id}; {kind}"
+            yield f"functions/{folder} needs {policy}: add !Ref {policy} to Policies of {logical_id}, {write}"
         if folder in project.endpoint_folders:
             continue
         for policy in sorted(found - _needed(project, folder)):
             why = f"never asks{STOPPED}" if policy == SEAL else "keeps nothing"
-            yield f"functions/{folder} {why}: remove !Ref {policy} from Policies of {logical_id}"
+            yield f"functions/{folder} {why}: remove !Ref {policy} from Policies of {logical_id}, {write}"
 
 
 def a_function_is_tagged_with_its_own_name(project: Project) -> Iterator[str]:
@@ -57,7 +56,7 @@ def a_function_is_tagged_with_its_own_name(project: Project) -> Iterator[str]:
     for folder, block in [*sorted(project.functions.items()), *sorted(project.workers.items())]:
         tag = block.properties.get("Tags", {}).get(TAG)
         if tag != folder and (tag is not None or managed(block.properties) & {SEAL, KEEP}):
-            yield f"{block.logical_id} must have Tags: {TAG}: {folder}, not {tag}"
+            yield f"{block.logical_id} must have Tags: {TAG}: {folder}, not {tag}, {WRITE_BLOCK} {folder}"
 
 
 def the_two_policies_open_what_is_under_a_functions_own_name(project: Project) -> Iterator[str]:
@@ -100,12 +99,6 @@ def _needed(project: Project, folder: str) -> set[str]:
     if folder in project.keeping:
         return {SEAL, KEEP}
     return {SEAL} if folder in project.asking or folder == SIGN_IN else set()
-
-
-def _kind(project: Project, folder: str) -> str:
-    if folder in project.tasks:
-        return f"{PRINT_BLOCK} task {folder}"
-    return f"{PRINT_BLOCK} {'single_use' if folder in project.keeping else 'tool'} {folder}"
 
 
 def _keys(project: Project, allowed: list[Any]) -> Iterator[str]:

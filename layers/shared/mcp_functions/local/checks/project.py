@@ -47,7 +47,7 @@ class Project:
     def of_type(self, kind: str) -> dict[str, dict[str, Any]]:
         """Return the properties of all resources of one type, by logical id."""
         resources = self.template["Resources"].items()
-        return {name: resource.get("Properties", {}) for name, resource in resources if resource["Type"] == kind}
+        return {name: resource.get("Properties") or {} for name, resource in resources if resource.get("Type") == kind}
 
     @property
     def globals(self) -> dict[str, Any]:
@@ -61,11 +61,18 @@ class Project:
     @property
     def functions(self) -> dict[str, Block]:
         """The blocks that deploy a folder of functions/, by folder; workers are not among them."""
-        return {
-            path.name: block
-            for path, block in self._deployed()
-            if path.parts[:1] == (FOLDER,) and not _is_worker(block.properties)
-        }
+        return {folder: block for folder, block in self._blocks() if not self._is_partial(folder, block)}
+
+    @property
+    def partial(self) -> dict[str, Block]:
+        """The blocks that were copied only in part; one complaint tells each, so no other check sees them."""
+        return {folder: block for folder, block in self._blocks() if self._is_partial(folder, block)}
+
+    def lacks(self, folder: str, block: Block) -> list[str]:
+        """List the properties that a block of a folder with handlers must have, and has not."""
+        powers = ["Tags", "Policies"] if folder in self.asking | self.keeping else []
+        needed = ["FunctionName", *powers, "Events"] if folder in self.offering else []
+        return [name for name in needed if not block.properties.get(name)]
 
     @property
     def workers(self) -> dict[str, Block]:
@@ -86,6 +93,15 @@ class Project:
     def front_door(self) -> Block | None:
         """The endpoint's block; None if functions/mcp is missing or has handlers itself."""
         return None if FRONT_DOOR in self.offering else self.functions.get(FRONT_DOOR)
+
+    def _is_partial(self, folder: str, block: Block) -> bool:
+        lacking = self.lacks(folder, block)
+        return "Events" in lacking and len(lacking) > 1
+
+    def _blocks(self) -> Iterator[tuple[str, Block]]:
+        for path, block in self._deployed():
+            if path.parts[:1] == (FOLDER,) and not _is_worker(block.properties):
+                yield path.name, block
 
     def statements(self, block: Block) -> list[dict[str, Any]]:
         """List what a function's own policies allow, those of the template too, but not MaySeal and MayKeep."""

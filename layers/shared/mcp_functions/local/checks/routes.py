@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.local import template
 from mcp_functions.local.checks.project import pascal
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN
 from mcp_functions.local.open_routes import METADATA, SIGN_IN_ROUTES
@@ -30,7 +31,13 @@ OF_SIGN_IN = frozenset(f"ANY {path}" for path in SIGN_IN_ROUTES.values())
 
 def every_folder_is_deployed(project: Project) -> Iterator[str]:
     """Check that every folder of functions/ has a block in template.yaml, and every block a folder."""
-    for folder in sorted(project.folders - project.functions.keys() - {SIGN_IN}):
+    for folder, block in project.partial.items():
+        line = template.line_of(project.root / template.FILE, block.logical_id)
+        yield (
+            f"template.yaml:{line}: the block {block.logical_id} lacks {', '.join(project.lacks(folder, block))}:"
+            f" replace it by what `mcp-functions block {folder}` prints"
+        )
+    for folder in sorted(project.folders - project.functions.keys() - project.partial.keys() - {SIGN_IN}):
         yield (
             f"functions/{folder} has no block in template.yaml: add {pascal(folder)} with CodeUri functions/{folder}/"
             f" and an event of type HttpApi"
@@ -109,7 +116,11 @@ def _enforced(auth: dict[str, Any]) -> str:
 
 def _routes(properties: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the routes of a function by their keys."""
-    events = [event.get("Properties", {}) for event in properties.get("Events", {}).values() if event["Type"] == ROUTE]
+    events = [
+        event.get("Properties", {})
+        for event in (properties.get("Events") or {}).values()
+        if event and event["Type"] == ROUTE
+    ]
     return {f"{event.get('Method', 'ANY')} {event.get('Path')}": event for event in events}
 
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from mcp_functions.seal.data_keys import Wrapping
 
 UNKNOWN: Any = object()  # a part of the request that is not known, and so not compared
+ON_REQUEST = "(--show-state shows it)"
 FOR_EVER = 100 * 366 * 86_400  # seconds: a token of any age is opened first, and called too old afterwards
 UNITS = ((86_400, "days"), (3600, "h"), (60, "min"), (1, "s"))
 
@@ -50,10 +51,11 @@ class Request:
 
 
 class Explanation(NamedTuple):
-    """Lines for the terminal, and every reason to refuse the token."""
+    """Lines for the terminal, every reason to refuse the token, and the sealed record if it could be opened."""
 
     lines: tuple[str, ...]
     reasons: tuple[str, ...] = ()
+    record: dict[str, Any] | None = None
 
     def __str__(self) -> str:
         """Return all lines, with the reasons last."""
@@ -90,9 +92,10 @@ def explain(token: str, keyring: KeySource, request: Request, *, now: float, sho
     Raises:
         Problem: KMS does not allow this user to open it, or is not available.
     """
-    outside, reasons = shown(token, now=now)
-    if reasons:
-        return Explanation(outside, reasons)
+    public = shown(token, now=now)
+    if public.reasons:
+        return public
+    outside = public.lines
     seen = describe(token)
     wrapping = next((one for one in keyring.wrappings if kek_hint(one.id).hex() == seen["kek"]), None)
     if wrapping is None:
@@ -116,7 +119,7 @@ def explain(token: str, keyring: KeySource, request: Request, *, now: float, sho
     differing = _refusals(payload, bound, claims, now=now, lifetime=int(envelope.max_age))
     inside = _inside(claims, request, set(differing), now)
     state = (json.dumps(claims.record, indent=2, ensure_ascii=False),) if show_state else ()
-    return Explanation((*outside, *inside, *state), (*early, *differing))
+    return Explanation((*outside, *inside, *state), (*early, *differing), claims.record)
 
 
 def _opened(token: str, wrapping: Wrapping, scopes: Sequence[Scope], *, born: int) -> tuple[Scope, bytes | str]:
@@ -227,7 +230,7 @@ def _inside(claims: Claims, request: Request, differing: set[str], now: float) -
     yield _line("round", f"{claims.round} of {MAX_ROUNDS}")
     yield _line("asked", ", ".join(sorted(claims.asked)) or "nothing")
     for name, kept in sorted(claims.record.items()):
-        yield _line(name, ", ".join(sorted(kept)) if isinstance(kept, dict) else "(--show-state shows it)")
+        yield _line(name, ", ".join(sorted(kept)) if isinstance(kept, dict) else ON_REQUEST)
 
 
 def _named(scope: Scope) -> str:

@@ -8,8 +8,8 @@ nothing: every process that reaches loopback can get a token for every user.
 
 from __future__ import annotations
 
-from mcp_functions.local.issuer.endpoints import Behaviour, Issuer
+from mcp_functions.local.issuer.endpoints import USER, Behaviour, Issuer
 
-__all__ = ["MAX_REQUEST", "Behaviour", "Issuer"]
+__all__ = ["MAX_REQUEST", "USER", "Behaviour", "Issuer"]
 
 MAX_REQUEST = 64 * 1024  # bytes of a body

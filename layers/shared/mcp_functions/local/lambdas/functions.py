@@ -7,8 +7,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from mcp_functions.local import failures
+from mcp_functions.local.lambdas import forms
 from mcp_functions.local.lambdas.loading import COMMON, Folder
-from mcp_functions.local.problems import Problem, first_line
+from mcp_functions.local.lambdas.own_variables import running
+from mcp_functions.local.problems import Problem
 from mcp_functions.protocol.constants import WORKER
 
 if TYPE_CHECKING:
@@ -47,37 +50,57 @@ class Functions:
         Raises:
             Problem: there is no function, or one does not load.
         """
-        self._folders: list[Folder] = []
+        self._folders: dict[str, list[Folder]] = {}  # the last two versions: calls of the earlier one may still run
         self.by_folder: dict[str, Function] = {}
         try:
             for app in find(directory):
                 if app.parent.name not in without:
-                    self.by_folder[app.parent.name] = self._load(app, f"{directory.name}/{app.parent.name}/app.py")
+                    self.load(app)
         except Problem:
             self.close()
             raise
 
-    def _load(self, app: Path, shown: str) -> Function:
-        folder = Folder(app.parent)
-        self._folders.append(folder)
+    def load(self, app: Path) -> Function:
+        """Import a function, or import it again; the earlier one stays if this fails.
+
+        Raises:
+            Problem: it does not load.
+        """
+        folder, shown = Folder(app.parent), f"{app.parent.parent.name}/{app.parent.name}/app.py"
+        name = running.set(app.parent.name)
         try:
             module = folder.load("app")
         except (Exception, SystemExit) as error:
-            failed = f"{shown} does not load: {first_line(error)}"
-            if isinstance(error, ModuleNotFoundError):
-                failed += (
-                    f"; a package belongs in {shown.removesuffix('app.py')}requirements.txt, shared code in {COMMON}/"
-                )
-            raise Problem(failed) from error
+            folder.close()
+            raise Problem(_not_loaded(error, app, shown)) from error
+        finally:
+            running.reset(name)
+        try:
+            forms.check(app, vars(module))
+        except Problem:
+            folder.close()
+            raise
         handler = getattr(module, "handler", None)
         if not callable(handler):
+            folder.close()
             missing = f"{shown} has no `handler`: end it with `handler = serve(your_tool)`"
             raise Problem(missing)
-        return Function(app.parent.name, app, handler)
+        function = self.by_folder[app.parent.name] = Function(app.parent.name, app, handler)
+        versions = self._folders.setdefault(app.parent.name, [])
+        for old in versions[:-1]:
+            old.close()
+        self._folders[app.parent.name] = [*versions[-1:], folder]
+        return function
+
+    def unload(self, name: str) -> None:
+        """Forget the function of a folder."""
+        self.by_folder.pop(name, None)
+        for folder in self._folders.pop(name, []):
+            folder.close()
 
     def close(self) -> None:
         """Remove the modules of every function."""
-        for folder in self._folders:
+        for folder in [folder for versions in self._folders.values() for folder in versions]:
             folder.close()
 
     def __enter__(self) -> Self:
@@ -87,6 +110,17 @@ class Functions:
     def __exit__(self, *_error: object) -> None:
         """Close."""
         self.close()
+
+
+def _not_loaded(error: BaseException, app: Path, shown: str) -> str:
+    """Return what failed, where, and what mends it."""
+    at = failures.place(error, app.parent)
+    said = failures.summary(error).replace(f"{app.parent.parent.parent}/", "")
+    text = f"{shown} does not load: {said}" + (f" ({at})" if at and at not in said else "")
+    mend = failures.remedy(error)
+    if isinstance(error, ModuleNotFoundError) and "on Lambda" not in str(error):
+        mend = f"a package belongs in {shown.removesuffix('app.py')}requirements.txt, shared code in {COMMON}/"
+    return f"{text}; {mend}" if mend else text
 
 
 def find(directory: Path) -> list[Path]:

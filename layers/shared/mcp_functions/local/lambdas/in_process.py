@@ -6,15 +6,18 @@ import json
 import sys
 import time
 import traceback
+from functools import partial
 from typing import TYPE_CHECKING
 
+from mcp_functions.local import failures
 from mcp_functions.local.lambdas.context import TIMEOUT, WORKER_TIMEOUT, context_of
+from mcp_functions.local.lambdas.own_variables import running
 from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Outcome
-from mcp_functions.observability import PACKAGE, listener
+from mcp_functions.observability import listener, progress_listener
 from mcp_functions.protocol.constants import WORKER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.local.lambdas.functions import Function
 
@@ -37,14 +40,23 @@ LAMBDA_NAMES = {  # of exceptions that Lambda does not report by their class
 class InProcess:
     """Calls loaded functions."""
 
-    def __init__(self, functions: Mapping[str, Function], *, stack: str, debug: bool = False) -> None:
+    def __init__(
+        self,
+        functions: Mapping[str, Function],
+        *,
+        stack: str,
+        debug: bool = False,
+        on_progress: Callable[[str, float, float | None], None] | None = None,
+    ) -> None:
         """Take the loaded functions by folder.
 
         Args:
             functions: by folder.
             stack: a function's physical name is "<stack>_<folder>".
             debug: tracebacks include the toolkit's own frames.
+            on_progress: called with the folder, `progress` and `total` when a function reports progress.
         """
+        self._on_progress = on_progress
         self._functions, self._stack, self._debug = functions, stack, debug
 
     def run(self, folder: str, event: bytes) -> Outcome:
@@ -53,6 +65,8 @@ class InProcess:
         context, began = context_of(f"{self._stack}_{folder}", seconds), time.monotonic()
         error = None
         listening = listener.set(lambda notes: self._show(folder, notes.raised))
+        name = running.set(folder.removesuffix(WORKER))
+        progressing = progress_listener.set(partial(self._on_progress, folder) if self._on_progress else None)
         try:
             handler = self._functions[folder.removesuffix(WORKER)].handler
             payload = _to_json(handler(json.loads(event), context))
@@ -61,6 +75,8 @@ class InProcess:
             payload = _error_object(raised, error, context.aws_request_id)
             self._show(folder, raised)
         finally:
+            progress_listener.reset(progressing)
+            running.reset(name)
             listener.reset(listening)
         milliseconds = (time.monotonic() - began) * 1000
         return Outcome(payload=payload, request_id=context.aws_request_id, milliseconds=milliseconds, error=error)
@@ -69,11 +85,7 @@ class InProcess:
         """Write the whole traceback for the author. On Lambda neither the client nor the log gets its text."""
         if error is None:
             return
-        shown = traceback.TracebackException.from_exception(error)
-        if not self._debug:
-            own = [frame for frame in shown.stack if not frame.filename.startswith(PACKAGE)]
-            shown.stack = traceback.StackSummary.from_list(own)
-        sys.stderr.write(f"{folder} raised\n{''.join(shown.format())}")
+        sys.stderr.write(f"{folder} raised\n{failures.whole_traceback(error, debug=self._debug)}")
 
 
 def _to_json(result: object) -> bytes:

@@ -12,6 +12,7 @@ import os
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from mcp_functions.local import environment
@@ -27,13 +28,12 @@ from mcp_functions.protocol.constants import WORKER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
-    from pathlib import Path
 
     from mcp_functions.local.lambdas import Outcome
-    from mcp_functions.local.runtime.fingerprints import Fingerprint
 
 __all__ = ["Runtime"]
 
+AUTHOR_PROCESS = str(Path(__file__).with_name("author_process.py"))
 WORKER_SECONDS = 900  # Lambda's longest timeout
 MIN_STARTS = 2  # processes that may start at once on the smallest machine, so that one that hangs does not block others
 
@@ -49,6 +49,7 @@ class Runtime:
         endpoints: credentials and endpoints of the harness.
         on_log: called with a folder and a line of its log, in any thread.
         reuse: a process takes a second request.
+        reports: processes write whole tracebacks and their progress into their log.
         idle_seconds: after which a process without requests ends.
 
     Raises:
@@ -61,6 +62,7 @@ class Runtime:
     endpoints: Mapping[str, str | None] = field(kw_only=True)
     on_log: Callable[[str, str], None] = field(kw_only=True)
     reuse: bool = field(default=True, kw_only=True)
+    reports: bool = field(default=False, kw_only=True)
     idle_seconds: float = field(default=IDLE_SECONDS, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -70,10 +72,8 @@ class Runtime:
             raise Problem(missing)
         self.directory = self.directory.resolve()
         self._settings = {name: value for name, value in self.settings.items() if value is not None}
-        path = configuration.find(self.directory)
-        self._template = Template(path, self._settings, stack=environment.STACK, shell=os.environ) if path else None
-        self._configurations = {folder: self._configuration(folder) for folder in self.folders}
-        self._configurations |= {f"{folder}{WORKER}": self._worker(folder) for folder in self.folders}
+        self._shell = dict(os.environ)
+        self.configure(self.folders)
         self._fleet = Fleet(
             make=self._make,
             fingerprint=self._fingerprint,
@@ -95,6 +95,19 @@ class Runtime:
         """Kill every process, and the watchdog."""
         self._running.close()
 
+    def configure(self, folders: Collection[str]) -> None:
+        """Take these functions, with what the template says now; a process of another configuration ends.
+
+        Raises:
+            Problem: the template cannot be read.
+        """
+        path = configuration.find(self.directory)
+        self._template = Template(path, self._settings, stack=environment.STACK, shell=self._shell) if path else None
+        configurations = {folder: self._configuration(folder) for folder in folders}
+        self._configurations = configurations | {
+            f"{folder}{WORKER}": self._worker(folder, configurations[folder]) for folder in folders
+        }
+
     def run(self, folder: str, event: bytes) -> Outcome:
         """Run one request.
 
@@ -115,23 +128,24 @@ class Runtime:
             self.on_log(folder, "template.yaml has no block for it: it runs with the harness's own settings")
         return configured or Configuration(variables=self._settings)
 
-    def _worker(self, folder: str) -> Configuration:
+    def _worker(self, folder: str, of_function: Configuration) -> Configuration:
         """Return a worker's own configuration, or the function's with Lambda's longest timeout."""
         code = self.directory / folder
         configured = self._template.configuration(code, f"{folder}{WORKER}") if self._template else None
-        return configured or replace(self._configurations[folder], timeout=WORKER_SECONDS)
+        return configured or replace(of_function, timeout=WORKER_SECONDS)
 
-    def _fingerprint(self, folder: str) -> Fingerprint:
+    def _fingerprint(self, folder: str) -> object:
         toolkit = fingerprints.of_toolkit()
         if toolkit != self._compiled:
             fingerprints.compile_toolkit()
             self._compiled = toolkit
-        return fingerprints.of(self._code(folder)) + fingerprints.of(common(self.directory)) + toolkit
+        code = fingerprints.of(self._code(folder)) + fingerprints.of(common(self.directory))
+        return (code + toolkit, self._configurations[folder])
 
     def _code(self, folder: str) -> Path:
         return self.directory / folder.removesuffix(WORKER)
 
-    def _make(self, folder: str, fingerprint: Fingerprint, on_start: Callable[[], None]) -> Sandbox:
+    def _make(self, folder: str, fingerprint: object, on_start: Callable[[], None]) -> Sandbox:
         configured, code = self._configurations[folder], self._code(folder)
 
         def log(line: str) -> None:
@@ -139,7 +153,8 @@ class Runtime:
 
         def start(address: str, on_exit: Callable[[int], None]) -> Process:
             environ = variables.of(_physical_name(folder), code, configured, self.endpoints, address)
-            command = (sys.executable, "-m", "awslambdaric", configured.handler)
+            client = (AUTHOR_PROCESS,) if self.reports else ("-m", "awslambdaric")
+            command = (sys.executable, *client, configured.handler)
             return Process(
                 command, folder=code, variables=environ, watchdog=self._watchdog, on_line=log, on_exit=on_exit
             )

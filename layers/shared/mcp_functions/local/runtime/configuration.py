@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local import auth, template
+from mcp_functions.local.environment import STACK
 from mcp_functions.local.problems import Problem
 from mcp_functions.local.runtime.intrinsics import NO_VALUE, Resolver, Unknown, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from mcp_functions.protocol.wire_types import JSONValue
@@ -68,11 +69,27 @@ class Template:
         Raises:
             Problem: a value of the block is known to a deployment only.
         """
+        block = self._block(folder, name)
+        return None if block is None else self._configured(block)
+
+    def variables(self, folder: Path) -> tuple[dict[str, str], list[str]]:
+        """Return the variables of the function in a folder, and a line for each that only a deployment knows."""
+        known, unknown, block = dict[str, str](), list[str](), self._block(folder, "")
+        for name, written in ({} if block is None else self._written(block)).items():
+            try:
+                value = self._variable(name, written)
+            except Problem as problem:
+                unknown.append(str(problem))
+            else:
+                known |= {} if value is NO_VALUE else {name: text(value)}
+        return known, unknown
+
+    def _block(self, folder: Path, name: str) -> Mapping[str, Any] | None:
         found = [block for block in self._blocks() if self._is_in(folder, block.get("CodeUri"))]
         physical = f"{self._stack}_{name or folder.name}"
         named = [block for block in found if self._value(block, "FunctionName", "") == physical]
         fitting = named or ([] if name else found)
-        return self._configured(fitting[0]) if fitting else None
+        return fitting[0] if fitting else None
 
     def _blocks(self) -> Iterator[Mapping[str, Any]]:
         resources: Mapping[str, Any] = self._template.get("Resources") or {}
@@ -106,10 +123,12 @@ class Template:
         value = self._resolved(name, written)
         return default if value is NO_VALUE else value
 
-    def _variables(self, block: Mapping[str, Any]) -> dict[str, str]:
+    def _written(self, block: Mapping[str, Any]) -> dict[str, Any]:
         # "Environment variables are additive": the block's own go over those of Globals
-        written = {**_variables(self._globals), **_variables(block)}
-        found = {name: self._variable(name, value) for name, value in written.items()}
+        return {**_variables(self._globals), **_variables(block)}
+
+    def _variables(self, block: Mapping[str, Any]) -> dict[str, str]:
+        found = {name: self._variable(name, value) for name, value in self._written(block).items()}
         return {name: text(value) for name, value in found.items() if value is not NO_VALUE}
 
     def _variable(self, name: str, written: object) -> object:
@@ -130,6 +149,39 @@ def find(directory: Path) -> Path | None:
     """Find the template in the parent of the directory of functions."""
     beside = directory.resolve().parent
     return next((beside / name for name in FILES if (beside / name).is_file()), None)
+
+
+def own_variables(
+    directory: Path, folders: Iterable[str], settings: Mapping[str, str | None], shell: Mapping[str, str]
+) -> tuple[dict[str, dict[str, str]], list[str]]:
+    """Read the variables that template.yaml gives to functions, without those that the harness itself decides.
+
+    Args:
+        directory: of the functions; the template is in its parent.
+        folders: of the functions.
+        settings: the harness's values.
+        shell: its values replace those of the template, as with `sam local`.
+
+    Returns:
+        The variables by folder, and a line for each that only a deployment knows.
+
+    Raises:
+        Problem: the template cannot be read.
+    """
+    path = find(directory)
+    if path is None:
+        return {}, []
+    own = {name: value for name, value in settings.items() if value is not None}
+    template = Template(path, own, stack=STACK, shell=shell)
+    variables, unknown = dict[str, dict[str, str]](), dict[str, None]()
+    for folder in folders:
+        try:
+            found, missing = template.variables(directory / folder)
+        except Problem as problem:  # a condition or a name that only a deployment knows
+            found, missing = {}, [str(problem)]
+        variables[folder] = {name: value for name, value in found.items() if name not in settings}
+        unknown |= dict.fromkeys(missing)
+    return variables, list(unknown)
 
 
 def _read(path: Path, own: Mapping[str, str]) -> dict[str, Any]:

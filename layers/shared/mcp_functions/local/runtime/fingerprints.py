@@ -25,6 +25,15 @@ def of(folder: Path) -> Fingerprint:
     return tuple(sorted(_files(folder)))
 
 
+def of_file(path: Path) -> Fingerprint:
+    """Return the same of one file; NOTHING if it is missing."""
+    try:
+        status = path.stat()
+    except OSError:
+        return NOTHING
+    return ((str(path), status.st_mtime_ns, status.st_size),)
+
+
 def of_toolkit() -> Fingerprint:
     """Return the same of the toolkit's files; NOTHING if it is installed, because then they do not change."""
     return () if "site-packages" in TOOLKIT.parts else tuple(sorted(_files(TOOLKIT, NOT_LOADED)))

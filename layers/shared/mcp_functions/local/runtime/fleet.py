@@ -22,8 +22,6 @@ from mcp_functions.local.runtime.sandbox import ProcessGoneError, Sandbox
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.local.runtime.fingerprints import Fingerprint
-
 # Processes of one function. All functions together have no limit: a front door with the last process would
 # wait for ever for the function behind it.
 CONCURRENCY = 32
@@ -37,8 +35,10 @@ class Fleet:
     """The environments of every function, while its block runs."""
 
     # makes an environment for a folder and a fingerprint; calls its last argument when its process has started
-    make: Callable[[str, Fingerprint, Callable[[], None]], Sandbox]
-    fingerprint: Callable[[str], Fingerprint]  # of the files that a folder's environment would load now
+    make: Callable[[str, object, Callable[[], None]], Sandbox]
+    fingerprint: Callable[
+        [str], object
+    ]  # of the files and the configuration that a folder's environment would load now
     reserved: Callable[[str], int | None]  # how many environments of a folder may run at once; None: CONCURRENCY
     starts: int  # processes that may start at once. On Lambda each has its own processor, here all share a few
     reuse: bool = True  # an environment takes a second request
@@ -123,7 +123,7 @@ class Fleet:
     def _running(self, folder: str) -> int:
         return Counter(self._busy.values())[folder]
 
-    def _find(self, folder: str, fingerprint: Fingerprint) -> Sandbox | None:
+    def _find(self, folder: str, fingerprint: object) -> Sandbox | None:
         """Return an environment that is idle or may start now; None if there is neither."""
         idle = self._idle.setdefault(folder, [])
         usable = [one for one in idle if one.alive and one.fingerprint == fingerprint]

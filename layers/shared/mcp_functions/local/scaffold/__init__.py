@@ -8,6 +8,5 @@ from __future__ import annotations
 
 from mcp_functions.local.scaffold.adding import new
 from mcp_functions.local.scaffold.beginning import init
-from mcp_functions.local.scaffold.commands import add_commands
 
-__all__ = ["add_commands", "init", "new"]
+__all__ = ["init", "new"]

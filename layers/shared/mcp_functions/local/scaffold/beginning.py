@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from mcp_functions.local import catalog
 from mcp_functions.local.problems import Problem, first_line
 from mcp_functions.local.scaffold import blocks, files, samples, spelling, toolkit
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FIRST = "book_flight"
 WHEELS = "layers/dependencies/wheels"
 
 WRITTEN = """\
 {directory} is a project of {count} files, which pins mcp-functions {version}.
-
-  cd {directory}
+{enter}
   make test     the function's test, and whether everything agrees
-  make demo     the official client calls the tool and asks you its question
+  make demo     calls the tool, and asks you its question
   make serve    for any MCP client
   make build    what `make deploy` sends; README.md says the rest"""
 
-FOLDER = """
+NO_WHEEL = """
 
-The toolkit here was installed from a folder. The project installs it from a wheel, so build that once:
-  python -m pip wheel --no-deps --wheel-dir {wheels} {folder}"""
+The toolkit here was not installed from a wheel. The project installs it from a wheel, so build that once:
+  python -m pip wheel --no-deps --wheel-dir {wheels} {origin}"""
 
 
 def init(directory: Path) -> str:
@@ -48,16 +44,18 @@ def init(directory: Path) -> str:
     texts = {**files.tree("project", values), **sample.files}
     files.write(directory, texts)
     catalog.write(directory / "functions", catalog.generate(directory / "functions"))
-    text = WRITTEN.format(directory=directory, count=len(texts) + 1, version=package.version)
+    enter = "" if directory.resolve() == Path.cwd() else f"\n  cd {directory}"
+    shown = directory.resolve().name if not enter else directory
+    text = WRITTEN.format(directory=shown, enter=enter, count=len(texts) + 1, version=package.version)
     return text + _copy_toolkit(directory / WHEELS, toolkit.origin(package))
 
 
 def _copy_toolkit(wheels: Path, origin: Path | None) -> str:
-    """Copy the toolkit's wheel if pip installed it from a file, because no index may have it."""
+    """Copy the toolkit's wheel if it was installed from a file, because no index may have it."""
     if origin is None:
         return ""
-    if origin.is_dir():
-        return FOLDER.format(wheels=wheels, folder=origin)
+    if origin.suffix != ".whl":
+        return NO_WHEEL.format(wheels=wheels, origin=origin)
     try:
         shutil.copy(origin, wheels)
     except OSError as error:

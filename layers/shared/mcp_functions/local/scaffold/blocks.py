@@ -7,19 +7,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mcp_functions.local import checks, template
+from mcp_functions.local.checks.statements import KEEP, SEAL
 from mcp_functions.local.problems import Problem
 from mcp_functions.local.scaffold import files
+from mcp_functions.local.scaffold.block_lines import resources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from mcp_functions.local.checks import Project
     from mcp_functions.local.scaffold.samples import Sample
 
-RESOURCE = re.compile(r"  ([A-Za-z0-9]+):")
 FUNCTION = re.compile(r".*\bType: *AWS::Serverless::Function\b")
 DEPLOYED = [check for check in checks.CHECKS if check is not checks.every_folder_is_listed]
 PARTS = ("", "Worker")
+REFS = {"": [], "seal": [SEAL], "keep": [SEAL, KEEP], "task": [SEAL, KEEP]}
 POLICIES = {"seal": "!Ref MaySeal", "keep": "[!Ref MaySeal, !Ref MayKeep]", "task": "[!Ref MaySeal, !Ref MayKeep]"}
 POWERS = """\
       Tags:
@@ -33,8 +33,12 @@ def block(sample: Sample) -> str:
     policies = POLICIES.get(sample.needs)
     powers = POWERS.format(name=sample.name, policies=policies) if policies else ""
     values = {"name": sample.name, "id": sample.logical_id, "remark": sample.remark, "powers": powers}
-    worker = files.template("worker.yaml", values) if sample.needs == "task" else ""
-    return files.template("block.yaml", values) + worker
+    return files.template("block.yaml", values) + (worker(sample) if sample.needs == "task" else "")
+
+
+def worker(sample: Sample) -> str:
+    """Return the resource that continues a function's tasks."""
+    return files.template("worker.yaml", {"name": sample.name, "id": sample.logical_id})
 
 
 def added(text: str, sample: Sample, project: Project) -> str:
@@ -82,23 +86,7 @@ def _disagreement(project: Project, sample: Sample, grown: str) -> str | None:
 
 def _with_block(text: str, block_: str) -> str:
     lines = text.splitlines(keepends=True)
-    ends = [last for first, last in _resources(lines) if any(map(FUNCTION.match, lines[first:last]))]
+    ends = [last for first, last in resources(lines) if any(map(FUNCTION.match, lines[first:last]))]
     if ends:
         lines.insert(ends[-1], f"\n{block_}")
     return "".join(lines)
-
-
-def _resources(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Return the first line of each resource, and the line after its last that is no comment."""
-    inside, first, last = False, None, 0
-    for number, line in enumerate(lines):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        if RESOURCE.match(line) or not line.startswith(" "):
-            if first is not None:
-                yield first, last
-            inside = line.startswith("Resources:") or (inside and line.startswith(" "))
-            first = number if inside and line.startswith(" ") else None
-        last = number + 1
-    if first is not None:
-        yield first, last

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 # kind -> the comment on its block in template.yaml, and the block's variant
 SAMPLES = {
     "book_flight": ("a tool that asks where to sit", "seal"),
-    "tool": ("a tool that asks", "seal"),
+    "tool": ("a tool that never asks", ""),
+    "asking": ("a tool that asks", "seal"),
     "prompt": ("a prompt that asks", "seal"),
     "resource": ("a resource that never asks", ""),
     "task": ("a tool whose calls may become tasks", "task"),
     "single_use": ("a tool whose rounds run once", "keep"),
 }
-KINDS = ("tool", "prompt", "resource", "task", "single_use")
+KINDS = ("tool", "asking", "prompt", "resource", "task", "single_use")
 
 
 @dataclass(frozen=True)

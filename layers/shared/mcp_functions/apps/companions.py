@@ -1,0 +1,137 @@
+"""The companion tools of a tool that asks: `<tool>-form` for its form, `<tool>-answer` for a model that relays.
+
+A companion continues the call whose state it gets. The state is sealed under the label of its channel, with the
+original arguments, and it is bound to the tool and the principal (envelope.md §9.6).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from mcp_functions.apps.rungs import APP, CHANNELS
+from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, UnknownName
+from mcp_functions.protocol.messages import shows_apps
+from mcp_functions.seal.binding import bind_request, caller_id
+from mcp_functions.seal.request_state import RoundStart
+from mcp_functions.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.apps.rungs import Channel
+    from mcp_functions.protocol.messages import Principal, Request
+    from mcp_functions.protocol.wire_types import JSONRPCRequest
+    from mcp_functions.seal.binding import Binding
+    from mcp_functions.seal.request_state import RequestStates
+
+ARGUMENTS = "call"  # the member of the sealed record with the original arguments
+
+ANSWER_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "action": {"type": "string", "enum": ["accept", "decline", "cancel"]},
+        "content": {"type": "object", "description": "The filled-in fields, if the user accepts"},
+    },
+    "required": ["action"],
+}
+INPUT_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "state": {"type": "string", "description": "As the pending result has it, unchanged"},
+        "answers": {"type": "object", "description": "By the question's key", "additionalProperties": ANSWER_SCHEMA},
+    },
+    "required": ["state"],
+}
+FORM_SCHEMA: dict[str, Any] = {
+    **INPUT_SCHEMA,
+    "properties": {
+        **INPUT_SCHEMA["properties"],
+        "check": {"type": "boolean", "description": "Only ask whether the state can still be used"},
+    },
+}
+
+
+class CompanionCall(NamedTuple):
+    """A call of a companion, as the call that it continues."""
+
+    request: Request  # of the original tool, with its arguments, the state and the answers
+    start: RoundStart
+    is_check: bool  # whether the form only asks whether the state can still be used
+
+
+def describe(channel: Channel, tool: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the entry of a companion in `tools/list`.
+
+    Args:
+        channel: of the companion.
+        tool: the entry of the tool that asks.
+
+    """
+    name = f"{tool['name']}{channel.suffix}"
+    if channel is APP:
+        text = f"Takes the answers that a person gives in the form of {tool['name']}. Only the form calls it."
+        return {"name": name, "description": text, "inputSchema": FORM_SCHEMA, "_meta": {"ui": {"visibility": ["app"]}}}
+    text = (
+        f"Continue a call of {tool['name']} that is not finished. Pass on what the user has answered, in the user's "
+        f"place never, and only after {tool['name']} has asked and the user has replied."
+    )
+    return {"name": name, "description": text, "inputSchema": INPUT_SCHEMA}
+
+
+def channel_of(name: str, declared: Mapping[str, Any]) -> Channel:
+    """Return the channel of a companion.
+
+    Raises:
+        UnknownName: the client does not declare MCP Apps, so its list does not have the form's companion.
+
+    """
+    channel = CHANNELS[f"-{name.rpartition('-')[2]}"]
+    if channel is APP and not shows_apps(declared):
+        message = "Unknown tool"
+        raise UnknownName(message)
+    return channel
+
+
+def bind(channel: Channel, audience: str, tool: str, principal: Principal | None) -> Binding:
+    """Return the binding of a channel's states: the tool and the principal, and no arguments, which are inside."""
+    return bind_request(audience, "tools/call", {"name": tool}, principal)._replace(method=channel.method)
+
+
+def open_call(channel: Channel, audience: str, tool: str, request: Request, states: RequestStates) -> CompanionCall:
+    """Open the state in a call of a companion, and write the call that it continues.
+
+    Raises:
+        InvalidParams: the arguments do not have the companion's shape.
+        InvalidRequestState: the state is not one of this channel, tool and principal, or has expired.
+
+    """
+    arguments = request.params.get("arguments")
+    state, answers, is_check = _read(arguments if isinstance(arguments, dict) else {})
+    binding = bind(channel, audience, tool, request.principal)
+    verified = states.open(state, binding, caller=caller_id(request.principal, request.address))
+    original = verified.record.get(ARGUMENTS)
+    if not isinstance(original, dict):
+        reason = "claims"
+        raise InvalidRequestState(reason)
+    params = {
+        "name": tool,
+        "arguments": original,
+        "requestState": state,
+        "inputResponses": answers,
+        "_meta": request.params["_meta"],
+    }
+    message = cast("JSONRPCRequest", {**request.message, "params": params})
+    return CompanionCall(request._replace(message=message), RoundStart(binding, verified.flow, verified), is_check)
+
+
+def _read(arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any], bool]:
+    state, answers, is_check = arguments.get("state"), arguments.get("answers", {}), arguments.get("check", False)
+    if not isinstance(state, str):
+        message = "state must be a string"
+    elif not isinstance(answers, dict) or not all(isinstance(answer, dict) for answer in answers.values()):
+        message = "answers must be an object of objects"
+    elif not isinstance(is_check, bool):
+        message = "check must be true or false"
+    else:
+        return state, answers, is_check
+    raise InvalidParams(message)

@@ -1,0 +1,71 @@
+"""Reads the options of `@tool` about asking and about an author's own app, and says what is wrong with one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CAPABILITIES = (
+    "elicitation",
+    "elicitation.form",
+    "elicitation.url",
+    "sampling",
+    "sampling.tools",
+    "sampling.context",
+    "roots",
+)
+VISIBILITY = ("model", "app")
+APP_SCHEME = "ui://"
+
+
+def read_requires(requires: Sequence[str]) -> tuple[str, ...]:
+    """Read the names of the client's capabilities that a tool cannot do without.
+
+    Raises:
+        TypeError: one is no capability that a question may need.
+
+    """
+    return _words(requires, CAPABILITIES, 'requires is a list of capabilities, as in requires=["elicitation"]')
+
+
+def read_keys(keys: Sequence[str]) -> tuple[str, ...]:
+    """Read the keys of the questions whose answers the model may relay.
+
+    Raises:
+        TypeError: it is no list of texts.
+
+    """
+    if isinstance(keys, str) or not all(isinstance(key, str) for key in keys):
+        message = 'ask_in_words is a list of keys of questions, as in ask_in_words=["seat"]'
+        raise TypeError(message)
+    return tuple(keys)
+
+
+def read_app(app: str, visibility: Sequence[str]) -> dict[str, Any]:
+    """Write the member `ui` of a tool's `_meta` (ext-apps, "Resource Discovery"); nothing without an app.
+
+    Raises:
+        TypeError: the URI is not one of an app, or the visibility is unknown.
+
+    """
+    if app and not (isinstance(app, str) and app.startswith(APP_SCHEME)):
+        message = f'app is the URI of a resource, as in app="{APP_SCHEME}shop/cart"'
+        raise TypeError(message)
+    seen_by = _words(visibility, VISIBILITY, 'visibility is a list of "model" and "app"')
+    ui: dict[str, Any] = {"resourceUri": app} if app else {}
+    ui |= {"visibility": list(seen_by)} if seen_by else {}
+    return {"ui": ui} if ui else {}
+
+
+def is_app_only(visibility: Sequence[str]) -> bool:
+    """Tell whether only apps may call a tool of this visibility."""
+    return bool(visibility) and "model" not in visibility
+
+
+def _words(words: Sequence[str], known: Sequence[str], rule: str) -> tuple[str, ...]:
+    if isinstance(words, str) or not all(word in known for word in words):
+        message = f"{rule}; known are: {', '.join(known)}"
+        raise TypeError(message)
+    return tuple(words)

@@ -1,0 +1,150 @@
+"""Answers the questions of a call: from the options of the command, or from the user at the terminal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.local.calling import values
+from mcp_functions.local.calling.terminal import NotAnswered
+from mcp_functions.local.problems import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from mcp_functions.local.calling.terminal import Terminal
+
+HELP = "(/decline or /cancel instead of an answer)"
+ACCEPT = "accept"
+REJECTED = {"code": -1, "message": "The user rejected the request."}
+
+
+class Answers:
+    """The user of one call."""
+
+    def __init__(
+        self, terminal: Terminal, given: Mapping[str, str], declined: Collection[str], cancelled: Collection[str]
+    ) -> None:
+        """Take the answers of the options.
+
+        Args:
+            terminal: where other questions are asked.
+            given: texts, by the key of a question, or by "key.field".
+            declined: keys of questions.
+            cancelled: keys of questions.
+
+        """
+        self._terminal, self._given = terminal, given
+        self._actions = {**dict.fromkeys(declined, "decline"), **dict.fromkeys(cancelled, "cancel")}
+        self._answered = set[str]()  # keys whose given answer was sent
+
+    def answer(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer one question.
+
+        Raises:
+            Problem: the given answer does not fit, was refused, or there is none and no more input.
+
+        """
+        params: Mapping[str, Any] = request.get("params", {})
+        if key in self._answered:
+            refused = f"the server refused the answer to {key}, and asks: {params.get('message', '')}"
+            raise Problem(refused)
+        try:
+            return self._response(key, str(request.get("method")), params)
+        except NotAnswered as instead:
+            if not instead.action:
+                missing = f"{key} has no answer: --answer {key}=..., --decline {key}, or type it at a terminal"
+                raise Problem(missing) from None
+            is_form = request.get("method") == "elicitation/create"
+            return {"action": instead.action} if is_form else dict(REJECTED)
+
+    def unused(self) -> list[str]:
+        """List the keys of given answers to which no question came."""
+        named = {name.partition(".")[0] for name in self._given} | self._actions.keys()
+        return sorted(named - self._answered)
+
+    def _response(self, key: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        given = {name: text for name, text in self._given.items() if name.partition(".")[0] == key}
+        if given or key in self._actions:
+            self._answered.add(key)
+        if key in self._actions:
+            raise NotAnswered(self._actions[key])
+        if method == "sampling/createMessage":
+            return _completion(given.get(key) or self._ask_model(params))
+        if method == "roots/list":
+            return _roots(given.get(key) if given else self._ask_roots())
+        if params.get("mode") == "url":
+            return {"action": ACCEPT} if given else self._ask_url(params)
+        schema: Mapping[str, Any] = params.get("requestedSchema", {})
+        content = _content(key, given, schema) if given else self._ask_form(params, schema)
+        return {"action": ACCEPT, "content": content}
+
+    def _ask_form(self, params: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+        self._terminal.say(f"\n{params.get('message', '')}", bold=True)
+        self._terminal.say(f"  {HELP}", dim=True)
+        content = {}
+        for name, field in schema.get("properties", {}).items():
+            if "description" in field:
+                self._terminal.say(f"  {field['description']}")
+            label = field.get("title") or name
+            value = self._terminal.value(label, field, schema, required=name in schema.get("required", ()))
+            if value is not None:
+                content[name] = value
+        return content
+
+    def _ask_url(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        self._terminal.say(f"\n{params.get('message', '')}", bold=True)
+        self._terminal.say(f"  {params.get('url', '')}")
+        self._terminal.line(f"  open it in a browser, then press Enter {HELP}: ")
+        return {"action": ACCEPT}
+
+    def _ask_model(self, params: Mapping[str, Any]) -> str:
+        self._terminal.say("\nThe server asks your model:", bold=True)
+        for message in params.get("messages", ()):
+            self._terminal.say(f"  {message.get('role')}: {_text(message.get('content'))}")
+        return self._terminal.line("  what the model says: ")
+
+    def _ask_roots(self) -> str:
+        self._terminal.say("\nThe server asks which folders it may know.", bold=True)
+        return self._terminal.line("  folders, with commas (Enter: none): ")
+
+
+def _content(key: str, given: Mapping[str, str], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Fill in a form from options: `key=value` for one field, `key.field=value` for each, or `key={JSON}`."""
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    content: dict[str, Any] = {}
+    for name, text in given.items():
+        field = name.partition(".")[2] or (next(iter(properties)) if len(properties) == 1 else "")
+        try:
+            if not field or (name == key and text.startswith("{")):
+                content |= json.loads(text)
+            elif field in properties:
+                content[field] = values.read(text, properties[field])
+            else:
+                wrong = f"the form has no {field}; it has: {', '.join(properties)}"
+                raise Problem(wrong)
+        except (ValueError, TypeError) as error:
+            needed = f"give {key}.FIELD=VALUE for: {', '.join(properties)}" if not field else str(error)
+            wrong = f"the answer to {key} does not fit: {needed}"
+            raise Problem(wrong) from None
+    problem = values.fault(content, schema, schema)
+    if problem:
+        wrong = f"the answer to {key} does not fit: {problem}"
+        raise Problem(wrong)
+    return content
+
+
+def _completion(text: str) -> dict[str, Any]:
+    content = {"type": "text", "text": text}
+    return {"role": "assistant", "content": content, "model": "terminal", "stopReason": "endTurn"}
+
+
+def _roots(text: str | None) -> dict[str, Any]:
+    folders = [Path(name.strip()).expanduser().resolve() for name in (text or "").split(",") if name.strip()]
+    return {"roots": [{"uri": folder.as_uri(), "name": folder.name} for folder in folders]}
+
+
+def _text(content: object) -> str:
+    blocks = content if isinstance(content, list) else [content]
+    return " ".join(str(block.get("text", f"[{block.get('type')}]")) for block in blocks if isinstance(block, dict))

@@ -1,0 +1,171 @@
+"""One call, from its arguments to its result: through rounds, and as a task."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_functions.local.calling import values
+from mcp_functions.local.calling.terminal import NotAnswered
+from mcp_functions.local.problems import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mcp_functions.local.calling.answering import Answers
+    from mcp_functions.local.calling.server import Server
+    from mcp_functions.local.calling.terminal import Terminal
+    from mcp_functions.protocol.wire_types import JSONValue
+
+ENDED = ("completed", "failed", "cancelled")
+METHODS = {"tools": "tools/call", "prompts": "prompts/get"}
+
+
+class Call(NamedTuple):
+    """What is called.
+
+    Attributes:
+        method: of the protocol.
+        params: name and arguments, or URI.
+        repeated: arguments that headers repeat: property and `x-mcp-header`.
+
+    """
+
+    method: str
+    params: dict[str, Any]
+    repeated: Sequence[tuple[str, str]] = ()
+
+
+def prepare(server: Server, target: str, words: Sequence[str], terminal: Terminal) -> Call:
+    """Find a tool, a prompt or a resource, and read its arguments; what is required and missing is asked.
+
+    Args:
+        server: that has it.
+        target: a name, or a URI.
+        words: `key=value`, or a JSON object.
+        terminal: of the user.
+
+    Raises:
+        Problem: there is no such name, or an argument is unknown, wrong or missing.
+
+    """
+    if "://" in target:
+        return Call("resources/read", {"uri": target})
+    list_name, entry = _find(server, target)
+    schema = entry["inputSchema"] if list_name == "tools" else _schema(entry)
+    arguments = _read(target, words, schema)
+    for name in schema.get("required", ()):
+        if name not in arguments:
+            arguments[name] = _ask(target, name, schema, terminal)
+    problem = values.fault(arguments, schema, schema)
+    if problem:
+        wrong = f"the arguments of {target} do not fit: {problem}"
+        raise Problem(wrong)
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    repeated = [(name, one["x-mcp-header"]) for name, one in properties.items() if "x-mcp-header" in one]
+    return Call(METHODS[list_name], {"name": target, "arguments": arguments}, repeated)
+
+
+def hold(server: Server, call: Call, answers: Answers, terminal: Terminal) -> dict[str, Any]:
+    """Call, answer what is asked, and follow the task that a call may become; return the result.
+
+    Raises:
+        Problem: the server refuses, the task failed, or a question has no answer.
+
+    """
+    result = server.ask(call.method, call.params, call.repeated)
+    while result.get("resultType") == "input_required":
+        more: dict[str, Any] = {"inputResponses": _answered(result, answers)}
+        if "requestState" in result:
+            more["requestState"] = result["requestState"]
+        result = server.ask(call.method, {**call.params, **more}, call.repeated)
+    if result.get("resultType") == "task":
+        result = _follow(server, result, answers, terminal)
+    if unused := answers.unused():
+        terminal.say(f"  not asked: {', '.join(unused)}")
+    return result
+
+
+def _follow(server: Server, task: Mapping[str, Any], answers: Answers, terminal: Terminal) -> dict[str, Any]:
+    """Poll a task to its end, and show each change."""
+    named, shown = {"taskId": task["taskId"]}, ""
+    while task["status"] not in ENDED:
+        line = "  ".join(filter(None, [f"  task {task['taskId']}", task["status"], task.get("statusMessage", "")]))
+        if line != shown:
+            terminal.say(line, dim=True)
+            shown = line
+        if task.get("inputRequests"):
+            server.ask("tasks/update", {**named, "inputResponses": _answered(task, answers)})
+        else:
+            time.sleep(task.get("pollIntervalMs", 1000) / 1000)
+        task = server.ask("tasks/get", named)
+    if task["status"] == "completed":
+        return dict(task["result"])
+    reason = task.get("error", {}).get("message", "")
+    ended = f"the task {task['taskId']} was {task['status']}" if not reason else f"the task failed: {reason}"
+    raise Problem(ended)
+
+
+def _answered(asking: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
+    return {key: answers.answer(key, request) for key, request in (asking.get("inputRequests") or {}).items()}
+
+
+def _find(server: Server, name: str) -> tuple[str, Mapping[str, Any]]:
+    names = []
+    for list_name in METHODS:
+        for entry in server.entries(list_name):
+            if entry["name"] == name:
+                return list_name, entry
+            names.append(str(entry["name"]))
+    near = difflib.get_close_matches(name, names, n=1)
+    meant = f"did you mean {near[0]}?" if near else f"there are: {', '.join(names) or 'none'}"
+    unknown = f"there is no tool or prompt {name}; {meant}"
+    raise Problem(unknown)
+
+
+def _schema(prompt: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a prompt, which are texts, as a schema."""
+    listed = prompt.get("arguments", ())
+    return {
+        "type": "object",
+        "properties": {one["name"]: {"type": "string"} for one in listed},
+        "required": [one["name"] for one in listed if one.get("required")],
+    }
+
+
+def _read(target: str, words: Sequence[str], schema: Mapping[str, Any]) -> dict[str, Any]:
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    arguments: dict[str, Any] = {}
+    for word in words:
+        try:
+            arguments |= _argument(word, properties)
+        except ValueError as error:
+            wrong = f"{word!r} is no argument of {target}: {error}"
+            raise Problem(wrong) from None
+    for name in arguments.keys() - properties.keys():
+        near = difflib.get_close_matches(name, properties, n=1)
+        meant = f"did you mean {near[0]}?" if near else f"it has: {', '.join(properties) or 'none'}"
+        unknown = f"{target} has no argument {name}; {meant}"
+        raise Problem(unknown)
+    return arguments
+
+
+def _argument(word: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    if word.lstrip().startswith("{"):
+        return dict(json.loads(word))
+    name, equals, text = word.partition("=")
+    if not equals:
+        wrong = "write arguments as key=value or as a JSON object"
+        raise ValueError(wrong)
+    return {name: values.read(text, properties.get(name, {}))}
+
+
+def _ask(target: str, name: str, schema: Mapping[str, Any], terminal: Terminal) -> JSONValue:
+    field = schema.get("properties", {}).get(name, {})
+    try:
+        return terminal.value(name, field, schema, required=True)
+    except NotAnswered:
+        missing = f"{target} needs {name}: add {name}=..."
+        raise Problem(missing) from None

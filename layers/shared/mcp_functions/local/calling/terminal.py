@@ -1,0 +1,119 @@
+"""Reads what the user types, and writes what the conversation says."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from mcp_functions.local.calling import values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_functions.protocol.wire_types import JSONValue
+
+INSTEAD: dict[str, Literal["decline", "cancel"]] = {"/decline": "decline", "/cancel": "cancel"}
+NEEDED = "an answer is needed"
+
+
+class NotAnswered(Exception):
+    """The user declines or cancels, or the input has ended; `action` is "decline", "cancel" or ""."""
+
+    def __init__(self, action: str) -> None:
+        """Keep the action."""
+        super().__init__(action)
+        self.action = action
+
+
+class Terminal:
+    """The user's terminal, or a pipe in its place."""
+
+    def __init__(self, *, err: bool) -> None:
+        """Write to stderr (`err`) or to stdout, as it is now: a function may print meanwhile."""
+        self._out = sys.stderr if err else sys.stdout
+
+    def say(self, text: str, *, bold: bool = False, dim: bool = False) -> None:
+        """Write a line. The text may be a stranger's: it cannot move the cursor or change colours."""
+        click.secho(_printable(text), file=self._out, bold=bold or None, dim=dim or None)
+
+    def line(self, prompt: str) -> str:
+        """Read a line.
+
+        Raises:
+            NotAnswered: the user declines or cancels, or there is no more input.
+
+        """
+        shown = _printable(prompt)
+        try:
+            text = self._edited(shown) if sys.stdin.isatty() and self._out.isatty() else self._piped(shown)
+        except EOFError:
+            is_person = sys.stdin.isatty()
+            self.say("")
+            raise NotAnswered("cancel" if is_person else "") from None
+        text = text.strip()
+        if text in INSTEAD:
+            raise NotAnswered(INSTEAD[text])
+        return text
+
+    def value(self, label: str, schema: Mapping[str, Any], root: Mapping[str, Any], *, required: bool) -> JSONValue:
+        """Read a value until it fits its schema; None, if it is left out.
+
+        Raises:
+            NotAnswered: the user declines or cancels, or there is no more input.
+
+        """
+        prompt = f"  {label}{_about(schema, required=required)}: "
+        while True:
+            text = self.line(prompt)
+            if not text and "default" in schema:
+                return schema["default"]
+            if not text and not required:
+                return None
+            problem, value = _checked(text, lambda given: values.read(given, schema), schema, root)
+            if not problem:
+                return value
+            self.say(f"  {problem}")
+
+    def _edited(self, prompt: str) -> str:
+        with redirect_stdout(self._out):
+            return input(prompt)
+
+    def _piped(self, prompt: str) -> str:
+        click.echo(prompt, nl=False, file=self._out)
+        text = sys.stdin.readline()
+        if not text:
+            raise EOFError
+        if not sys.stdin.isatty():
+            self.say("")  # the newline that a terminal would show
+        return text
+
+
+def _checked(
+    text: str, read: Callable[[str], Any], schema: Mapping[str, Any], root: Mapping[str, Any]
+) -> tuple[str, Any]:
+    """Return why a text is wrong, or nothing and its value."""
+    if not text:
+        return NEEDED, None
+    try:
+        value = read(text)
+    except ValueError as error:
+        return str(error), None
+    return values.fault(value, schema, root), value
+
+
+def _about(schema: Mapping[str, Any], *, required: bool) -> str:
+    """Return the choices or the type, the default, and whether the value may be left out."""
+    parts = [values.hint(schema)]
+    if "default" in schema:
+        parts.append(f"Enter: {schema['default']}")
+    elif not required:
+        parts.append("Enter: none")
+    shown = "; ".join(filter(None, parts))
+    return f" ({shown})" if shown else ""
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text)

@@ -1,0 +1,93 @@
+"""What a user types, as a value of a JSON Schema."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.protocol.wire_types import JSONValue
+
+WORDS = {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}
+HINTS = {"boolean": "yes | no", "array": "several, with commas"}
+MAX_TEXT = 200  # characters of a reason
+
+
+def read(text: str, schema: Mapping[str, Any]) -> JSONValue:
+    """Read a value as the schema's type.
+
+    Args:
+        text: that the user typed.
+        schema: of the value.
+
+    Raises:
+        ValueError: the text is no such value; it says why.
+
+    """
+    named = choices(schema)
+    if named:
+        return _choice(text, named)
+    kind = schema.get("type")
+    if kind == "string":
+        return text
+    if kind == "boolean" and text.lower() in WORDS:
+        return WORDS[text.lower()]
+    if kind == "array" and not text.startswith("["):
+        return [read(part.strip(), schema.get("items", {})) for part in text.split(",")]
+    try:
+        return json.loads(text)
+    except ValueError:
+        if kind is None:
+            return text
+        wrong = f"{text!r} is no {HINTS.get(kind, kind)}"
+        raise ValueError(wrong) from None
+
+
+def choices(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a choice, by the text that stands for each: a title, or the value itself."""
+    titled = [one for one in schema.get("oneOf") or schema.get("anyOf") or () if "const" in one]
+    if titled:
+        return {str(one.get("title", one["const"])): one["const"] for one in titled}
+    values = schema.get("enum", ())
+    return dict(zip(map(str, schema.get("enumNames", values)), values, strict=False))
+
+
+def hint(schema: Mapping[str, Any]) -> str:
+    """Return what a prompt says about a value: its choices, or its type; nothing about a text without a form."""
+    named = choices(schema) or choices(schema.get("items", {}))
+    if named:
+        return " | ".join(named)
+    kind = str(schema.get("format") or schema.get("type", ""))
+    return HINTS.get(kind, "" if kind == "string" else kind)
+
+
+def fault(value: object, schema: Mapping[str, Any], root: Mapping[str, Any]) -> str:
+    """Return why a value does not fit; nothing, if it does.
+
+    Args:
+        value: as JSON.
+        schema: of the value.
+        root: the schema around it, which may have the definitions.
+
+    """
+    whole = {**{name: root[name] for name in ("$defs", "definitions") if name in root}, **schema}
+    validator = Draft202012Validator(whole, format_checker=Draft202012Validator.FORMAT_CHECKER)
+    error = best_match(validator.iter_errors(value))
+    if error is None:
+        return ""
+    where = ".".join(map(str, error.absolute_path))
+    reason = " ".join(error.message.split())[:MAX_TEXT]
+    return f"{where}: {reason}" if where else reason
+
+
+def _choice(text: str, named: Mapping[str, Any]) -> JSONValue:
+    for label, value in named.items():
+        if text.lower() in {label.lower(), str(value).lower()}:
+            return value
+    wrong = f"{text!r} is none of: {', '.join(named)}"
+    raise ValueError(wrong)

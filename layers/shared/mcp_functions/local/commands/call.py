@@ -1,0 +1,109 @@
+"""`call`: calls a tool, a prompt or a resource, and asks the user at the terminal what the server asks."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Unpack
+
+import click
+
+from mcp_functions.local import catalog
+from mcp_functions.local.calling import conversation, result, server
+from mcp_functions.local.calling.answering import Answers
+from mcp_functions.local.calling.terminal import Terminal
+from mcp_functions.local.commands import options
+from mcp_functions.local.problems import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from mcp_functions.local.calling.server import Notice, Server
+
+
+def _complete(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+    """List the tools and prompts of the catalog for the shell."""
+    listed = catalog.read(context.params["functions"]) if "functions" in context.params else {}
+    return [
+        one["name"] for kind in ("tools", "prompts") for one in listed.get(kind, ()) if one["name"].startswith(begun)
+    ]
+
+
+def _pairs(_context: click.Context, _parameter: click.Parameter, words: Sequence[str]) -> dict[str, str]:
+    pairs = dict[str, str]()
+    for word in words:
+        key, equals, text = word.partition("=")
+        if not equals:
+            wrong = f"write KEY=VALUE, not {word!r}."
+            raise click.BadParameter(wrong)
+        pairs[key] = text
+    return pairs
+
+
+class Chosen(server.Access):
+    """The other options."""
+
+    given: Mapping[str, str]
+    declined: Sequence[str]
+    cancelled: Sequence[str]
+    functions: Path
+    runtime: bool
+
+
+@click.command("call")
+@click.argument("target", metavar="NAME-OR-URI", shell_complete=_complete)
+@click.argument("arguments", nargs=-1, metavar="[KEY=VALUE|JSON]...")
+@click.option("--url", metavar="URL", help="Of a server, e.g. http://127.0.0.1:8000/mcp. Default: the functions here.")
+@click.option(
+    "--answer", "given", multiple=True, callback=_pairs, metavar="KEY=VALUE", help="Of a question; repeatable."
+)
+@click.option("--decline", "declined", multiple=True, metavar="KEY", help="A question to decline; repeatable.")
+@click.option("--cancel", "cancelled", multiple=True, metavar="KEY", help="A question to cancel; repeatable.")
+@click.option("--json", "as_json", is_flag=True, help="Write the result as JSON to stdout, and the rest to stderr.")
+@click.option("--token", envvar="MCP_FUNCTIONS_TOKEN", metavar="TOKEN", help="Default: MCP_FUNCTIONS_TOKEN.")
+@click.option("--region", metavar="R", help="Default: as the AWS CLI decides.")
+@click.option("--profile", metavar="P", help="Default: as the AWS CLI decides.")
+@options.functions
+@options.runtime
+def command(target: str, arguments: Sequence[str], url: str | None, *, as_json: bool, **chosen: Unpack[Chosen]) -> int:
+    """Call a tool or a prompt, or read a resource, and answer its questions at the terminal.
+
+    A form with several fields is answered with --answer KEY.FIELD=VALUE, or KEY={JSON}. Exit codes: 0, a result; 1, the
+    tool reports an error; 2, the call is wrong, or was refused.
+    """
+    terminal = Terminal(err=as_json)
+
+    def notice(message: Mapping[str, Any]) -> None:
+        if line := result.notice(message):
+            terminal.say(line, dim=True)
+
+    answers = Answers(terminal, chosen["given"], chosen["declined"], chosen["cancelled"])
+    with _server(url, chosen, notice) as reached:
+        call = conversation.prepare(reached, target, arguments, terminal)
+        ended = conversation.hold(reached, call, answers, terminal)
+    if as_json:
+        click.echo(json.dumps(ended, ensure_ascii=False, indent=2))
+    else:
+        terminal.say(result.text(ended))
+    return 1 if ended.get("isError") else 0
+
+
+@contextlib.contextmanager
+def _server(url: str | None, chosen: Chosen, notice: Notice) -> Iterator[Server]:
+    if url:
+        yield server.of_url(url, chosen, notice)
+        return
+    if find_spec("moto") is None:
+        missing = "moto is not installed, which the functions here need: pip install 'mcp-functions[local]', or --url"
+        raise Problem(missing)
+    log = logging.getLogger("mcp_functions")
+    before = log.level
+    log.setLevel(logging.ERROR)  # what went well is the result
+    try:
+        with server.of_folder(chosen["functions"], notice, runtime=chosen["runtime"]) as reached:
+            yield reached
+    finally:
+        log.setLevel(before)

@@ -1,0 +1,69 @@
+"""`kms`: KMS and DynamoDB for functions in containers, until Ctrl-C."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from ipaddress import AddressValueError, IPv4Address
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mcp_functions.local import banner, own_tables
+from mcp_functions.local.commands import options
+from mcp_functions.local.doubles import keyfile
+from mcp_functions.local.doubles.dynamodb import PROTOCOL
+from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
+from mcp_functions.local.harness import STATE_DIR
+from mcp_functions.local.loopback import HOST, Loopback
+from mcp_functions.local.services import stored_tables
+from mcp_functions.local.stopping import LOOK_SECONDS, until_stopped
+
+if TYPE_CHECKING:
+    from mcp_functions.local.loopback import HttpRequest
+
+PORT = 8001
+
+
+def _address(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
+    try:
+        address = IPv4Address(text)
+    except AddressValueError as error:
+        raise click.BadParameter(str(error)) from error
+    if address.is_unspecified:
+        everywhere = "that is every address of this machine: other machines must not reach the key"
+        raise click.BadParameter(everywhere)
+    return text
+
+
+@click.command("kms")
+@click.option("--port", type=int, default=PORT, metavar="N", help=f"Default: {PORT}; 0: any.")
+@click.option(
+    "--address",
+    callback=_address,
+    default=HOST,
+    metavar="A",
+    help=f"Of this machine, where its containers reach it, e.g. 172.17.0.1. Default: {HOST}.",
+)
+@options.debug
+def command(port: int, address: str) -> None:
+    """Serve KMS and DynamoDB until Ctrl-C, for functions in containers."""
+    names = [banner.HOST_OF_CONTAINERS]
+    with (
+        until_stopped() as stopped,
+        contextlib.ExitStack() as running,
+        Loopback(port=port, max_body=MAX_REQUEST, address=address, names=names) as server,
+    ):
+        keys = KmsApi(keyfile.load(STATE_DIR))
+        # `sam local` takes a resource's logical id for its name
+        tables = stored_tables(running, STATE_DIR, own_tables.of_project(Path("functions"), name="{}"))
+        tables.warm()
+        server.start(lambda request: (tables if _is_for_dynamodb(request) else keys).answer(request))
+        click.echo(banner.kms(server.url, keys.arn))
+        while not stopped():
+            time.sleep(LOOK_SECONDS)
+
+
+def _is_for_dynamodb(request: HttpRequest) -> bool:
+    return request.header("x-amz-target").startswith(PROTOCOL.target)

@@ -1,0 +1,124 @@
+"""`open`: why a server refuses a requestState, and what is in it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
+import click
+
+from mcp_functions.local import environment
+from mcp_functions.local.commands import options
+from mcp_functions.local.harness import STATE_DIR
+from mcp_functions.local.inspection import explain, key_source
+from mcp_functions.local.inspection.explain import UNKNOWN, Request
+from mcp_functions.local.lambdas import functions
+from mcp_functions.local.problems import Problem
+from mcp_functions.protocol import json_reader
+from mcp_functions.protocol.constants import CALLS
+from mcp_functions.protocol.errors import ParseError
+from mcp_functions.protocol.messages import Principal
+from mcp_functions.seal.data_keys import Scope
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from mcp_functions.local.inspection.key_source import KeySource
+
+LOCAL_STAGE, AWS_STAGE = "local", "prod"
+STDIN = "-"
+
+
+class Opening(TypedDict):
+    """The options: the key, and the request that was refused."""
+
+    functions: Path
+    show_state: bool
+    key: tuple[str, ...]
+    service: str | None
+    stage: str | None
+    generation: str
+    function: str | None
+    method: str | None
+    target: str | None
+    arguments: str | None
+    principal: tuple[str, str, str] | None
+    nobody: bool
+    answer_within: int | None
+
+
+@click.command("open")
+@click.argument("token")
+@options.functions
+@click.option("--show-state", is_flag=True, help="Print the user's answers and the state, too.")
+@click.option("--key", multiple=True, metavar="ARN", help="One of MCP_KMS_KEYS. Default: the harness's own key.")
+@click.option("--service", metavar="S", help="<stack>/<function>, or the audience that serve() names.")
+@click.option("--stage", metavar="S", help=f"Default: {AWS_STAGE} with --key, else {LOCAL_STAGE}.")
+@click.option("--generation", default="1", metavar="G", help="Default: 1.")
+@click.option("--function", metavar="NAME", help="The function's folder; with --key, --service says it.")
+@click.option("--method", type=click.Choice(list(CALLS)), help="What the refused request called.")
+@click.option("--target", metavar="NAME", help="The name of its tool or prompt, or its URI.")
+@click.option("--arguments", metavar="JSON", help="Its params.arguments.")
+@click.option("--principal", nargs=3, metavar="ISS SUB CLIENT", help='Who sent it; CLIENT may be "".')
+@click.option("--nobody", is_flag=True, help="It came without a principal (AuthMode none).")
+@click.option("--answer-within", type=int, metavar="SECONDS", help="The function's answer_within.")
+def command(token: str, **chosen: Unpack[Opening]) -> int:
+    """Explain why a server refuses a requestState: 0, there is no reason; 1, there is one.
+
+    TOKEN is a requestState (ks1.…), or - to read it from stdin.
+    """
+    text, now = sys.stdin.read().strip() if token == STDIN else token, time.time()
+    explained = explain.shown(text, now=now)
+    if not explained.reasons:
+        request = _request(chosen)
+        try:
+            with _keyring(chosen) as keyring:
+                explained = explain.explain(text, keyring, request, now=now, show_state=chosen["show_state"])
+        except Problem:
+            click.echo("".join(f"{line}\n" for line in explained.lines), nl=False)  # these lines need no key
+            raise
+    click.echo(str(explained))
+    return 1 if explained.reasons else 0
+
+
+def _request(chosen: Opening) -> Request:
+    principal = Principal(*chosen["principal"]) if chosen["principal"] else None
+    return Request(
+        method=chosen["method"] or UNKNOWN,
+        target=UNKNOWN if chosen["target"] is None else chosen["target"],
+        arguments=UNKNOWN if chosen["arguments"] is None else _json(chosen["arguments"]),
+        principal=principal if principal or chosen["nobody"] else UNKNOWN,
+        answer_within=chosen["answer_within"],
+    )
+
+
+def _json(text: str) -> object:
+    try:
+        return json_reader.loads(text)  # like the server, because the digest is compared
+    except ParseError:
+        unread = "--arguments is not JSON: give params.arguments as the client sent them, in quotes"
+        raise Problem(unread) from None
+
+
+def _keyring(chosen: Opening) -> AbstractContextManager[KeySource]:
+    stage = chosen["stage"] or (AWS_STAGE if chosen["key"] else LOCAL_STAGE)
+    if chosen["key"]:
+        if not chosen["service"]:
+            missing = "--key needs --service: a data key opens for one <stack>/<function>, or for a shared audience"
+            raise Problem(missing)
+        arns = [arn.strip() for listed in chosen["key"] for arn in listed.split(",")]
+        return nullcontext(key_source.aws_keys(arns, Scope(chosen["service"], stage, chosen["generation"])))
+    named = chosen["service"] or (f"{environment.STACK}/{chosen['function']}" if chosen["function"] else None)
+    scopes = [Scope(service, stage, chosen["generation"]) for service in _services(chosen["functions"], named)]
+    return key_source.local_key(STATE_DIR, scopes, scopes[0] if named else None)
+
+
+def _services(directory: Path, named: str | None) -> list[str]:
+    """List the services that may have sealed a state on this machine, the named one first."""
+    if named and not directory.is_dir():
+        return [named]
+    others = [f"{environment.STACK}/{app.parent.name}" for app in functions.find(directory)]
+    return [named, *(service for service in others if service != named)] if named else others

@@ -1,0 +1,88 @@
+"""An exception of an author's code for the author: its traceback with its text, its place, and what mends it.
+
+On Lambda, neither the client nor the log gets any of this.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import runpy
+import traceback
+from pathlib import Path
+
+from mcp_functions.local.problems import first_line
+from mcp_functions.observability import PACKAGE
+
+IMPORTING = (PACKAGE, importlib.__file__, "<frozen ", runpy.__file__)  # frames that an author does not need
+ENVIRON = (os.__file__, "<frozen os>")
+REMEDIES = (  # what the text of an error contains, and what mends it
+    ("cannot be written as JSON", "use text, numbers, booleans, lists, a dataclass or a pydantic model"),
+    ("is not defined", "import it in app.py, and not under TYPE_CHECKING alone, or correct its spelling"),
+)
+VARIABLE = "add {name} to Environment: Variables of the function in template.yaml"
+
+
+def whole_traceback(error: BaseException, *, debug: bool = False) -> str:
+    """Return an exception's traceback, with the exceptions that caused it.
+
+    Args:
+        error: the exception.
+        debug: include the toolkit's own frames.
+    """
+    shown = traceback.TracebackException.from_exception(error)
+    if not debug:
+        _fold(shown)
+    text = "".join(shown.format())
+    return text + "".join(f"To mend it: {mend}\n" for mend in [remedy(error)] if mend)
+
+
+def _fold(shown: traceback.TracebackException) -> None:
+    """Leave out the frames of the toolkit and of the import system."""
+    chained: traceback.TracebackException | None = shown
+    while chained is not None:
+        own = [frame for frame in chained.stack if not frame.filename.startswith(IMPORTING)]
+        chained.stack = traceback.StackSummary.from_list(own)
+        earlier = chained.__context__
+        if earlier and all(frame.filename.startswith(IMPORTING) for frame in earlier.stack):
+            chained.__context__ = None  # an exception that the toolkit itself handled
+        chained = chained.__cause__ or chained.__context__
+
+
+def place(error: BaseException, folder: Path) -> str:
+    """Return where a function's code failed, "functions/add/app.py:12"; "" if no frame is in the folder's project.
+
+    Args:
+        error: the exception.
+        folder: of the function.
+    """
+    root = folder.parent.parent.resolve()
+    if isinstance(error, SyntaxError) and error.filename:
+        found = [(error.filename, error.lineno)]
+    else:
+        found = [(frame.filename, line) for frame, line in _frames(error)]
+    for file, line in reversed(found):
+        path = Path(file)
+        if path.is_relative_to(root) and not file.startswith(PACKAGE) and "site-packages" not in path.parts:
+            return f"{path.relative_to(root)}:{line}"
+    return ""
+
+
+def _frames(error: BaseException) -> list[tuple[traceback.FrameSummary, int | None]]:
+    return [(frame, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+
+
+def summary(error: BaseException) -> str:
+    """Return an exception's type and text in one line; of a syntax error without its place."""
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {error.msg}"
+    return first_line(error)
+
+
+def remedy(error: BaseException) -> str:
+    """Return how to mend a mistake that its text does not explain; "" if it does, or if nothing is known of it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, KeyError) and frames and frames[-1].filename in ENVIRON:
+        return VARIABLE.format(name=error.args[0])
+    found = [mend for said, mend in REMEDIES if said in str(error)]
+    return found[0] if found else ""

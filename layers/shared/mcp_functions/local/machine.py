@@ -1,0 +1,151 @@
+"""What this machine has of what a build, a deployment, and `sam local` need."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from mcp_functions.local import template
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SECONDS = 20
+ARCHITECTURES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}
+DEFAULTS = {"Runtime": "python3.13", "Architecture": "x86_64"}
+EXTRAS = {"moto": "local", "yaml": "local", "awslambdaric": "runtime", "mcp": "demo"}
+
+
+class Line(NamedTuple):
+    """One thing.
+
+    Attributes:
+        subject: what it is for.
+        text: what was found.
+        remedy: what to do; empty if nothing is missing.
+
+    """
+
+    subject: str
+    text: str
+    remedy: str = ""
+
+
+def examine(root: Path) -> list[Line]:
+    """Look at this machine.
+
+    Args:
+        root: a project, whose template names the runtime; without one, the template that `init` writes does.
+
+    """
+    wanted = _parameters(root)
+    return [
+        _extras(),
+        _sam(root),
+        _compiler(wanted["Runtime"]),
+        _architecture(wanted["Architecture"]),
+        _engine(),
+        _aws(),
+    ]
+
+
+def _parameters(root: Path) -> dict[str, str]:
+    """Return the runtime and the architecture of the template."""
+    if not (root / template.FILE).is_file():
+        return DEFAULTS
+    named = template.read(root / template.FILE).get("Parameters", {})
+    return {name: str(named.get(name, {}).get("Default", default)) for name, default in DEFAULTS.items()}
+
+
+def _extras() -> Line:
+    missing = sorted({extra for module, extra in EXTRAS.items() if find_spec(module) is None} - _not_here())
+    if missing:
+        return Line(
+            "serve, demo", f"not installed: {', '.join(missing)}", f"pip install 'mcp-functions[{','.join(missing)}]'"
+        )
+    return Line("serve, demo", f"Python {platform.python_version()}, with every extra that runs here")
+
+
+def _not_here() -> set[str]:
+    return set() if sys.platform == "linux" else {"runtime"}
+
+
+def _sam(root: Path) -> Line:
+    own = root / ".venv-sam/bin/sam"
+    sam = shutil.which("sam") or (str(own) if own.exists() else None)
+    version = _said(sam, "--version") if sam else ""
+    if not version:
+        return Line("build, deploy", "there is no SAM CLI", "make build installs it, or: pipx install aws-sam-cli")
+    return Line("build, deploy", version)
+
+
+def _compiler(runtime: str) -> Line:
+    """Find the interpreter that compiles the layers, where the layers' Makefile looks for it."""
+    for python in _interpreters(runtime):
+        version = _said(python, "-c", "import sys; print(*sys.version_info[:3], sep='.')")
+        if version:
+            return Line("layers", f"are compiled with {python} ({version})")
+    number = runtime.removeprefix("python")
+    missing = f"there is no {runtime}, so they would not be compiled, and a cold start would take twice as long"
+    return Line("layers", missing, f"uv python install {number}, or: pyenv install {number}")
+
+
+def _interpreters(runtime: str) -> Iterator[str]:
+    if found := shutil.which(runtime):
+        yield found
+    number = runtime.removeprefix("python")
+    if uv := shutil.which("uv"):
+        yield _said(uv, "python", "find", number)
+    if pyenv := shutil.which("pyenv"):
+        versions = Path(_said(pyenv, "root")) / "versions"
+        yield from map(str, sorted(versions.glob(f"{number}*/bin/{runtime}")))
+
+
+def _architecture(wanted: str) -> Line:
+    here = ARCHITECTURES.get(platform.machine(), platform.machine())
+    if here == wanted:
+        return Line("architecture", f"{wanted}, as this machine's")
+    text = f"the template's is {wanted}, and this machine's {here}: sam local emulates it, slowly"
+    return Line("architecture", text)
+
+
+def _engine() -> Line:
+    for name in ("docker", "finch", "podman"):
+        engine = shutil.which(name)
+        if engine and (version := _said(engine, "info", "--format", "{{.ServerVersion}}")):
+            return Line("sam local", f"{name} {version}")
+    return Line("sam local", "no container engine answers", "install Docker and start it; all else works without")
+
+
+def _aws() -> Line:
+    names = (
+        "AWS_ACCESS_KEY_ID",
+        "AWS_PROFILE",
+        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+        "AWS_WEB_IDENTITY_TOKEN_FILE",
+    )
+    files = [Path(os.environ.get("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials")), Path("~/.aws/config")]
+    named = [name for name in names if os.environ.get(name)]
+    there = [str(path) for path in files if path.expanduser().is_file()]
+    if named or there:
+        return Line("credentials", f"of AWS in {', '.join(named or there)} (not tried)")
+    return Line("credentials", "none of AWS, which only a deployment needs", "aws configure sso, or set AWS_PROFILE")
+
+
+def _said(program: str, *words: str) -> str:
+    """Run a program, and return the first line that it wrote; nothing if it fails."""
+    if not program:
+        return ""
+    try:
+        done = subprocess.run([program, *words], capture_output=True, text=True, timeout=SECONDS, check=False)  # noqa: S603 - found on the PATH
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    lines = done.stdout.strip().splitlines()
+    return re.sub(r"\s+", " ", lines[0]) if done.returncode == 0 and lines else ""

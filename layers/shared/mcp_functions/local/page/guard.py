@@ -1,0 +1,69 @@
+"""The guard of the page's routes: only the page itself may use them, in this run of the harness.
+
+Another page of this machine, a page of the internet, and a name that resolves to 127.0.0.1 (DNS rebinding) must not.
+The Host and the Origin must be exactly this server's. The header `x-page-token` must hold the token of this run, which
+only the page's HTML contains. No response allows another origin to read it.
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import TYPE_CHECKING
+
+from mcp_functions.local.loopback import HOST, json_response
+
+if TYPE_CHECKING:
+    from mcp_functions.local.loopback import HttpRequest, HttpResponse
+
+PROOF = "x-page-token"  # the header with the token of this run
+NAMES = (HOST, "localhost")
+# With trusted types, a script that parses text as markup fails.
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-ancestors 'none'; "
+    "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
+)
+SECURITY_HEADERS = (
+    ("content-security-policy", CONTENT_SECURITY_POLICY),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cache-control", "no-store"),  # the HTML holds the token of this run
+)
+
+
+class Guard:
+    """Refuses requests that are not the page's own."""
+
+    def __init__(self, port: int, token: str) -> None:
+        """Accept one port, and one token."""
+        self._hosts = {f"{name}:{port}" for name in NAMES}
+        self._home = f"http://{HOST}:{port}/"
+        self._token = token.encode()
+
+    def refuse_host(self, request: HttpRequest) -> HttpResponse | None:
+        """Refuse a request for another host; None if it is for this one."""
+        if request.header("host").lower() in self._hosts:
+            return None
+        return refusal(403, f"this page is at {self._home} only")
+
+    def refuse_control(self, request: HttpRequest) -> HttpResponse | None:
+        """Refuse a request for a control route unless the page sent it; None if it did."""
+        refused = self.refuse_host(request)
+        if refused:
+            return refused
+        if request.method != "POST":
+            return refusal(405, "send a POST", ("allow", "POST"))
+        origins = [value for name, value in request.headers if name.lower() == "origin"]
+        if origins != [f"http://{request.header('host').lower()}"]:
+            return refusal(403, "the Origin is not this page")
+        if not hmac.compare_digest(request.header(PROOF).encode(), self._token):
+            return refusal(403, "the token is not of this run: load the page again")
+        if request.header("content-type").partition(";")[0].strip().lower() != "application/json":
+            return refusal(415, "send application/json")
+        return None
+
+
+def refusal(status: int, message: str, *headers: tuple[str, str]) -> HttpResponse:
+    """Make the response to a request that is refused."""
+    return json_response(status, {"message": message}, *SECURITY_HEADERS, *headers)

@@ -1,0 +1,152 @@
+"""The routes of the page: its files, and what its scripts ask of the harness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_functions.local.loopback import HttpResponse, json_response
+from mcp_functions.local.page.guard import SECURITY_HEADERS, Guard, refusal
+from mcp_functions.local.problems import Problem
+from mcp_functions.protocol import json_reader
+from mcp_functions.protocol.constants import CALLS
+from mcp_functions.protocol.errors import ParseError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+    from importlib.resources.abc import Traversable
+
+    from mcp_functions.local.loopback import HttpRequest
+    from mcp_functions.local.page.executions import ExecutionLog
+
+FILES, CONTROL = "/page/", "/page/control/"
+INDEX, PLACE_OF_TOKEN = "index.html", b"{{token}}"
+MEDIA_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+}
+
+
+class Access(NamedTuple):
+    """An access token of the local issuer, and whom it names."""
+
+    token: str
+    subject: str
+    scopes: tuple[str, ...]
+
+
+class BadRequest(Exception):
+    """A control request lacks a member; the message names it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """Answers requests for the page of one run, and leaves every other request to the API.
+
+    Attributes:
+        port: of this server.
+        token: of this run; random, with characters of URLs.
+        key_arn: of the harness's own key, the only one that opens states here.
+        folders: of the functions.
+        executions: of the requests so far.
+        access: makes an access token; None if the server wants none.
+        now: the clock, unix seconds.
+
+    """
+
+    port: int
+    token: str
+    key_arn: str
+    folders: Collection[str]
+    executions: ExecutionLog
+    access: Callable[[], Access | None]
+    now: Callable[[], float]
+
+    @cached_property
+    def _guard(self) -> Guard:
+        return Guard(self.port, self.token)
+
+    @cached_property
+    def _files(self) -> Mapping[str, Traversable]:
+        return {file.name: file for file in (resources.files(__package__) / "static").iterdir()}
+
+    @property
+    def _controls(self) -> Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]]:
+        return {"access": self._give_access, "executions": self._list_executions, "open": self._open}
+
+    def answer(self, request: HttpRequest) -> HttpResponse | None:
+        """Answer one request; None if it is not for the page."""
+        path = request.target.partition("?")[0]
+        if path.startswith(CONTROL):
+            return self._control(request, path.removeprefix(CONTROL))
+        if request.method not in {"GET", "HEAD"}:
+            return None
+        if path == "/":
+            return self._guard.refuse_host(request) or self._file(INDEX)
+        if path.startswith(FILES):
+            return self._guard.refuse_host(request) or self._file(path.removeprefix(FILES))
+        return None
+
+    def _file(self, name: str) -> HttpResponse:
+        if name not in self._files:
+            return refusal(404, "Not Found")
+        content = self._files[name].read_bytes()
+        if name == INDEX:
+            content = content.replace(PLACE_OF_TOKEN, self.token.encode())
+        media_type = MEDIA_TYPES[f".{name.rpartition('.')[2]}"]
+        return HttpResponse(200, (("content-type", media_type), *SECURITY_HEADERS), content)
+
+    def _control(self, request: HttpRequest, name: str) -> HttpResponse:
+        refused = self._guard.refuse_control(request)
+        if refused:
+            return refused
+        if name not in self._controls:
+            return refusal(404, "Not Found")
+        try:
+            made = self._controls[name](_read_object(request.body))
+        except (BadRequest, Problem) as error:
+            return refusal(400, str(error))
+        return json_response(200, made, *SECURITY_HEADERS)
+
+    def _give_access(self, _asked: Mapping[str, Any]) -> dict[str, Any]:
+        access = self.access()
+        return {"access": access._asdict() if access else None}
+
+    def _list_executions(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        return {"executions": self.executions.of(_text(asked, "request"))}
+
+    def _open(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        from mcp_functions.local.page import states  # noqa: PLC0415 - only this route needs cryptography
+
+        if "method" in asked and asked["method"] not in tuple(CALLS):
+            message = f"method must be one of {', '.join(CALLS)}"
+            raise BadRequest(message)
+        if "target" in asked:
+            _text(asked, "target")
+        first = asked.get("function")
+        folders = sorted(self.folders, key=lambda folder: (folder != first, folder))
+        compared = {name: asked[name] for name in ("method", "target", "arguments") if name in asked}
+        opened = states.open_state(_text(asked, "state"), compared, self.key_arn, folders, now=self.now())
+        return opened if asked.get("values") is True else {**opened, "record": None}
+
+
+def _read_object(body: bytes | None) -> dict[str, Any]:
+    try:
+        read = json_reader.loads(body or b"")  # like the server, because arguments are compared
+    except ParseError:
+        read = None
+    if not isinstance(read, dict):
+        message = "send a JSON object"
+        raise BadRequest(message)
+    return read
+
+
+def _text(asked: Mapping[str, Any], name: str) -> str:
+    value = asked.get(name)
+    if not isinstance(value, str):
+        message = f"{name} must be a string"
+        raise BadRequest(message)
+    return value

@@ -1,0 +1,75 @@
+// What the server offers: tools, prompts, resources and resource templates, each with the call that it leads to.
+
+const LISTS = [
+  ["tools/list", "tools", "Tools", tool],
+  ["prompts/list", "prompts", "Prompts", prompt],
+  ["resources/list", "resources", "Resources", resource],
+  ["resources/templates/list", "resourceTemplates", "Resource templates", template],
+];
+const VARIABLE = /\{([\w.]+)\}/g;
+
+// Returns the offers in groups; a server without a capability has an empty group.
+export async function listOffers(client) {
+  const groups = [];
+  for (const [method, member, heading, read] of LISTS) {
+    const listed = await client.list(method, member);
+    groups.push({ heading, offers: listed.map((one) => ({ id: `${member}/${one.name ?? one.uri}`, ...read(one) })) });
+  }
+  return groups;
+}
+
+// An offer: `schema` of its form, and `call`, which makes a request from the form's values.
+function tool({ name, title, description, inputSchema, annotations }) {
+  const call = (values) => ({
+    method: "tools/call",
+    params: { name, arguments: values },
+    schema: inputSchema,
+    title: name,
+  });
+  return { name, title: title ?? annotations?.title, description, schema: inputSchema ?? {}, verb: "Call", call };
+}
+
+function prompt({ name, title, description, arguments: listed = [] }) {
+  const properties = listed.map((one) => [
+    one.name,
+    { type: "string", title: one.title, description: one.description },
+  ]);
+  const schema = {
+    properties: Object.fromEntries(properties),
+    required: listed.filter((one) => one.required).map((one) => one.name),
+  };
+  const call = (values) => ({ method: "prompts/get", params: { name, arguments: values }, title: name });
+  return { name, title, description, schema, verb: "Get", call };
+}
+
+function resource({ name, title, description, uri }) {
+  return {
+    name,
+    title,
+    description: `${description ?? ""}\n${uri}`.trim(),
+    schema: {},
+    verb: "Read",
+    call: () => reading(name, uri),
+  };
+}
+
+// A template with other expressions than {name} is filled in by hand.
+function template({ name, title, description, uriTemplate }) {
+  const variables = [...uriTemplate.matchAll(VARIABLE)].map(([, variable]) => variable);
+  const byHand = /[{}]/.test(uriTemplate.replace(VARIABLE, ""));
+  const fields = byHand
+    ? [["uri", { type: "string", default: uriTemplate }]]
+    : variables.map((variable) => [variable, { type: "string" }]);
+  const uri = (values) =>
+    byHand ? values.uri : uriTemplate.replace(VARIABLE, (_, variable) => encodeURIComponent(values[variable]));
+  return {
+    name,
+    title,
+    description: `${description ?? ""}\n${uriTemplate}`.trim(),
+    verb: "Read",
+    schema: { properties: Object.fromEntries(fields), required: fields.map(([field]) => field) },
+    call: (values) => reading(name, uri(values)),
+  };
+}
+
+const reading = (name, uri) => ({ method: "resources/read", params: { uri }, title: name });

@@ -1,0 +1,121 @@
+"""A save of a function, of the shared code or of template.yaml takes effect while `serve` runs.
+
+Functions in this process are imported again; with `--runtime`, new processes take the next requests. If a file does not
+load, the version before the save goes on. A state does not depend on the version that sealed it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcp_functions.local import catalog, failures
+from mcp_functions.local.lambdas.functions import FRONT_DOOR, find
+from mcp_functions.local.lambdas.loading import common
+from mcp_functions.local.problems import Problem
+from mcp_functions.local.runtime import configuration, fingerprints
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcp_functions.local.harness import Harness
+    from mcp_functions.local.runtime.fingerprints import Fingerprint
+
+SHARED, TEMPLATE = "*shared", "*template"  # no folder's name has a star
+REQUIREMENTS = "requirements.txt"
+
+
+class Reloader:
+    """Compares the files with those that were loaded."""
+
+    def __init__(self, harness: Harness) -> None:
+        """Take the files as they are now for the loaded ones."""
+        self._harness = harness
+        self._loaded = self._seen = self._look()
+
+    def changes(self) -> Iterator[str]:
+        """Load what was saved, and yield what to tell the author. Call it a few times in a second.
+
+        A file that is just being written has another size the next time. So a change counts when it is seen twice.
+        """
+        seen = self._look()
+        if seen != self._seen or seen == self._loaded:
+            self._seen = seen
+            return
+        changed = [name for name in seen if seen[name] != self._loaded.get(name)]
+        gone = [name for name in self._loaded if name not in seen]
+        files = set[str]().union(*(_changed_files(seen[name], self._loaded.get(name, ())) for name in changed))
+        self._loaded = seen
+        yield from self._packages(files)
+        if {SHARED, TEMPLATE} & {*changed, *gone}:
+            changed = list(seen)
+        yield from self._reload([name for name in changed if not name.startswith("*")], gone)
+        yield from self.refresh_catalog()
+
+    def refresh_catalog(self) -> Iterator[str]:
+        """Write catalog.json and load the front door, if the functions offer something else than it lists."""
+        directory = self._harness.directory
+        if FRONT_DOOR not in self._harness.functions:
+            return
+        try:
+            offered = catalog.describe(self._harness.functions.values())
+            differences = catalog.differences(catalog.read(directory), offered)
+            if not differences:
+                return
+            catalog.write(directory, offered)
+            yield f"wrote {directory / FRONT_DOOR / catalog.FILE}: {', '.join(differences)}"
+            self._harness.load(FRONT_DOOR)
+        except (Problem, OSError) as problem:
+            yield str(problem)
+        self._loaded = self._seen = self._look()
+
+    def _look(self) -> dict[str, Fingerprint]:
+        directory = self._harness.directory
+        try:
+            folders = [app.parent for app in find(directory) if app.parent.name not in self._harness.left_out]
+        except Problem:
+            folders = [directory.resolve() / name for name in self._harness.functions]
+        template = configuration.find(directory)
+        return {folder.name: fingerprints.of(folder) for folder in folders} | {
+            SHARED: fingerprints.of(common(directory)),
+            TEMPLATE: fingerprints.of_file(template) if template else (),
+        }
+
+    def _reload(self, changed: list[str], gone: list[str]) -> Iterator[str]:
+        try:
+            yield from self._harness.configure([name for name in self._loaded if not name.startswith("*")])
+        except Problem as problem:
+            yield str(problem)
+        for name in gone:
+            self._harness.unload(name)
+            yield f"{name} is gone"
+        loaded = []
+        for name in changed:
+            try:
+                self._harness.load(name)
+            except Problem as problem:
+                yield from self._failed(name, problem)
+            else:
+                loaded.append(name)
+        if loaded:
+            yield f"reloaded {', '.join(loaded)}"
+
+    def _failed(self, name: str, problem: Problem) -> Iterator[str]:
+        if problem.__cause__:
+            yield failures.whole_traceback(problem.__cause__).rstrip("\n")
+        yield str(problem)
+        if self._harness.runtime:
+            yield f"{name}: its processes fail until a save loads"
+        elif name in self._harness.functions:
+            yield f"{name}: the version before this save goes on"
+        else:
+            yield f"{name} is not served"
+
+    def _packages(self, files: set[str]) -> Iterator[str]:
+        root = self._harness.directory.resolve().parent
+        for file in sorted(Path(file).relative_to(root) for file in files if Path(file).name == REQUIREMENTS):
+            yield f"{file} was saved: pip install --requirement {file}; start again if a package was loaded already"
+
+
+def _changed_files(now: Fingerprint, before: Fingerprint) -> set[str]:
+    return {path for path, *_ in {*now} ^ {*before}}

@@ -1,0 +1,344 @@
+"""Each request chooses how its user is asked, by what its client declares and never by its name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from functions.plan_trip.app import plan_trip
+from functions.update_work_item.app import update_work_item
+from mcp_functions import Elicit, prompt, serve, tool
+from mcp_functions.protocol.constants import APP_FORM, EXTENSION_APPS, META_CLIENT_INFO
+from tests.apps.tools import APPS, FORMS, MESSAGE, book, connect, convert, describe, host, pack, rate, request
+from tests.support import wire
+
+PAGES: dict[str, Any] = {"elicitation": {"url": {}}}
+NOTHING: dict[str, Any] = {}
+NOT_HTML: dict[str, Any] = {"extensions": {EXTENSION_APPS: {"mimeTypes": ["text/html"]}}}
+CLAUDE_AI = {"name": "Anthropic/ClaudeAI", "version": "1.0.0"}
+
+
+def rung(result: dict[str, Any]) -> str:
+    if result["resultType"] == "input_required":
+        return "client"
+    return "app" if "mcp-functions/form" in result["_meta"] else "words"
+
+
+@pytest.mark.parametrize(
+    ("declared", "chosen"),
+    [
+        (FORMS, "client"),
+        ({"elicitation": {"form": {}}}, "client"),
+        ({**FORMS, **APPS}, "client"),
+        (APPS, "app"),
+        ({**APPS, **PAGES}, "app"),
+        ({**APPS, "sampling": {}, "roots": {}}, "app"),
+        (PAGES, "words"),
+        (NOTHING, "words"),
+        (NOT_HTML, "words"),
+        ({"extensions": {EXTENSION_APPS: {}}}, "words"),
+        ({"extensions": []}, "words"),
+        ({"extensions": {EXTENSION_APPS: {"mimeTypes": "text/html;profile=mcp-app"}}}, "words"),
+    ],
+)
+def test_a_question_goes_where_the_client_declares_that_it_can_be_shown(declared: dict[str, Any], chosen: str) -> None:
+    assert rung(host(rate, capabilities=declared).call().result) == chosen
+
+
+@pytest.mark.parametrize(
+    "name", ["claude-ai", "Anthropic/ClaudeAI", "ChatGPT", "openai-agents", "Visual Studio Code", "", "codex"]
+)
+@pytest.mark.parametrize(("declared", "chosen"), [(FORMS, "client"), (APPS, "app"), (NOTHING, "words")])
+def test_a_clients_name_chooses_no_other_rung(name: str, declared: dict[str, Any], chosen: str) -> None:
+    meta = {META_CLIENT_INFO: {"name": name, "version": "0.1.0"}}
+    params = {"name": "rate", "arguments": {}}
+    answer = request(serve(rate, codec=wire.Boxes()), "tools/call", params, capabilities=declared, meta=meta)
+    assert rung(answer["result"]) == chosen
+
+
+def test_the_form_carries_the_question_and_the_text_tells_the_model_to_wait() -> None:
+    talk = host(book).call(city="Lisbon")
+    assert talk.result["isError"] is False
+    assert talk.text.startswith(f"Not finished yet: a form asks the user: {MESSAGE} (seat: window | aisle).")
+    assert "Do not answer for the user" in talk.text
+    assert talk.asked == ["seat"]
+    assert talk.form["tool"] == "book-form"
+    assert talk.form["expires"] - talk.form["asked"] == 600_000
+
+
+def test_the_state_stands_in_meta_alone() -> None:
+    result = host(book).call(city="Lisbon").result
+    state = result["_meta"]["mcp-functions/form"]["state"]
+    assert state.startswith("ks1.")
+    assert state not in str(result["content"])
+    assert "structuredContent" not in result
+
+
+def test_the_conversation_goes_on_inside_the_form_to_its_end() -> None:
+    talk = host(book).call(city="Lisbon").accept(seat="window")
+    assert talk.messages == {"agree": "A window seat to Lisbon costs 70 EUR. Book it?"}
+    talk.accept(agree=True)
+    assert (talk.done, talk.text) == (True, "Booked a window seat to Lisbon.")
+
+
+def test_a_question_that_was_answered_wrongly_is_asked_again_in_the_form() -> None:
+    talk = host(book).call(city="Lisbon").accept(seat="wing")
+    assert "Please answer again" in talk.messages["seat"]
+    assert talk.accept(seat="aisle").asked == ["agree"]
+
+
+def test_several_questions_of_a_round_share_one_form() -> None:
+    talk = host(pack).call()
+    assert talk.asked == ["bag", "day"]
+    assert talk.accept(bag="red", day="Monday").text == "red on Monday"
+
+
+def test_a_declined_form_ends_as_a_declined_elicitation_does() -> None:
+    talk = host(book).call(city="Lisbon").decline()
+    assert (talk.result["isError"], talk.text) == (True, f"The user declined to answer: {MESSAGE}")
+
+
+def test_a_page_is_offered_in_the_form() -> None:
+    talk = host(connect).call()
+    assert talk.requests["bank"]["params"]["url"] == "https://bank.example/login"
+    assert talk.answer(bank={"action": "accept"}).text == "Connected."
+
+
+def test_a_result_with_structured_content_comes_through_the_form() -> None:
+    talk = host(rate).call().accept(stars=5)
+    assert talk.result["structuredContent"] == {"stars": 5}
+
+
+def test_the_clients_model_is_not_asked_in_a_form() -> None:
+    talk = host(describe).call()
+    assert talk.result["isError"] is True
+    assert "It asks: a message of the client's model." in talk.text
+
+
+def test_a_tool_that_requires_elicitation_refuses_a_host_with_apps() -> None:
+    @tool(requires=["elicitation"])
+    def pay(*, elicit: Elicit) -> str:
+        return elicit("pin", "Which PIN?", str)
+
+    talk = host(pay).call()
+    assert (talk.status, talk.error["code"]) == (400, -32021)
+    assert "Which PIN?" in talk.error["message"]
+    assert talk.error["data"] == {"requiredCapabilities": {"elicitation": {}}}
+
+
+@pytest.mark.parametrize("required", ["elicitation.url", "sampling"])
+def test_only_the_required_capability_is_required(required: str) -> None:
+    @tool(requires=[required])
+    def pay(*, elicit: Elicit) -> str:
+        return elicit("pin", "Which PIN?", str)
+
+    assert host(pay).call().asked == ["pin"]
+
+
+def test_a_tool_whose_result_the_model_needs_at_once_skips_the_form() -> None:
+    @tool(form=False, ask_in_words=["size"])
+    def measure(*, elicit: Elicit) -> str:
+        return elicit("size", "Which size?", str)
+
+    function = serve(measure)
+    listed = [entry["name"] for entry in request(function, "tools/list")["result"]["tools"]]
+    assert listed == ["measure", "measure-answer"]
+    talk = host(measure).call()
+    assert talk.form == {}
+    answered = {"size": {"action": "accept", "content": {"size": "L"}}}
+    assert talk.submit("measure-answer", state=talk.text.split('"')[3], answers=answered).text == "L"
+
+
+def test_a_prompt_names_the_missing_capability_because_it_has_no_result_for_it() -> None:
+    @prompt
+    def brief(*, elicit: Elicit) -> str:
+        return elicit("reader", "Who reads it?", str)
+
+    error = host(brief).get().error
+    assert error["code"] == -32021
+    assert "Who reads it?" in error["message"]
+
+
+@pytest.mark.parametrize(("declared", "can"), [(FORMS, True), (APPS, True), (NOTHING, False), (NOT_HTML, False)])
+def test_possible_tells_whether_the_user_can_be_asked_at_all(declared: dict[str, Any], *, can: bool) -> None:
+    @tool
+    def ask(*, elicit: Elicit) -> str:
+        return str(elicit.possible)
+
+    assert host(ask, capabilities=declared).call().text == str(can)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"requires": ["elicit"]}, "requires is a list of capabilities"),
+        ({"requires": "elicitation"}, "requires is a list of capabilities"),
+        ({"ask_in_words": "seat"}, "ask_in_words is a list of keys"),
+        ({"app": "https://shop.example"}, "app is the URI of a resource"),
+        ({"visibility": ["user"]}, "visibility is a list"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused_where_the_tool_is_made(options: Any, problem: str) -> None:  # noqa: ANN401
+    with pytest.raises(TypeError, match=problem):
+        tool(name="odd", **options)(lambda: None)
+
+
+# ---- Rounds without a question
+
+
+def asked_by(info: dict[str, str], declared: dict[str, Any]) -> dict[str, Any]:
+    function = serve(convert, codec=wire.Boxes())
+    params = {"name": "convert", "arguments": {}}
+    answer = request(function, "tools/call", params, capabilities=declared, meta={META_CLIENT_INFO: info})
+    result: dict[str, Any] = answer["result"]
+    return result
+
+
+def test_a_host_that_stops_at_a_round_without_a_question_continues_it_in_the_form() -> None:
+    result = asked_by(CLAUDE_AI, APPS)
+    assert rung(result) == "app"
+    assert result["_meta"]["mcp-functions/form"]["questions"] == {}
+    assert result["content"][0]["text"].startswith("The work is not finished, and nothing is lost.")
+
+
+def test_work_goes_on_in_the_form_to_its_end() -> None:
+    function = serve(convert, codec=wire.Boxes())
+    meta = {META_CLIENT_INFO: CLAUDE_AI}
+    result = request(function, "tools/call", {"name": "convert", "arguments": {}}, meta=meta)["result"]
+    for _ in range(2):
+        form = result["_meta"]["mcp-functions/form"]
+        sent = {"name": form["tool"], "arguments": {"state": form["state"], "answers": {}}}
+        result = request(function, "tools/call", sent, meta=meta)["result"]
+    assert result["content"][0]["text"] == "Converted 2 pages."
+
+
+def test_a_host_without_apps_that_stops_gets_a_call_that_continues() -> None:
+    function = serve(convert, codec=wire.Boxes())
+    options = {"capabilities": NOTHING, "meta": {META_CLIENT_INFO: CLAUDE_AI}}
+    listed = [entry["name"] for entry in request(function, "tools/list", **options)["result"]["tools"]]
+    assert listed == ["convert", "convert-answer"]
+    result = request(function, "tools/call", {"name": "convert", "arguments": {}}, **options)["result"]
+    for _ in range(2):
+        assert 'call convert-answer with "state": ' in result["content"][0]["text"]
+        state = result["content"][0]["text"].split('"')[3]
+        sent = {"name": "convert-answer", "arguments": {"state": state}}
+        result = request(function, "tools/call", sent, **options)["result"]
+    assert result["content"][0]["text"] == "Converted 2 pages."
+
+
+@pytest.mark.parametrize(
+    ("info", "declared"),
+    [
+        ({"name": "Anthropic/ClaudeAI", "version": "1.0.1"}, APPS),
+        (CLAUDE_AI, {**APPS, **FORMS}),
+        ({"name": "another", "version": "0.1.0"}, APPS),
+    ],
+    ids=["a newer version", "one that declares elicitation", "another client"],
+)
+def test_every_other_client_is_believed_to_carry_every_round(info: dict[str, str], declared: dict[str, Any]) -> None:
+    assert asked_by(info, declared)["resultType"] == "input_required"
+
+
+# ---- Lists
+
+
+def names(declared: dict[str, Any], method: str = "tools/list") -> list[str]:
+    function = serve(book, rate)
+    result = request(function, method, capabilities=declared)["result"]
+    return [entry["name"] for entry in result[method.removesuffix("/list")]]
+
+
+@pytest.mark.parametrize(
+    ("declared", "listed"),
+    [
+        (FORMS, ["book", "rate"]),
+        ({**FORMS, **APPS}, ["book", "rate"]),
+        (APPS, ["book", "book-form", "rate", "rate-form"]),
+        (NOTHING, ["book", "book-answer", "rate"]),
+    ],
+)
+def test_a_list_has_the_companions_that_its_client_can_use(declared: dict[str, Any], listed: list[str]) -> None:
+    assert names(declared) == listed
+
+
+def test_a_host_with_apps_finds_the_form_linked_and_its_companion_hidden_from_the_model() -> None:
+    result = request(serve(rate), "tools/list")["result"]
+    asking, companion = result["tools"]
+    assert asking["_meta"] == {"ui": {"resourceUri": APP_FORM}}
+    assert "outputSchema" not in asking
+    assert companion["_meta"] == {"ui": {"visibility": ["app"]}}
+    assert result["cacheScope"] == "private"
+    assert "outputSchema" in request(serve(rate), "tools/list", capabilities=FORMS)["result"]["tools"][0]
+
+
+def test_lists_of_clients_with_elicitation_stay_public() -> None:
+    assert request(serve(rate), "tools/list", capabilities=FORMS)["result"]["cacheScope"] == "public"
+
+
+def test_a_host_with_apps_finds_and_reads_the_form() -> None:
+    function = serve(rate)
+    assert "resources" in request(function, "server/discover")["result"]["capabilities"]
+    (entry,) = request(function, "resources/list")["result"]["resources"]
+    assert (entry["uri"], entry["mimeType"]) == (APP_FORM, "text/html;profile=mcp-app")
+    result = request(function, "resources/read", {"uri": APP_FORM})["result"]
+    (page,) = result["contents"]
+    assert page["mimeType"] == "text/html;profile=mcp-app"
+    assert page["_meta"] == {"ui": {"prefersBorder": True}}
+    assert len(page["text"].encode()) < 30_000
+
+
+def test_a_tool_that_never_asks_has_neither_form_nor_companion() -> None:
+    @tool
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    function = serve(add)
+    (entry,) = request(function, "tools/list")["result"]["tools"]
+    assert "_meta" not in entry
+    assert request(function, "resources/read", {"uri": APP_FORM})["error"]["code"] == -32601
+
+
+def test_a_tool_cannot_have_the_name_of_a_companion() -> None:
+    @tool(name="rate-form")
+    def other() -> str:
+        return ""
+
+    with pytest.raises(ValueError, match="the name of its companion"):
+        serve(rate, other)
+
+
+@pytest.mark.parametrize("elicitation", [True, False])
+@pytest.mark.parametrize("apps", [True, False])
+def test_only_clients_with_apps_may_call_the_companion_of_a_form(*, elicitation: bool, apps: bool) -> None:
+    declared = {**(FORMS if elicitation else {}), **(APPS if apps else {})}
+    talk = host(rate, capabilities=declared)
+    talk.submit("rate-form", state="ks1.AA")
+    assert talk.error["message"] == ("Invalid or expired requestState" if apps else "Unknown tool")
+
+
+def test_a_client_that_declares_elicitation_only_later_goes_on_in_its_form() -> None:
+    function = serve(book)
+    form = request(function, "tools/call", {"name": "book", "arguments": {"city": "Lisbon"}})["result"]
+    for answers in ({"seat": {"action": "accept", "content": {"seat": "aisle"}}}, {}):
+        pending = form["_meta"]["mcp-functions/form"]
+        sent = {"name": pending["tool"], "arguments": {"state": pending["state"], "answers": answers}}
+        form = request(function, "tools/call", sent, capabilities={**APPS, **FORMS})["result"]
+    assert list(form["_meta"]["mcp-functions/form"]["questions"]) == ["agree"]
+
+
+# ---- Samples
+
+
+def test_a_function_of_the_low_level_asks_in_the_form_and_finds_its_state_again() -> None:
+    talk = host(plan_trip).call(days=5)
+    assert talk.asked == ["where", "when"]
+    talk.answer(where={"action": "accept", "content": {"city": "Lisbon"}})
+    assert talk.asked == ["when"]
+    assert talk.accept(when="May").text == "5 days in Lisbon in May."
+
+
+def test_a_form_has_the_names_of_the_wire() -> None:
+    talk = host(update_work_item).call(workItemId=4522, fields={"System.State": "Resolved"})
+    talk.accept(resolution="Duplicate").accept(duplicate_of=4301)
+    assert talk.text.startswith("Bug #4522 resolved as Duplicate of Bug #4301.")

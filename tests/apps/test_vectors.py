@@ -1,0 +1,32 @@
+"""The states of the lower rungs, as envelope.md §9.6 defines them, in files for readers in other languages."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcp_functions.apps.companions import ARGUMENTS, bind
+from mcp_functions.apps.rungs import APP, WORDS, Channel
+from mcp_functions.protocol.messages import Principal
+from mcp_functions.seal.request_state import RequestStates
+from tests.seal.test_envelope import VECTORS, read_vector, reader_of
+
+FILES = {path.stem: read_vector(path) for path in VECTORS}
+ADA = Principal("https://id.example", "ada", "host")
+ASKED = {"consent": "kDpzKbJrZ1b0Yx0mGqz8Wg"}
+
+
+def states(name: str, at: str) -> RequestStates:
+    vector = FILES[f"accept-{name}"]
+    return RequestStates(
+        reader_of(vector, at), now=lambda: float(vector[at]), lifetime_seconds=600, rand=lambda size: bytes(range(size))
+    )
+
+
+@pytest.mark.parametrize(("name", "channel"), [("app", APP), ("words", WORDS)])
+def test_the_vector_of_a_rung_is_the_state_that_this_writes_and_reads(name: str, channel: Channel) -> None:
+    vector, record = FILES[f"accept-{name}"], {ARGUMENTS: {"city": "Lisbon"}}
+    assert vector["label"] == channel.label.decode()
+    binding = bind(channel, "demo/book_trip/prod", "book_trip", ADA)
+    opened = states(name, "now").open(vector["token"], binding)
+    assert (opened.asked, opened.record, opened.round) == (ASKED, record, 1)
+    assert states(name, "born").seal(binding, None, asked=ASKED, record=record) == vector["token"]

@@ -1,0 +1,323 @@
+"""A person answers the form in a host: Chromium, the official AppBridge, and a function behind it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import pytest
+
+from functions.sales.app import handler as sample
+from mcp_functions import Between, Elicit, Format, Length, Title, serve, tool
+from mcp_functions import store as tables
+from mcp_functions.local.environment import TABLE
+from mcp_functions.testing import MemoryTable
+from tests.apps.tools import book, connect, convert, rate
+from tests.browser import app_host, chromium
+from tests.browser.app_host import Host
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.browser.chromium import DevTools
+
+ENTER = 13
+MARKUP = '<img src=x onerror="window.isHacked = 1"><b>Bold</b>'
+QUIET: dict[str, Any] = {"serverTools": {}}
+FILLED = {
+    "name": "Ada", "mail": "ada@example.org", "site": "https://example.org", "day": date(2026, 7, 28), "count": 3,
+    "share": 0.5, "agree": True, "size": "L", "colours": ["red", "blue"],
+}  # fmt: skip
+
+
+@dataclass
+class Everything:
+    """A field of each type that a form can have."""
+
+    name: Annotated[str, Title("Your name"), Length(2, 40)]
+    mail: Annotated[str, Format("email")]
+    site: Annotated[str, Format("uri")]
+    day: date
+    at: datetime
+    count: Annotated[int, Between(1, 9)]
+    share: float
+    agree: bool
+    size: Literal["S", "M", "L"]
+    colours: list[Literal["red", "green", "blue"]]
+    note: str = ""
+
+
+GOT = list[Everything]()
+
+
+@tool
+def fill(*, elicit: Elicit) -> str:
+    """Ask for everything."""
+    GOT.append(elicit("all", "Please fill this in", Everything))
+    return "Thank you."
+
+
+@tool
+def hostile(*, elicit: Elicit) -> str:
+    """Ask in markup."""
+    return elicit("it", MARKUP, Annotated[str, Title(MARKUP)]) + MARKUP
+
+
+@tool(single_use="replay")
+def once(*, elicit: Elicit) -> str:
+    """Ask once."""
+    return elicit("it", "What, once?", str)
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[str]:
+    chromium.needed()
+    memory = MemoryTable(TABLE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "make_call", lambda: memory)
+        with app_host.serving(serve(book, rate, connect, convert, fill, hostile, once)) as running:
+            yield running
+
+
+@pytest.fixture(scope="module")
+def tools(place: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DevTools]:
+    assert place
+    with chromium.running(tmp_path_factory.mktemp("profile"), "--disable-site-isolation-trials") as running:
+        yield running
+
+
+@pytest.fixture
+def host(tools: DevTools, place: str) -> Iterator[Host]:
+    tab = Host(tools, place)
+    yield tab
+    assert tab.complaints == [], "a policy of the host forbids what the form does"
+
+
+def choose(host: Host, text: str) -> None:
+    """Choose an option of the form's list by its text."""
+    host.wait_inside("document.querySelector('select')")
+    host.inside(
+        "(() => { const list = document.querySelector('select');"
+        f" list.selectedIndex = [...list.options].findIndex((each) => each.text === '{text}'); }})()"
+    )
+
+
+def test_a_person_answers_two_questions_and_the_model_learns_the_outcome(host: Host) -> None:
+    host.run("book", {"city": "Lisbon"})
+    host.shows("Where would you like to sit?")
+    choose(host, "window")
+    host.press_button("Send")
+    host.shows("A window seat to Lisbon costs 70 EUR. Book it?")
+    host.click_inside("document.querySelector('input')")
+    host.press_button("Send")
+    host.shows("Booked a window seat to Lisbon.")
+    host.wait("seen.messages.length")
+    assert [call["name"] for call in host.seen("calls")] == ["book-form", "book-form"]
+    (update,) = host.seen("contexts")
+    said = "The user has answered the form of book. The outcome: Booked a window seat to Lisbon."
+    assert update["content"] == [{"type": "text", "text": said}]
+    (message,) = host.seen("messages")
+    assert message["content"] == [{"type": "text", "text": "I have answered the form of book."}]
+    assert host.seen("sizes")[-1]["height"] > 0
+    assert "book" in host.seen("forModel")
+    assert "book-form" not in host.seen("forModel")
+
+
+@pytest.mark.parametrize("heard", ["updateModelContext", "message"])
+def test_a_host_with_one_way_to_its_model_passes_the_outcome_that_way(host: Host, heard: str) -> None:
+    host.run("rate", capabilities={**QUIET, heard: {"text": {}, "structuredContent": {}}})
+    host.shows("How many stars?")
+    host.inside("document.querySelector('input').value = '5'")
+    host.press_button("Send")
+    way = "contexts" if heard == "updateModelContext" else "messages"
+    host.wait(f"seen.{way}.length")
+    (told,) = host.seen(way)
+    assert told["content"][0]["text"].startswith("The user has answered the form of rate. The outcome: ")
+    assert told.get("structuredContent") == ({"stars": 5} if way == "contexts" else None)
+
+
+def test_a_host_without_a_way_to_its_model_lets_the_person_pass_the_outcome_on(host: Host) -> None:
+    host.run("rate", capabilities=QUIET)
+    host.shows("How many stars?")
+    host.inside("document.querySelector('input').value = '5'")
+    host.press_button("Send")
+    host.shows("This host does not pass the outcome on. Please tell it to the assistant.")
+    assert (host.seen("contexts"), host.seen("messages")) == ([], [])
+
+
+def test_every_type_of_the_restricted_schema_can_be_filled_in(host: Host) -> None:
+    host.run("fill")
+    host.shows("Please fill this in")
+    kinds = host.inside("[...document.querySelectorAll('input, select')].map((each) => each.type)")
+    assert kinds == [
+        "text", "email", "url", "date", "datetime-local", "number", "number", "checkbox", "select-one", "checkbox",
+        "checkbox", "checkbox", "text",
+    ]  # fmt: skip
+    host.inside(
+        "(() => { const all = [...document.querySelectorAll('input, select')];"
+        " const values = ['Ada', 'ada@example.org', 'https://example.org', '2026-07-28', '2026-07-28T10:00', '3'];"
+        " values.forEach((value, index) => (all[index].value = value)); all[6].value = '0.5';"
+        " all[7].checked = all[9].checked = all[11].checked = true; all[8].selectedIndex = 3; })()"
+    )
+    host.press_button("Send")
+    host.shows("Thank you.")
+    got = vars(GOT[-1])
+    assert {name: value for name, value in got.items() if name in FILLED} == FILLED
+    at = got["at"]
+    assert isinstance(at, datetime)
+    assert at.utcoffset() is not None
+
+
+def test_every_field_has_a_label_a_group_and_a_place_for_its_problem(host: Host) -> None:
+    host.run("fill")
+    host.shows("Please fill this in")
+    unlabelled = "[...document.querySelectorAll('input, select')].filter((each) => !each.labels.length).length"
+    assert host.inside(unlabelled) == 0
+    assert host.inside("document.activeElement.textContent") == "Please fill this in"
+    described = "[...document.querySelectorAll('[aria-describedby]')].every((each) => "
+    described += "each.getAttribute('aria-describedby').split(' ').every((id) => document.getElementById(id)))"
+    assert host.inside(described) is True
+    assert host.inside("document.getElementById('status').getAttribute('role')") == "status"
+
+
+def test_a_wrong_field_keeps_the_form_gets_the_focus_and_says_why(host: Host) -> None:
+    host.run("fill")
+    host.shows("Please fill this in")
+    host.press_button("Send")
+    assert host.inside("document.querySelector('input').getAttribute('aria-invalid')") == "true"
+    assert host.inside("document.querySelectorAll('.wrong:not(:empty)').length") > 5
+    assert host.seen("calls") == []
+
+
+def test_a_form_is_used_by_keyboard_alone(host: Host) -> None:
+    host.run("once")
+    host.shows("What, once?")
+    host.inside("document.querySelector('input').focus()")
+    host.type("tea")
+    host.press("Enter", ENTER, "\r")
+    host.shows("tea")
+    host.wait("seen.calls.length")
+
+
+def test_a_declined_form_says_so(host: Host) -> None:
+    host.run("book", {"city": "Lisbon"})
+    host.press_button("Decline")
+    host.shows("The user declined to answer: Where would you like to sit?")
+    assert host.inside("document.querySelector('h1').textContent") == "Not done"
+
+
+def test_work_without_a_question_goes_on_by_itself(host: Host, place: str) -> None:
+    """The server keeps such rounds to hosts that stop at them, so this test writes the pending result itself."""
+    assert place
+    host.run("book", {"city": "Lisbon"})
+    host.shows("Where would you like to sit?")
+    form: Any = host.evaluate("result._meta['mcp-functions/form']")
+    host.evaluate("seen.isShown = false")
+    host.run("book", stored={"content": [], "_meta": {"mcp-functions/form": {**form, "questions": {}}}})
+    host.shows("Where would you like to sit?")
+    assert host.seen("calls")[-1]["arguments"] == {"state": form["state"], "answers": {}}
+
+
+# ---- A chat that is opened again
+
+
+def test_a_form_that_was_answered_is_shown_as_answered(host: Host) -> None:
+    host.run("once")
+    host.shows("What, once?")
+    result: Any = host.evaluate("result")
+    host.inside("document.querySelector('input').value = 'tea'")
+    host.press_button("Send")
+    host.shows("tea")
+    result["_meta"]["mcp-functions/form"]["asked"] -= 60_000
+    host.evaluate("seen.isShown = false")
+    host.run("once", stored=result)
+    host.shows("This question was answered before, or its time is over.")
+    assert host.seen("calls")[-1]["arguments"]["check"] is True
+
+
+def test_a_form_whose_time_is_over_is_shown_as_expired_and_calls_nothing(host: Host) -> None:
+    result = {"content": [], "_meta": {"mcp-functions/form": {"questions": {"a": {}}, "expires": 1, "asked": 0}}}
+    host.run("book", stored=result)
+    host.shows("This question was answered before, or its time is over.")
+    assert host.seen("calls") == []
+
+
+def test_a_call_that_asked_nothing_shows_nothing(host: Host) -> None:
+    host.run("book", stored={"content": [{"type": "text", "text": "Booked."}]})
+    assert host.inside("document.body.innerText.trim()") == ""
+
+
+# ---- What may be in a question, and who may speak to the form
+
+
+def test_markup_in_a_question_a_title_and_a_result_is_text(host: Host) -> None:
+    host.run("hostile")
+    host.shows(MARKUP)
+    host.inside("document.querySelector('input').value = 'x'")
+    host.press_button("Send")
+    host.shows(f"x{MARKUP}")
+    assert host.inside("document.querySelectorAll('main img, main b').length") == 0
+    assert host.inside("window.isHacked") is None
+
+
+def test_a_page_is_opened_by_the_host_and_only_then_accepted(host: Host) -> None:
+    host.run("connect")
+    host.shows("https://bank.example/login")
+    host.press_button("Send")
+    host.shows("Open the page first, or decline.")
+    host.press_button("Open the page")
+    host.wait("seen.links.length")
+    host.press_button("Send")
+    host.shows("Connected.")
+    assert host.seen("links") == [{"url": "https://bank.example/login"}]
+
+
+@pytest.mark.parametrize("url", ["javascript:parent.isHacked=1", "data:text/html,x", "file:///etc/passwd", "no url"])
+def test_an_address_that_is_no_web_page_cannot_be_opened(host: Host, url: str) -> None:
+    question = {"mode": "url", "message": "Open it", "url": url}
+    now = time.time() * 1000
+    form = {"tool": "connect-form", "state": "s", "questions": {"it": question}, "asked": now, "expires": now + 60_000}
+    host.run("connect", stored={"content": [], "_meta": {"mcp-functions/form": form}})
+    host.shows(url)
+    assert host.inside("document.querySelectorAll('a').length") == 0
+    assert "Open the page" not in host.inside("document.body.innerText")
+
+
+def test_a_message_of_another_window_than_the_host_changes_nothing(host: Host) -> None:
+    host.run("book", {"city": "Lisbon"})
+    host.shows("Where would you like to sit?")
+    forged = '{"jsonrpc": "2.0", "method": "ui/notifications/tool-cancelled", "params": {}}'
+    host.inside(f"window.postMessage({forged}, '*')")
+    host.inside("new Promise((done) => setTimeout(done, 50)) && 1")
+    assert host.inside("document.getElementById('status').textContent") == ""
+    assert host.inside("document.querySelectorAll('select').length") == 1
+
+
+def test_the_form_wears_the_hosts_colours(host: Host) -> None:
+    variables = {"--color-text-primary": "rgb(1, 2, 3)", "--font-sans": "serif", "color": "red"}
+    host.run("book", {"city": "Lisbon"}, context={"theme": "dark", "styles": {"variables": variables}})
+    host.shows("Where would you like to sit?")
+    assert host.inside("getComputedStyle(document.body).color") == "rgb(1, 2, 3)"
+    assert host.inside("document.documentElement.style.colorScheme") == "dark"
+    assert host.inside("document.documentElement.style.color") == ""
+
+
+def test_the_form_loads_nothing_from_anywhere(host: Host) -> None:
+    host.run("fill")
+    host.shows("Please fill this in")
+    assert host.inside("performance.getEntriesByType('resource').length") == 0
+
+
+# ---- An author's app
+
+
+def test_the_app_of_a_sample_shows_the_result_and_calls_its_tool(tools: DevTools) -> None:
+    with app_host.serving(sample) as running:
+        tab = Host(tools, running, title="Sales")
+        tab.run("sales", {"year": 2026})
+        tab.shows("Quarter 1: 86")
+        tab.press_button("The year before")
+        tab.shows("Sales of 2025")
+        assert tab.complaints == []

@@ -1,0 +1,35 @@
+"""The page "Asking anywhere": its code runs, and its table of hosts is the toolkit's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcp_functions.apps import form
+from mcp_functions.apps.hosts import STOPPING_HOSTS
+from mcp_functions.testing import WITH_APPS, Conversation
+from tests.docs.pages import Page
+
+if TYPE_CHECKING:
+    import pytest
+
+PAGE = Page.named("asking-anywhere.md")
+
+
+def test_the_conversation_of_the_page_ends_as_it_says() -> None:
+    PAGE.run()
+
+
+def test_the_audit_of_the_page_prints_who_answered(capsys: pytest.CaptureFixture[str]) -> None:
+    handler = PAGE.run()["handler"]
+    Conversation(handler, capabilities=WITH_APPS).call(city="Lisbon").accept(seat="window")
+    assert capsys.readouterr().out == "book: ['seat'] by app\n"
+
+
+def test_the_table_of_hosts_is_the_one_that_requests_are_judged_by() -> None:
+    rows = [line.strip("| ").split(" | ") for line in PAGE.text.splitlines() if "claude-ai-mcp#" in line]
+    known = [[f"`{host.name}` (claude.ai)", host.until, host.seen] for host in STOPPING_HOSTS]
+    assert [row[:3] for row in rows] == known
+
+
+def test_the_size_of_the_form_is_rounded_up() -> None:
+    assert f"{-(-form.FILE.stat().st_size // 1000)} KB" in PAGE.text

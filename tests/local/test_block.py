@@ -1,0 +1,217 @@
+"""`block --write NAME` gives a function in template.yaml what its app.py needs now, and changes nothing else."""
+
+from __future__ import annotations
+
+import shutil
+from difflib import ndiff
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mcp_functions.local import catalog, checks, template
+from mcp_functions.local.command import run
+from mcp_functions.local.scaffold import init, new, samples, toolkit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAME = "track_parcel"
+PLAIN = """\
+      CodeUri: functions/track_parcel/
+      Events: # how it is reached
+"""
+ASKING = """\
+      CodeUri: functions/track_parcel/
+      Tags:
+        mcp-function: track_parcel
+      Policies: !Ref MaySeal
+      Events: # how it is reached
+"""
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a project with a tool that never asks, and comments of its author's."""
+    directory = tmp_path_factory.mktemp("written") / "my-server"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toolkit, "origin", lambda _toolkit: None)
+        init(directory)
+    new(directory, "tool", NAME)
+    path = directory / "template.yaml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace(PLAIN.replace(" # how it is reached", ""), PLAIN), encoding="utf-8")
+    return directory
+
+
+@pytest.fixture
+def own(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    directory = tmp_path / "my-server"
+    shutil.copytree(written, directory, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.chdir(directory)
+    return directory
+
+
+def become(own: Path, kind: str) -> None:
+    """Write the function again as another kind, as an author does who begins or stops to ask."""
+    app = samples.sample(kind, NAME).files[f"functions/{NAME}/app.py"]
+    (own / f"functions/{NAME}/app.py").write_text(app, encoding="utf-8")
+    catalog.write(own / "functions", catalog.generate(own / "functions"))
+
+
+def replace(own: Path, before: str, after: str) -> None:
+    path = own / "template.yaml"
+    text = path.read_text(encoding="utf-8")
+    assert before in text
+    path.write_text(text.replace(before, after), encoding="utf-8")
+
+
+def text(own: Path) -> str:
+    return (own / "template.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", ["asking", "task", "single_use"])
+def test_make_test_names_the_command_and_the_command_writes_what_is_missing(
+    kind: str, own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = text(own)
+    become(own, kind)
+    said = checks.complaints(checks.read(own))
+    assert said
+    assert all(line.endswith(", or run: mcp-functions block --write track_parcel") for line in said)
+    assert run(["block", "--write", NAME]) == 0
+    assert checks.complaints(checks.read(own)) == []
+    shown = capsys.readouterr().out
+    assert shown.startswith("template.yaml:\n  + ")
+    assert "  +         mcp-function: track_parcel\n" in shown
+
+    become(own, "tool")
+    said = checks.complaints(checks.read(own))
+    assert "mcp-functions block --write track_parcel" in said[0]
+    assert run(["block", "--write", NAME]) == 0
+    assert checks.complaints(checks.read(own)) == []
+    assert text(own) == before
+
+
+def test_only_the_lines_of_the_function_change(own: Path) -> None:
+    before = text(own)
+    become(own, "asking")
+    assert run(["block", "--write", NAME]) == 0
+    assert text(own) == before.replace(PLAIN, ASKING)
+
+
+def test_a_function_that_needs_nothing_new_leaves_the_file_as_it_is(
+    own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = text(own)
+    assert run(["block", "--write", NAME]) == 0
+    assert capsys.readouterr().out == "template.yaml has what functions/track_parcel needs\n"
+    assert text(own) == before
+
+
+@pytest.mark.parametrize(
+    ("policies", "asking", "keeping"),
+    [
+        (
+            "      Policies: AWSXrayWriteOnlyAccess # to trace\n",
+            "      Policies: [!Ref MaySeal, AWSXrayWriteOnlyAccess] # to trace\n",
+            "      Policies: [!Ref MaySeal, !Ref MayKeep, AWSXrayWriteOnlyAccess] # to trace\n",
+        ),
+        (
+            "      Policies:\n        # mine\n        - AWSXrayWriteOnlyAccess # to trace\n",
+            "      Policies:\n        - !Ref MaySeal\n        # mine\n        - AWSXrayWriteOnlyAccess # to trace\n",
+            """\
+      Policies:
+        - !Ref MayKeep
+        - !Ref MaySeal
+        # mine
+        - AWSXrayWriteOnlyAccess # to trace
+""",
+        ),
+    ],
+)
+def test_policies_and_tags_of_the_author_and_their_comments_stay(
+    policies: str, asking: str, keeping: str, own: Path
+) -> None:
+    tags = "      Tags:\n        team: parcels # who pays\n"
+    ours = "      Tags:\n        mcp-function: track_parcel\n        team: parcels # who pays\n"
+    replace(own, PLAIN, PLAIN.replace("      Events", f"{tags}{policies}      Events"))
+    before = text(own)
+    for kind, shown in (("asking", asking), ("single_use", keeping)):
+        become(own, kind)
+        assert run(["block", "--write", NAME]) == 0
+        assert text(own) == before.replace(f"{tags}{policies}", f"{ours}{shown}")
+        assert checks.complaints(checks.read(own)) == []
+    become(own, "tool")
+    assert run(["block", "--write", NAME]) == 0
+    assert text(own) == before
+
+
+def test_a_comment_beside_what_goes_away_stays_on_its_own_line(own: Path) -> None:
+    with_remarks = "      Tags:\n        mcp-function: track_parcel # ours\n      Policies: !Ref MaySeal # the key\n"
+    replace(own, PLAIN, PLAIN.replace("      Events", f"{with_remarks}      Events"))
+    assert run(["block", "--write", NAME]) == 0
+    assert "        # ours\n      # the key\n      Events: # how it is reached\n" in text(own)
+    assert checks.complaints(checks.read(own)) == []
+
+
+def test_a_worker_gets_the_variables_of_its_function(own: Path) -> None:
+    variables = "      Environment:\n        Variables:\n          DEPOT: north # where\n"
+    replace(own, PLAIN, PLAIN.replace("      Events", f"{variables}      Events"))
+    become(own, "task")
+    assert run(["block", "--write", NAME]) == 0
+    worker = template.read(own / "template.yaml")["Resources"]["TrackParcelWorker"]["Properties"]
+    assert worker["Environment"] == {"Variables": {"DEPOT": "north"}}
+    assert checks.complaints(checks.read(own)) == []
+
+
+def test_a_folder_without_a_block_gets_one(own: Path) -> None:
+    before = text(own)
+    (own / "functions/by_hand").mkdir()
+    app = samples.sample("asking", "by_hand").files["functions/by_hand/app.py"]
+    (own / "functions/by_hand/app.py").write_text(app, encoding="utf-8")
+    assert run(["block", "--write", "by_hand"]) == 0
+    assert not [line for line in ndiff(before.splitlines(), text(own).splitlines()) if line.startswith("- ")]
+    catalog.write(own / "functions", catalog.generate(own / "functions"))
+    assert checks.complaints(checks.read(own)) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["track_parcl"], "there is no functions/track_parcl/app.py; did you mean track_parcel?"),
+        (["mcp"], "functions/mcp offers no tool, prompt or resource: init and auth write its block"),
+    ],
+)
+def test_a_function_that_is_not_there_is_one_line(
+    words: list[str], why: str, own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = text(own)
+    assert run(["block", "--write", *words]) == 2
+    assert capsys.readouterr().err == f"mcp-functions: {why}\n"
+    assert text(own) == before
+
+
+def test_a_block_in_another_hand_is_not_changed(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    replace(own, PLAIN, PLAIN.replace("      Events", "      Policies: [{Statement: []}]\n      Events"))
+    before = text(own)
+    become(own, "asking")
+    assert run(["block", "--write", NAME]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("mcp-functions: template.yaml is not as init wrote it, so nothing was written; by hand: ")
+    assert "functions/track_parcel needs MaySeal: add !Ref MaySeal to Policies of TrackParcel" in said
+    assert text(own) == before
+
+
+def test_block_prints_what_the_function_needs_now_or_what_another_kind_would_need(
+    own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["block", NAME]) == 0
+    assert "MaySeal" not in capsys.readouterr().out
+    become(own, "single_use")
+    assert run(["block", NAME]) == 0
+    assert "Policies: [!Ref MaySeal, !Ref MayKeep]" in capsys.readouterr().out
+    assert run(["block", "--kind", "task", "find_parcel"]) == 0
+    assert list(template.parse(f"Resources:\n{capsys.readouterr().out}")["Resources"]) == [
+        "FindParcel",
+        "FindParcelWorker",
+    ]

@@ -1,0 +1,79 @@
+"""Functions in one process have variables of their own, as in their own Lambdas."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mcp_functions.local.lambdas.own_variables import OwnVariables, layered, running
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnVariables]:
+    monkeypatch.setenv("EVERYONES", "shell")
+    with layered() as own:
+        own.set({"a": {"WHO": "a", "ONLY": "a's"}, "b": {"WHO": "b", "EVERYONES": "b's"}, "c": {}})
+        yield own
+
+
+def seen_by(folder: str) -> tuple[str | None, ...]:
+    name = running.set(folder)
+    try:
+        return tuple(map(os.environ.get, ("WHO", "ONLY", "EVERYONES")))
+    finally:
+        running.reset(name)
+
+
+@pytest.mark.usefixtures("variables")
+def test_functions_that_run_at_once_see_their_own_variables_and_no_others() -> None:
+    at_once = Barrier(2)
+
+    def look(folder: str) -> tuple[str | None, ...]:
+        at_once.wait()
+        return seen_by(folder)
+
+    with ThreadPoolExecutor(2) as threads:
+        assert list(threads.map(look, ["a", "b"])) == [("a", "a's", None), ("b", None, "b's")]
+    assert seen_by("c") == (None, None, None)
+
+
+@pytest.mark.usefixtures("variables")
+def test_a_function_may_change_its_own_variables_and_lists_those_that_it_sees() -> None:
+    name = running.set("a")
+    try:
+        assert os.environ["ONLY"] == "a's"
+        os.environ["WHO"] = "changed"
+        del os.environ["ONLY"]
+        assert (os.environ["WHO"], "ONLY" in os.environ, "ONLY" in dict(os.environ)) == ("changed", False, False)
+        assert len(os.environ) == len(dict(os.environ))
+    finally:
+        running.reset(name)
+    assert seen_by("b")[0] == "b"
+
+
+@pytest.mark.usefixtures("variables")
+def test_a_thread_and_a_child_process_of_an_author_see_the_variables_of_all_functions() -> None:
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(os.environ.get, "ONLY").result() == "a's"
+    code = "import os; print(os.environ['ONLY'])"
+    command = [sys.executable, "-c", code]
+    assert subprocess.run(command, text=True, capture_output=True, check=True).stdout == "a's\n"  # noqa: S603
+
+
+def test_the_process_has_its_variables_again_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVERYONES", "shell")
+    before = dict(os.environ)
+    with layered() as own:
+        own.set({"a": {"EVERYONES": "a's", "NEW": "1"}})
+        own.set({"a": {"OTHER": "2"}})
+        assert (os.environ["EVERYONES"], os.environ.get("NEW")) == ("shell", None)
+    assert dict(os.environ) == before
