@@ -51,7 +51,7 @@ def receive(visit: Visit, parts: Parts) -> Response:
     parts.provider.check_issuer(parameters.get("iss"))
     sign_in = SignIn.of(claims)
     answer = _answer(sign_in, claims["seed"], parameters, parts)
-    return answers.redirect(FOUND, sign_in.answered(parts.settings.url, **answer))
+    return answers.redirect(FOUND, sign_in.answer_url(parts.settings.url, **answer))
 
 
 def _answer(sign_in: SignIn, seed: str, parameters: Mapping[str, str], parts: Parts) -> dict[str, str]:

@@ -70,12 +70,12 @@ class Clients:
         return client
 
     def check_redirect(self, client: Client, uri: str) -> None:
-        """Check that a client may be answered at a URI. Until then, nothing is ever sent there.
+        """Check that a client may receive answers at a URI. Nothing is sent there before this check.
 
         Raises:
-            OAuthError: the client has not registered it.
+            OAuthError: the client has not registered the URI.
         """
-        # An id lives for months: it may have been registered under looser rules than those of today.
+        # A client id is valid for months, so it may have been registered under looser rules than today's.
         if not redirects.matches(uri, client.redirect_uris) or not redirects.may_be_registered(uri):
             raise OAuthError(INVALID_REQUEST, "redirect_uri is not registered for this client")
 
@@ -83,7 +83,7 @@ class Clients:
         """Return the JWK set of a client.
 
         Raises:
-            OAuthError: its URL has none.
+            OAuthError: the keys cannot be fetched.
         """
         if client.keys is not None:
             return client.keys

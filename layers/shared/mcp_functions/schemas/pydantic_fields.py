@@ -80,7 +80,8 @@ def _alias(info: FieldInfo) -> str | None:
 
 def _type_of(info: FieldInfo) -> object:
     """Write the annotation of the type alone; pydantic reads its options in a `Field` without a default."""
-    options: dict[str, Any] = {name: value for name in OF_THE_TYPE if (value := getattr(info, name)) is not None}
+    options: dict[str, Any] = {name: getattr(info, name) for name in OF_THE_TYPE}
+    options = {name: value for name, value in options.items() if value is not None}
     if info.deprecated:
         options["json_schema_extra"] = _with_deprecated(info.json_schema_extra)
     metadata = [info.description] if info.description else []

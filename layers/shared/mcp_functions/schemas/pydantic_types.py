@@ -67,9 +67,11 @@ class SchemaGenerator(GenerateJsonSchema):
             TypeError: no text could be a key of the dict.
         """
         written = super().dict_schema(schema)
-        if names := self._names(schema.get("keys_schema", any_schema())):
+        names = self._names(schema.get("keys_schema", any_schema()))
+        if names:
             # pydantic writes a key's pattern as patternProperties, which do not restrict other names.
-            ((_pattern, values),) = written.pop("patternProperties", {"": written.get("additionalProperties")}).items()
+            patterns = written.pop("patternProperties", {})
+            values = next(iter(patterns.values()), written.get("additionalProperties"))
             written |= {"additionalProperties": values or True, "propertyNames": names}
         return written
 
@@ -81,7 +83,7 @@ class SchemaGenerator(GenerateJsonSchema):
         if key["type"] == "enum" and all(type(member.value) is int for member in key["members"]):
             return {"enum": [str(member.value) for member in key["members"]]}
         enum: Any = key if key["type"] == "enum" else None
-        # Of an enum, `generate_inner` would write a reference without a target.
+        # For an enum, `generate_inner` would write a reference without its target.
         schema = self.enum_schema(enum) if enum else self.generate_inner(key)
         is_choice = "enum" in schema or "const" in schema
         if not is_choice and schema.get("type") in KEYS:
@@ -187,7 +189,7 @@ def _parts(tree: object) -> Iterator[dict[str, Any]]:
 
 
 def _is_custom(part: dict[str, Any]) -> bool:
-    """Tell a validator that an author wrote, or a change of a string."""
+    """Return True for a validator that an author wrote, or for an option that changes strings."""
     function = part.get("function")
     if part.get("type") in CUSTOM and isinstance(function, dict):
         module = str(getattr(function["function"], "__module__", ""))
@@ -198,7 +200,8 @@ def _is_custom(part: dict[str, Any]) -> bool:
 def _lax_reads(parts: list[dict[str, Any]]) -> Iterator[str]:
     """List expressions for values that pydantic reads, though its schema does not describe them."""
     for part in parts:
-        if isinstance(path := part.get("validation_alias"), list):
+        path = part.get("validation_alias")
+        if isinstance(path, list):
             if not isinstance(path[0], list) or len(path[0]) > 1:
                 message = "a schema cannot describe an AliasPath"
                 raise TypeError(message)
