@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONValue
 
 SCALARS = (str, int, float, bool, type(None))
-# For subclasses of a scalar, such as a member of a StrEnum.
+# Converts subclasses of a scalar, for example a member of a StrEnum.
 TO_SCALAR: dict[type, Callable[[Any], JSONValue]] = {str: str.__str__, int: int.__int__, float: float.__float__}
 BYTES = (bytes, bytearray, memoryview)
 REFUSED: dict[type | tuple[type, ...], str] = {
