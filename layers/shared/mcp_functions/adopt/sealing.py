@@ -18,7 +18,7 @@ from anyio import to_thread
 from mcp.server import request_state
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
-from mcp_types.methods import INPUT_REQUIRED_METHODS
+from mcp_types.methods import INPUT_REQUIRED_METHODS, is_input_required
 
 from mcp_functions.adopt.server import find_low_level
 from mcp_functions.protocol.errors import InvalidRequestState, McpError
@@ -56,7 +56,7 @@ def seal_states(  # noqa: PLR0913 - each is an option of the public API
         keys: ARNs of KMS keys, or other wrappings. The first one seals, each of them opens.
         principal: returns the caller of a request, as `mcp.server.request_state.authenticated_principal` does. A
             request without one can neither get nor use a state.
-        anonymous: whether anyone who holds a state may use it. It is said, not assumed.
+        anonymous: whether anyone who holds a state may use it.
         service: the servers that open each other's states; default: the server's name.
         lifetime: seconds for one answer.
 
@@ -80,19 +80,19 @@ def seal_states(  # noqa: PLR0913 - each is an option of the public API
         low_level.middleware.append(sealing)
 
 
-class _Fetched(NamedTuple):
-    """What KMS said before the hooks of one request run."""
+class _Opened(NamedTuple):
+    """The state in the token of one request, or the error: KMS answered before the hooks run."""
 
     token: str
-    opened: bytes | Exception
-    sealing: DataKey | Exception
+    state: bytes | McpError
 
 
-_fetched: ContextVar[_Fetched | None] = ContextVar("fetched", default=None)
+_opened: ContextVar[_Opened | None] = ContextVar("opened", default=None)
+_sealing_key: ContextVar[DataKey | None] = ContextVar("sealing_key", default=None)
 
 
 class KmsCodec:
-    """The seal as the hook `RequestStateSecurity(codec=…)` takes it; `fetch` calls KMS, the hooks do not."""
+    """The seal as the hook `RequestStateSecurity(codec=…)` takes it; `open` and `key` call KMS, the hooks do not."""
 
     def __init__(self, keys: Keyring, *, lifetime: int) -> None:
         """Take the data keys, and the seconds for which a token is valid."""
@@ -100,52 +100,45 @@ class KmsCodec:
         self._opens = Envelope(keys, label=LABEL, max_age=lifetime)
         self._seals = Envelope(_KeyOfRequest(keys), label=LABEL, max_age=lifetime)
 
-    def fetch(self, token: str, caller: str) -> _Fetched:
-        """Open a token, and get the key to seal with; a failure waits until somebody needs its result."""
-        opened: bytes | Exception = b""
-        if token:
-            try:
-                opened = self._opens.unseal(token, caller=caller)
-            except McpError as error:
-                opened = error
+    def open(self, token: str, caller: str) -> _Opened:
+        """Open a token; a failure waits until the hook reports it."""
         try:
-            return _Fetched(token, opened, self._keys.key_to_seal())
+            return _Opened(token, self._opens.unseal(token, caller=caller))
         except McpError as error:
-            return _Fetched(token, opened, error)
+            return _Opened(token, error)
+
+    def key(self) -> DataKey:
+        """Return the key that seals now."""
+        return self._keys.key_to_seal()
 
     def seal(self, payload: bytes) -> str:
         """Seal a state with the key that was fetched."""
         return self._seals.seal(payload)
 
     def unseal(self, token: str) -> bytes:
-        """Return the state that was fetched.
+        """Return the state that was opened.
 
         Raises:
             mcp.server.request_state.InvalidRequestState: the token does not open.
         """
-        fetched = _fetched.get()
-        opened = fetched.opened if fetched and fetched.token == token else self._opens.unseal(token)
-        if isinstance(opened, InvalidRequestState):
-            raise request_state.InvalidRequestState(opened.reason)
-        if isinstance(opened, Exception):
-            raise opened
-        return opened
+        opened = _opened.get()
+        state = opened.state if opened and opened.token == token else self.open(token, "").state
+        if isinstance(state, InvalidRequestState):
+            raise request_state.InvalidRequestState(state.reason)
+        if isinstance(state, McpError):
+            raise state
+        return state
 
 
 class _KeyOfRequest(Keyring):
-    """Data keys that seal with the one that was fetched for this request."""
+    """Data keys that seal with the key of this request, which KMS has made or opened already."""
 
     def __init__(self, keys: Keyring) -> None:
         self.scope, self._all = keys.scope, keys
 
     def key_to_seal(self) -> DataKey:
         """Return the key that was fetched."""
-        fetched = _fetched.get()
-        if fetched is None:
-            return self._all.key_to_seal()
-        if isinstance(fetched.sealing, Exception):
-            raise fetched.sealing
-        return fetched.sealing
+        return _sealing_key.get() or self._all.key_to_seal()
 
 
 class _Purposed:
@@ -172,15 +165,40 @@ class _Sealing(RequestStateBoundary):
         if ctx.method not in INPUT_REQUIRED_METHODS:
             return await call_next(ctx)
         token = (ctx.params or {}).get("requestState")
-        caller = self._principal(ctx) if self._principal else None
-        fetched = await to_thread.run_sync(self._codec.fetch, token if isinstance(token, str) else "", caller or "")
-        if isinstance(fetched.opened, McpError) and not isinstance(fetched.opened, InvalidRequestState):
-            raise MCPError(fetched.opened.code, fetched.opened.message, fetched.opened.data)
-        before = _fetched.set(fetched)
+        opened = None
+        if isinstance(token, str):
+            opened = await to_thread.run_sync(self._codec.open, token, self._caller(ctx))
+            if isinstance(opened.state, McpError) and not isinstance(opened.state, InvalidRequestState):
+                raise _as_theirs(opened.state)
+
+        async def call_and_get_key(call: ServerRequestContext[Any, Any]) -> HandlerResult:
+            result = await call_next(call)
+            if is_input_required(result):  # a call that asks nothing never waits for KMS
+                _sealing_key.set(await self._key())
+            return result
+
+        before, key_before = _opened.set(opened), _sealing_key.set(None)
         try:
-            return await super().__call__(ctx, call_next)
+            return await super().__call__(ctx, call_and_get_key)
         finally:
-            _fetched.reset(before)
+            _opened.reset(before)
+            _sealing_key.reset(key_before)
+
+    async def _key(self) -> DataKey:
+        try:
+            return await to_thread.run_sync(self._codec.key)
+        except McpError as error:
+            raise _as_theirs(error) from None
+
+    def _caller(self, ctx: ServerRequestContext[Any, Any]) -> str:
+        """Return whose failures count together: a forger uses up no other caller's attempts."""
+        caller = self._principal(ctx) if self._principal else None
+        client = getattr(ctx.request, "client", None)
+        return caller or str(getattr(client, "host", ""))
+
+
+def _as_theirs(error: McpError) -> MCPError:
+    return MCPError(error.code, error.message, error.data)
 
 
 def _required(principal: Principal) -> Principal:

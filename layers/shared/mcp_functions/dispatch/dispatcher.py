@@ -48,7 +48,6 @@ class Dispatcher:
         now: Callable[[], float] = time.time,
         audit: Callable[[AuditRecord], object] | None = None,
         tasks: Tasks | None = None,
-        instructions: str | None = None,
     ) -> None:
         """Index the handlers and build their catalog.
 
@@ -57,7 +56,7 @@ class Dispatcher:
         self._handlers = {(catalog.LISTS_BY_KIND[handler.kind], handler.key): handler for handler in handlers}
         self.catalog = catalog.build(handlers)
         self._settings, self._audience, self._states, self._table = settings, audience, states, table
-        self._now, self._audit, self._tasks, self._instructions = now, audit, tasks, instructions
+        self._now, self._audit, self._tasks = now, audit, tasks
         self._server_info = catalog.server_info(self.catalog, settings.server_info)
 
     def answer(self, request: Request) -> Result:
@@ -131,7 +130,7 @@ class Dispatcher:
     def _lists(self) -> Lists:
         from mcp_functions.handlers.lists import Lists  # noqa: PLC0415 - clients get their lists from the front door
 
-        return Lists(self.catalog, self._settings, self._instructions)
+        return Lists(self.catalog, self._settings)
 
     @cached_property
     def _conversations(self) -> Conversations:

@@ -93,16 +93,32 @@ def key_of(entry: Mapping[str, Any]) -> str:
     return str(entry.get("uriTemplate") or entry.get("uri") or entry["name"])
 
 
+def read_about(instructions: str | None, server_info: object) -> dict[str, Any]:
+    """Read what a server says of itself, as the catalog keeps it.
+
+    Raises:
+        TypeError: `instructions` is no text, or `server_info` has a wrong member.
+    """
+    if not isinstance(instructions, str | None):
+        message = "instructions is text"
+        raise TypeError(message)
+    about: dict[str, Any] = {"instructions": instructions} if instructions else {}
+    if server_info is None:
+        return about
+    from mcp_functions.protocol import hints  # noqa: PLC0415 - most functions leave it to the endpoint
+
+    return {**about, "serverInfo": hints.read_server_info(server_info)}
+
+
 def server_info(catalog: Mapping[str, Any], default: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the `serverInfo` of the one adopted server in a catalog; otherwise the default, of the deployment."""
-    infos = [server["serverInfo"] for server in catalog.get("servers", ())]
-    info: Mapping[str, Any] = infos[0] if len(infos) == 1 else default
-    return info
+    """Return the deployment's `serverInfo`, with what the one server in a catalog that has its own says of itself."""
+    infos = [server["serverInfo"] for server in catalog.get("servers", ()) if "serverInfo" in server]
+    return {**default, **infos[0]} if len(infos) == 1 else default
 
 
 def _places(catalog: Mapping[str, Any], list_name: str) -> dict[str, int]:
     """Return the place of each entry that an adopted server lists; servers list one after the other."""
-    keys = [key for server in catalog.get("servers", ()) for key in server["order"].get(list_name, ())]
+    keys = [key for server in catalog.get("servers", ()) for key in server.get("order", {}).get(list_name, ())]
     return {key: place for place, key in enumerate(keys)}
 
 

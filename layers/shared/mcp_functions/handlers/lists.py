@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 class Lists:
     """Answers `server/discover` and the lists; an answer without a cursor is written as JSON once."""
 
-    def __init__(self, catalog: Mapping[str, Any], settings: Settings, instructions: str | None = None) -> None:
-        """Store the catalog, and the instructions that tell a model how to use the server."""
-        texts = [instructions, *(server.get("instructions") for server in catalog.get("servers", ()))]
+    def __init__(self, catalog: Mapping[str, Any], settings: Settings, about: Mapping[str, Any] | None = None) -> None:
+        """Store the catalog, and what the endpoint says `about` itself beside what its functions say."""
+        own = about or {}
+        texts = [own.get("instructions"), *(server.get("instructions") for server in catalog.get("servers", ()))]
         self._catalog, self._settings = catalog, settings
         self._instructions = "\n\n".join(text for text in texts if text)
-        self._server_info = server_info(catalog, settings.server_info)
+        self._server_info = {**server_info(catalog, settings.server_info), **own.get("serverInfo", {})}
         self._answers: dict[tuple[str, str], Result] = {}  # by view and method
 
     def answer(self, method: str, params: Mapping[str, Any]) -> Result:

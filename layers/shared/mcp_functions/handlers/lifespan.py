@@ -1,4 +1,4 @@
-"""The lifespan of an adopted server: entered once in a process, and left when the process ends."""
+"""A lifespan that the calls of a process share: entered at the first call, and left when the process ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SECONDS_TO_LEAVE = 2.0
 
 
 class Lifespan:
-    """Enters a context manager at the first call, in a task of its own that no call ends."""
+    """Enters a context manager at the first call, in a task that no call ends."""
 
     def __init__(self, enter: Callable[[], AbstractAsyncContextManager[Any]]) -> None:
         """Take a function that makes the context manager; it is not called yet."""
@@ -28,29 +28,29 @@ class Lifespan:
         """Return what the lifespan yielded. If it raised, the next call enters it again."""
         loop = asyncio.get_running_loop()
         if self._state is None or self._state.get_loop() is not loop or _failed(self._state):
-            self._state = loop.create_future()
+            self._state, leaving = loop.create_future(), asyncio.Event()
             # The context is empty: what a lifespan starts belongs to no call, and outlives this one.
-            self._holder = loop.create_task(self._hold(self._state), context=Context())
-            atexit.register(_end, loop, self._holder)  # of a local process; Lambda ends without a last moment
+            self._holder = loop.create_task(self._hold(self._state, leaving), context=Context())
+            atexit.register(_end, loop, self._holder, leaving)  # of a local process; Lambda ends without a last moment
         state: object = await asyncio.shield(self._state)
         return state
 
-    async def _hold(self, state: asyncio.Future[Any]) -> None:
+    async def _hold(self, state: asyncio.Future[Any], leaving: asyncio.Event) -> None:
         try:
             async with self._enter() as value:
                 state.set_result(value)
-                await asyncio.get_running_loop().create_future()  # as long as the process
+                await leaving.wait()
         except Exception as error:
             if state.done():
                 raise
             state.set_exception(error)
 
 
-def _end(loop: asyncio.AbstractEventLoop, holder: asyncio.Task[None]) -> None:
+def _end(loop: asyncio.AbstractEventLoop, holder: asyncio.Task[None], leaving: asyncio.Event) -> None:
     """Leave the lifespan, if its loop still runs."""
     ended = Event()
     holder.add_done_callback(lambda _task: ended.set())
-    loop.call_soon_threadsafe(holder.cancel)
+    loop.call_soon_threadsafe(leaving.set)
     ended.wait(SECONDS_TO_LEAVE)
 
 
