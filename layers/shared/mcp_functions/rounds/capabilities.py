@@ -21,6 +21,7 @@ class Capability:
     """The base of all capabilities. Each belongs to one round."""
 
     needs_state: ClassVar[bool] = False  # whether it can end a round, so that its Lambda has to seal a state
+    asks: ClassVar[bool] = False  # whether it asks the user
     low_level: ClassVar[bool] = False  # whether it is for functions that return InputRequiredResult
     logs: ClassVar[bool] = False  # whether it sends log messages, so that the server advertises them
 
