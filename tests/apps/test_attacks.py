@@ -141,8 +141,8 @@ def test_a_yes_or_no_is_a_consent_in_every_spelling(kind: Any) -> None:  # noqa:
     assert "ks1." not in talk.text
 
 
-@pytest.mark.parametrize("key", ["__proto__", "constructor", "toString", "a b"])
-def test_a_key_that_means_something_in_javascript_is_a_key_like_any_other(key: str) -> None:
+@pytest.mark.parametrize("key", ["__proto__", "constructor", "toString", "a b", "self"])
+def test_a_key_that_means_something_in_javascript_or_python_is_a_key_like_any_other(key: str) -> None:
     @tool
     def ask(*, elicit: Elicit) -> str:
         return elicit(key, "Which?", Literal["a", "b"])
