@@ -32,7 +32,7 @@ serve: .venv/.demo ## every function behind http://127.0.0.1:8000/mcp; PORT=8001
 	@.venv/bin/python -m mcp_functions serve$(if $(PORT), --port $(PORT))$(if $(RUNTIME), --runtime)
 
 # What `make test` leaves to `make test-all`: the suites that take minutes, and those that need more than .venv.
-LONG = $(addprefix tests/,benchmarks browser clients conformance docs/test_recipes.py docs/test_recipes_operations.py \
+LONG = $(addprefix tests/,adopt/test_restarts.py benchmarks browser clients conformance docs/test_recipes.py docs/test_recipes_operations.py \
 	package project/test_build.py \
 	project/test_distribution.py project/test_own_project.py project/test_typing.py sam_local simulation soak)
 
@@ -93,6 +93,10 @@ simulate: .venv/.dev ## what KMS costs fleets of 1 to 1000 containers: docs/simu
 .PHONY: bench
 bench: .venv/.dev ## ours, peers and floors, cold and warm: docs/performance.md; QUICK=1, CASE=cold-add, STRICT=1
 	@.venv/bin/python -m tests.benchmarks$(if $(QUICK), --quick)$(if $(CASE), --case $(CASE))$(if $(STRICT), --strict) $(BENCH_ARGS)
+
+.PHONY: bench-adopt
+bench-adopt: .venv/.dev ## what adoption adds to the cold start of servers
+	@.venv/bin/python -m tests.benchmarks.adoption
 
 .PHONY: soak
 soak: .venv/.dev ## 10 000 conversations through kills, outages and wrong clocks; CONVERSATIONS=500: fewer; SEED=, PAGE=1; TASKS=300: tasks

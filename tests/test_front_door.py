@@ -84,7 +84,7 @@ def aws() -> Lambda:
 
 
 def send(aws: Lambda, event: dict[str, Any], settings: Settings = SETTINGS) -> dict[str, Any]:
-    door = FrontDoor(OFFERED, settings, aws, "Be nice")
+    door = FrontDoor(OFFERED, settings, aws, {"instructions": "Be nice"})
     return LambdaFunction(lambda _name: Endpoint(settings, door.answer))(event, wire.Context("shop_mcp"))
 
 

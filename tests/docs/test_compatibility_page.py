@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import mcp_functions
-from mcp_functions import Elicit, Step, serve, testing, tool
+from mcp_functions import Elicit, Step, adopt, serve, testing, tool
 from mcp_functions.local import template
 from mcp_functions.local.command import run as main
 from mcp_functions.testing import Conversation
@@ -95,6 +95,7 @@ def names(heading: str) -> set[str]:
 def test_the_page_names_every_public_name_and_no_other() -> None:
     assert names("`from mcp_functions import …`") == set(mcp_functions.__all__)
     assert names("`from mcp_functions.testing import …`") == set(testing.__all__)
+    assert names("`from mcp_functions.adopt import …`") == set(adopt.__all__)
 
 
 def test_the_page_names_every_command_and_no_other(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_functions import Header, Log, prompt, resource, tool
+from mcp_functions import Header, Log, prompt, resource, serve, tool
 from mcp_functions.handlers import catalog, lists, lookup
 from mcp_functions.handlers.tools import Tool
 from mcp_functions.protocol.errors import HeaderMismatch, InvalidParams, MethodNotFound, ResourceNotFound, UnknownName
@@ -141,6 +141,12 @@ def test_discovery_says_what_the_specification_requires() -> None:
     assert CACHE.items() <= result.items()
     listed(result, "server/discover")
     assert "instructions" not in lists.discover(EVERYTHING, CACHE)
+
+
+def test_a_function_tells_the_clients_of_its_own_endpoint_how_to_use_it() -> None:
+    function = serve(add, instructions="Add with care.")
+    response = function(wire.event(wire.message("server/discover")), wire.Context("local_add"))
+    assert wire.messages(response)[0]["result"]["instructions"] == "Add with care."
 
 
 # Lists

@@ -147,7 +147,7 @@ class World:
 
     def _front(self) -> LambdaFunction:
         offered = catalog.build(self.handlers, "all")
-        front = FrontDoor(offered, self.settings, lambda: Invoke(self), "Be nice", now=self.clock)
+        front = FrontDoor(offered, self.settings, lambda: Invoke(self), {"instructions": "Be nice"}, now=self.clock)
         vault = self._vault("mcp") if self.keys else None
         legacy = LegacyServer(
             self.settings, ModernServer(front.answer, offered), vault, now=self.clock, sleep=self._sleep

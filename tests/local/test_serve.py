@@ -366,7 +366,7 @@ from mcp_functions import Progress, serve, tool
 @tool
 def other(*, progress: Progress) -> str:
     progress(1, total=4)
-    time.sleep(0.5)
+    time.sleep(2)
     return "done"
 
 handler = serve(other)

@@ -191,7 +191,7 @@ def test_a_module_beside_a_function_is_found_by_the_projects_tests(project: Path
 
 def test_an_authors_line_and_the_toolkits_have_one_correlation_id() -> None:
     names, out = section("Logging").run(), io.StringIO()
-    names["logger"].registered_handler.setStream(out)
+    names["logger"].registered_handler.stream = out  # `setStream` flushes the old one, which an earlier test closed
     assert Conversation(names["handler"]).call(booking="A-1").text == "A-1 is cancelled."
     own, ours = (json.loads(line) for line in out.getvalue().splitlines())
     assert (own["message"], ours["outcome"]) == ("cancelled", "complete")

@@ -652,3 +652,13 @@ def test_a_question_to_the_model_takes_messages_and_tools_of_the_official_sdk() 
         "maxTokens": 9,
     }
     assert "hunter2" not in str(App(wrong).call("wrong", capabilities={"sampling": {}}))
+
+
+def test_a_result_of_the_sdk_is_read_by_its_new_names_because_fastmcp_warns_of_the_old_ones() -> None:
+    pytest.importorskip("fastmcp")  # its import changes the models of the SDK
+
+    @tool
+    def both() -> Any:  # noqa: ANN401
+        return sdk.CallToolResult(content=[], structured_content={"a": 1}, is_error=True)
+
+    assert both.call({}, None) == {"content": [], "structuredContent": {"a": 1}, "isError": True}

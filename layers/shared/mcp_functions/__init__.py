@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.front_door import serve_catalog
     from mcp_functions.handlers.decorators import prompt, resource, tool
+    from mcp_functions.handlers.hooks import Call
     from mcp_functions.oauth.function import serve_oauth
     from mcp_functions.protocol.content import (
         Audio,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
         Text,
     )
     from mcp_functions.protocol.errors import NotAnswered, ToolError
-    from mcp_functions.rounds.capabilities import Ask, Caller
+    from mcp_functions.rounds.capabilities import Ask, Caller, Shared
     from mcp_functions.rounds.elicitation import (
         Cancelled,
         Declined,
@@ -57,20 +58,21 @@ if TYPE_CHECKING:
     from mcp_functions.serving import serve
 
 __all__ = [
-    "Ask", "Audio", "AuditRecord", "Between", "CallToolResult", "Caller", "Cancelled", "CreateMessageRequest",
+    "Ask", "Audio", "AuditRecord", "Between", "Call", "CallToolResult", "Caller", "Cancelled", "CreateMessageRequest",
     "Declined", "Elicit", "ElicitRequest", "EmbeddedResource", "Format", "Header", "Image", "InputRequest",
     "InputRequiredResult", "InputResponses", "Length", "ListRoots", "ListRootsRequest", "Log", "NotAnswered",
     "Number", "Progress", "PromptMessage", "Question", "RequestState", "ResourceContents", "ResourceLink",
-    "RootsQuestion", "Sample", "SampleQuestion", "Step", "Text", "Title", "Titles", "ToolError", "prompt", "resource",
-    "serve", "serve_catalog", "serve_oauth", "tool",
+    "RootsQuestion", "Sample", "SampleQuestion", "Shared", "Step", "Text", "Title", "Titles", "ToolError", "prompt",
+    "resource", "serve", "serve_catalog", "serve_oauth", "tool",
 ]  # fmt: skip
 _NAMES = {
     "front_door": "serve_catalog",
     "handlers.decorators": "prompt resource tool",
+    "handlers.hooks": "Call",
     "oauth.function": "serve_oauth",
     "protocol.content": "Audio CallToolResult EmbeddedResource Image PromptMessage ResourceContents ResourceLink Text",
     "protocol.errors": "NotAnswered ToolError",
-    "rounds.capabilities": "Ask Caller",
+    "rounds.capabilities": "Ask Caller Shared",
     "rounds.elicitation": "Cancelled Declined Elicit ListRoots Question RootsQuestion Sample SampleQuestion",
     "rounds.low_level": (
         "CreateMessageRequest ElicitRequest InputRequest InputRequiredResult InputResponses ListRootsRequest "

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws, observability
 from mcp_functions.handlers import lists, lookup
+from mcp_functions.handlers.catalog import read_about
 from mcp_functions.http import forwarding, identity, metadata
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
 
     from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability import Logger
+    from mcp_functions.protocol.foreign_types import Model
     from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
+    from mcp_functions.protocol.wire_types import ServerInfo
     from mcp_functions.settings import Settings
 
 
@@ -38,6 +41,7 @@ def serve_catalog(
     path: str | PathLike[str],
     *,
     instructions: str | None = None,
+    server_info: ServerInfo | Model | None = None,
     logger: Logger | None = None,
     now: Callable[[], float] = time.time,
 ) -> LambdaFunction:
@@ -46,9 +50,11 @@ def serve_catalog(
     Args:
         path: catalog.json, written by `python -m mcp_functions.local catalog`.
         instructions: tell a model how to use this server as a whole.
+        server_info: title, description, website and icons of the server.
         logger: writes the line of each request, as in `serve`.
         now: the clock, unix seconds.
     """
+    about = read_about(instructions, server_info)
     aws.prepare(aws.find_endpoint(os.environ, "lambda"))  # at init, where Lambda gives a full CPU
 
     def endpoint(function_name: str) -> Endpoint:
@@ -56,7 +62,7 @@ def serve_catalog(
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib would be a fifth of what a list imports
             catalog = json.load(file)
         identity.announce(settings)
-        door = FrontDoor(catalog, settings, forwarding.CachedClient(forwarding.lambda_client), instructions, now=now)
+        door = FrontDoor(catalog, settings, forwarding.CachedClient(forwarding.lambda_client), about, now=now)
 
         def legacy() -> LegacyServer:
             from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415
@@ -91,13 +97,13 @@ class FrontDoor:
         catalog: Mapping[str, Any],
         settings: Settings,
         client: Callable[[], forwarding.LambdaClient],
-        instructions: str | None,
+        about: Mapping[str, Any] | None,
         *,
         now: Callable[[], float] = time.time,
     ) -> None:
         """Store the parts; the Lambda client is made at the first call, and `now` is the clock of deadlines."""
         self._catalog, self._settings, self._client, self._now = catalog, settings, client, now
-        self._lists = lists.Lists(catalog, settings, instructions)
+        self._lists = lists.Lists(catalog, settings, about)
         self._header_arguments = cache(partial(lookup.header_arguments, catalog))
 
     def answer(self, request: Request) -> Result | ForwardedResponse:

@@ -26,12 +26,16 @@ from mcp_functions.settings import read as read_settings
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.handlers.base import Handler
+    from mcp_functions.handlers.hooks import Call
     from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability import Logger
+    from mcp_functions.protocol.foreign_types import Model
+    from mcp_functions.protocol.wire_types import ServerInfo
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.seal.data_keys import Wrapping
     from mcp_functions.seal.envelope import Codec
@@ -48,6 +52,9 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     audit: Callable[[AuditRecord], object] | None = None,
     errors: Sequence[type[Exception]] = (),
     logger: Logger | None = None,
+    instructions: str | None = None,
+    server_info: ServerInfo | Model | None = None,
+    around: Callable[[Call], AbstractContextManager[object]] | None = None,
     now: Callable[[], float] = time.time,
 ) -> LambdaFunction:
     """Make the Lambda entry point of one or more handlers.
@@ -65,6 +72,12 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
         logger: writes the line of each request, with its fields as keys: Powertools' Logger, or one of `logging`. For
             the time of a request, Powertools' Logger has API Gateway's request id as its correlation id. The default is
             the package's own logger `mcp_functions`.
+        instructions: tell a model how to use these handlers. The endpoint of the whole server says them after its own,
+            which `serve_catalog` takes.
+        server_info: title, description, website and icons of the server, if this function is all of it. Each of its
+            results repeats them. For a server of several functions, `serve_catalog` takes them.
+        around: called with the `Call` before each round; the round runs inside the context manager that it returns. It
+            may raise a ToolError in place of a call or of another exception.
         now: the clock, unix seconds, for tests.
 
     Returns:
@@ -74,7 +87,8 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
         TypeError: an argument is not a handler, or both `wrapping` and `codec` are given.
         ValueError: two handlers have the same name.
     """
-    offer = Offer(_with_errors(handlers, errors), audience, wrapping, codec, audit)
+    about = catalog.read_about(instructions, server_info)
+    offer = Offer(_with_options(handlers, errors, around, about), audience, wrapping, codec, audit)
     offer.check()
     with GcPause():  # imported modules live on: collecting garbage among them takes 4 ms of a cold start
         _import_needed(offer)
@@ -104,6 +118,11 @@ class Offer(NamedTuple):
     def needs_state(self) -> bool:
         """Whether a handler can ask, so that the function seals states."""
         return any(handler.needs_state for handler in self.handlers)
+
+    @property
+    def reads_forms(self) -> bool:
+        """Whether a handler of this toolkit can ask; an adopted server reads its own forms."""
+        return any(handler.needs_state and not handler.server for handler in self.handlers)
 
     @property
     def needs_table(self) -> bool:
@@ -222,20 +241,22 @@ class Deployment:
         return dialects.add_to_function(endpoint, context)
 
 
-def _with_errors(
-    handlers: tuple[Handler[..., Any], ...], errors: Sequence[type[Exception]]
+def _with_options(
+    handlers: tuple[Handler[..., Any], ...],
+    errors: Sequence[type[Exception]],
+    around: Callable[[Call], AbstractContextManager[object]] | None,
+    about: Mapping[str, Any],
 ) -> tuple[Handler[..., Any], ...]:
-    """Add the option `errors` of `serve` to each tool."""
+    """Add the options of `serve` that handlers keep."""
     for handler in handlers:
         if not hasattr(handler, "kind"):
             message = f"serve() takes what @tool, @prompt or @resource made, not {handler!r}"
             raise TypeError(message)
-    if not errors:
+    if not errors and around is None and not about:
         return handlers
-    from mcp_functions.handlers.tools import Tool, exceptions  # noqa: PLC0415 - a prompt does not need tools
+    from mcp_functions.handlers import serve_options  # noqa: PLC0415 - most functions have none
 
-    checked = exceptions(errors)
-    return tuple(each.with_errors(checked) if isinstance(each, Tool) else each for each in handlers)
+    return serve_options.apply(handlers, errors=errors, around=around, about=about)
 
 
 def _import_needed(offer: Offer) -> None:
@@ -245,8 +266,9 @@ def _import_needed(offer: Offer) -> None:
         modules += ["dispatch.conversations"]
     if offer.needs_state:
         modules += ["dispatch.seal_factory", "seal.envelope"]
-        modules += ["schemas.class_types", "schemas.limits", "schemas.record_types"]  # these read forms
-    if offer.needs_state and "pydantic" in sys.modules:
+    if offer.reads_forms:
+        modules += ["schemas.class_types", "schemas.limits", "schemas.record_types"]
+    if offer.reads_forms and "pydantic" in sys.modules:
         modules += ["schemas.pydantic_types"]
     if offer.needs_table:
         modules += ["dispatch.single_use"]

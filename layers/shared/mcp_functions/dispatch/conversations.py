@@ -69,7 +69,7 @@ class Conversations:
         states: Callable[..., RequestStates] | None,
         table: Callable[[int], SealedTable] | None = None,
         *,
-        server_info: Mapping[str, str],
+        server_info: Mapping[str, Any],
         now: Callable[[], float] = time.time,
         audit: Callable[[AuditRecord], object] | None = None,
         tasks: Tasks | None = None,

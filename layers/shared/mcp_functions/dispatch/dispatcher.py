@@ -57,7 +57,7 @@ class Dispatcher:
         self.catalog = catalog.build(handlers)
         self._settings, self._audience, self._states, self._table = settings, audience, states, table
         self._now, self._audit, self._tasks = now, audit, tasks
-        self._server_info = settings.server_info
+        self._server_info = catalog.server_info(self.catalog, settings.server_info)
 
     def answer(self, request: Request) -> Result:
         """Answer one request whose headers have been checked."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import update_wrapper
 from types import CoroutineType, FunctionType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, ParamSpec, TypeAlias, TypeVar, cast
 
 from mcp_functions.handlers import signatures
 from mcp_functions.handlers.return_types import is_input_required
@@ -15,10 +15,12 @@ from mcp_functions.protocol.scopes import SCOPE
 from mcp_functions.schemas.parameters import docstring
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from datetime import timedelta
     from typing import TypedDict
 
+    from mcp_functions.handlers.hooks import Call
     from mcp_functions.protocol.foreign_types import Model
     from mcp_functions.protocol.header_parameters import HeaderParameters
     from mcp_functions.protocol.wire_types import Icon
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
         description: str | None
         icons: Sequence[Icon | Model] | None
         meta: Mapping[str, Any] | None
+        tags: Collection[str]
         camel_case: bool
         answer_within: int | timedelta
         max_sheds: int
@@ -66,9 +69,13 @@ class Handler(Generic[P, R]):
         app: for a tool, the URI of its author's own app.
         form: for a tool, whether hosts may show the form for its questions.
         is_app_only: for a tool, whether only apps may call it.
+        server: what the function, or the adopted server, that has this handler says of itself; often empty.
+        around: the hook of `serve` that each round of a call runs in; None if there is none.
     """
 
     kind: ClassVar[str]
+    server: Mapping[str, Any] = {}
+    around: Callable[[Call], AbstractContextManager[object]] | None = None
     header_arguments: HeaderParameters = {}  # noqa: RUF012 - of a tool: clients repeat them in headers; never changed
     task: object = None
     single_use: Mode | None = None
@@ -87,15 +94,14 @@ class Handler(Generic[P, R]):
         description: str | None = None,
         icons: Sequence[Icon | Model] | None = None,
         meta: Mapping[str, Any] | None = None,
+        tags: Collection[str] = (),
         camel_case: bool = False,
         answer_within: int | timedelta = 600,
         max_sheds: int = 2,
         scopes: Sequence[str] = (),
     ) -> None:
         """Read the function's signature and docstring, and check the options; the function is not called."""
-        if not isinstance(function, FunctionType):
-            message = f"{function!r}: a handler is a function, written with def"
-            raise TypeError(message)
+        function = _plain_function(function)
         update_wrapper(self, function)
         self.function: Callable[P, R] = function
         self.name = name or function.__name__
@@ -106,7 +112,7 @@ class Handler(Generic[P, R]):
         self.scopes: Sequence[str] = scopes if isinstance(scopes, str) else tuple(scopes)
         self._described: dict[str, Any] = {"title": title, "icons": icons, "_meta": meta}
         with signatures.locating_errors(function):
-            self._check_description()
+            self._check_description(tags)
             self._check_options()
             self._signature = signatures.read(function, camel_case=camel_case)
             self._injection = self._signature.injection
@@ -114,19 +120,19 @@ class Handler(Generic[P, R]):
             self.asks = self._injection is not None and self._injection.asks
             self.logs = self._injection is not None and self._injection.logs
 
-    def _check_description(self) -> None:
+    def _check_description(self, tags: Collection[str]) -> None:
         if not NAME.fullmatch(self.name):
             message = f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - ."
             raise TypeError(message)
         if not all(isinstance(text, str | None) for text in (self._described["title"], self.description)):
             message = "title and description are text"
             raise TypeError(message)
-        if self._described["icons"] is None and self._described["_meta"] is None:
+        if self._described["icons"] is None and self._described["_meta"] is None and not tags:
             return
         from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none
 
         self._described["icons"] = hints.read_icons(self._described["icons"])
-        self._described["_meta"] = hints.read_meta(self._described["_meta"])
+        self._described["_meta"] = hints.add_tags(hints.read_meta(self._described["_meta"]), tags)
 
     def _check_options(self) -> None:
         if self.answer_within < 1 or self.max_sheds < 0:
@@ -153,7 +159,7 @@ class Handler(Generic[P, R]):
     @property
     def only_returns(self) -> bool:
         """Whether it can do nothing but return, so that it needs no round."""
-        return self._injection is None and not self.task
+        return self._injection is None and not self.task and self.around is None
 
     @property
     def needs_table(self) -> bool:
@@ -174,7 +180,7 @@ class Handler(Generic[P, R]):
             DeveloperError: the function broke a rule, or returned a value of the wrong type.
         """
         try:
-            value = self._run(self.bind(params), round_)
+            value = self._run_inside_hook(self.bind(params), round_)
         except Exception as error:
             text = self.text_for_model(error)
             if text is None:
@@ -201,6 +207,13 @@ class Handler(Generic[P, R]):
     def _fields(self) -> dict[str, Any]:
         raise NotImplementedError
 
+    def _run_inside_hook(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
+        if self.around is None or round_ is None:
+            return self._run(arguments, round_)
+        from mcp_functions.handlers import hooks  # noqa: PLC0415 - imported at init, where a function has a hook
+
+        return hooks.run_inside(self, arguments, round_, lambda: self._run(arguments, round_))
+
     def _run(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
         function: Callable[..., object] = self.function
         injected = self._inject(arguments, round_) if round_ and not self.only_returns else arguments
@@ -225,6 +238,14 @@ class Handler(Generic[P, R]):
         if self._injection is None:
             return {}
         return self._injection.ask_questions(arguments, round_)
+
+
+def _plain_function(given: Callable[P, R]) -> Callable[P, R]:
+    if isinstance(given, FunctionType):
+        return given
+    from mcp_functions.handlers import callables  # noqa: PLC0415 - most handlers are functions
+
+    return cast("Callable[P, R]", callables.to_function(given))
 
 
 def text_of(error: BaseException) -> str:

@@ -23,6 +23,7 @@ LISTS_BY_KIND = {
 LIST_NAMES = tuple(LISTS_BY_KIND.values())
 CAPABILITIES = {"tools": "tools", "prompts": "prompts", "resources": "resources", "resourceTemplates": "resources"}
 FEATURES = ("completions", "logging")
+OTHERS = "*"  # the key of what a function serves and does not list
 # `scopes`: every scope that a handler needs. `tasks`: the functions whose calls may become tasks, and that keep them.
 # `asks`: the tools that may ask their user. `relays`: those of them whose answers the model may relay.
 # `apps`: the tools that only apps may call. `formless`: those that ask, and have no form.
@@ -36,30 +37,38 @@ def build(handlers: Iterable[Handler[..., Any]], function: str = "") -> dict[str
 
 def merge(catalogs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Combine several catalogs into one. A name that two of them contain is a ValueError."""
-    merged = _empty()
+    merged, shared = _empty(), set[str]()
     for catalog in catalogs:
         for list_name in LIST_NAMES:
             _check_unique(list_name, merged["functions"][list_name], catalog["functions"][list_name])
+            if OTHERS in merged["functions"][list_name] and OTHERS in catalog["functions"][list_name]:
+                shared.add(list_name)
             merged[list_name] += catalog[list_name]
             merged["functions"][list_name] |= catalog["functions"][list_name]
         for feature in FEATURES:
             merged[feature] |= catalog[feature]
+        if servers := [*merged.get("servers", ()), *catalog.get("servers", ())]:
+            merged["servers"] = [each for place, each in enumerate(servers) if each not in servers[:place]]
         for name_set in NAME_SETS:
             if names := {*merged.get(name_set, ()), *catalog.get(name_set, ())}:
                 merged[name_set] = sorted(names)
+    for list_name in shared:  # nothing says which function serves an unlisted name
+        del merged["functions"][list_name][OTHERS]
     _check_companions(merged)
     return _sort(merged)
 
 
 def _describe(handler: Handler[..., Any], function: str) -> dict[str, Any]:
     catalog, list_name = _empty(), LISTS_BY_KIND[handler.kind]
-    catalog[list_name] = [handler.describe()]
+    entry = handler.describe()
+    catalog[list_name] = [entry] if entry else []
     catalog["functions"][list_name] = {handler.key: function}
     catalog["completions"] = bool(getattr(handler, "completes", ()))
     catalog["logging"] = handler.logs
     catalog["scopes"] = handler.scopes
     catalog["tasks"] = [function] if handler.task else []
-    if handler.kind == "tool":
+    catalog["servers"] = [handler.server] if handler.server else []
+    if handler.kind == "tool" and not handler.server:  # what is adopted is listed as it lists itself
         catalog["asks"] = [handler.key] if handler.needs_state else []
         catalog["relays"] = [handler.key] if handler.ask_in_words else []
         catalog["formless"] = [handler.key] if handler.needs_state and not handler.form else []
@@ -73,10 +82,44 @@ def _empty() -> dict[str, Any]:
 
 
 def _check_unique(list_name: str, first: Mapping[str, str], second: Mapping[str, str]) -> None:
-    for key in sorted(first.keys() & second.keys()):
+    for key in sorted(first.keys() & second.keys() - {OTHERS}):
         functions = f", in {first[key]} and in {second[key]}" if first[key] != second[key] else ""
         message = f"two {list_name} named {key!r}{functions}: names are unique"
         raise ValueError(message)
+
+
+def key_of(entry: Mapping[str, Any]) -> str:
+    """Return what requests name an entry of a list by: its URI template, its URI or its name."""
+    return str(entry.get("uriTemplate") or entry.get("uri") or entry["name"])
+
+
+def read_about(instructions: str | None, server_info: object) -> dict[str, Any]:
+    """Read what a server says of itself, as the catalog keeps it.
+
+    Raises:
+        TypeError: `instructions` is no text, or `server_info` has a wrong member.
+    """
+    if not isinstance(instructions, str | None):
+        message = "instructions is text"
+        raise TypeError(message)
+    about: dict[str, Any] = {"instructions": instructions} if instructions else {}
+    if server_info is None:
+        return about
+    from mcp_functions.protocol import hints  # noqa: PLC0415 - most functions leave it to the endpoint
+
+    return {**about, "serverInfo": hints.read_server_info(server_info)}
+
+
+def server_info(catalog: Mapping[str, Any], default: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the deployment's `serverInfo`, with what the one server in a catalog that has its own says of itself."""
+    infos = [server["serverInfo"] for server in catalog.get("servers", ()) if "serverInfo" in server]
+    return {**default, **infos[0]} if len(infos) == 1 else default
+
+
+def _places(catalog: Mapping[str, Any], list_name: str) -> dict[str, int]:
+    """Return the place of each entry that an adopted server lists; servers list one after the other."""
+    keys = [key for server in catalog.get("servers", ()) for key in server.get("order", {}).get(list_name, ())]
+    return {key: place for place, key in enumerate(keys)}
 
 
 def _check_companions(catalog: Mapping[str, Any]) -> None:
@@ -91,6 +134,7 @@ def _check_companions(catalog: Mapping[str, Any]) -> None:
 def _sort(catalog: dict[str, Any]) -> dict[str, Any]:
     # Servers "SHOULD return tools in a deterministic order" (server/tools): a client's cached prompt then stays valid.
     for list_name in LIST_NAMES:
-        catalog[list_name].sort(key=lambda entry: str(entry["name"]))
+        places = _places(catalog, list_name)
+        catalog[list_name].sort(key=lambda entry: (places.get(key_of(entry), -1), str(entry["name"])))
         catalog["functions"][list_name] = dict(sorted(catalog["functions"][list_name].items()))
     return catalog

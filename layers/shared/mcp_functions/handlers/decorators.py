@@ -26,10 +26,12 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
 
     Args:
         function: the model calls it. Its docstring becomes the description, and its parameters before `*` become the
-            input schema.
+            input schema. It may be a method of an object, or a callable object.
         options:
             `name`, `title`, `description`, `annotations` (hints), `icons`, `meta`: fields of the tool's entry.
+            `tags`: words that clients may filter by, in its `_meta` as FastMCP writes them.
             `input_schema`: a JSON Schema, for a function with one parameter that takes all arguments.
+            `output_schema`: a JSON Schema of the structured content, in the place of the return annotation's.
             `camel_case=True`: the names of parameters and of forms are in camelCase on the wire.
             `answer_within`: a timedelta or seconds for one answer.
             `max_sheds`: rounds in a row that may end without a question because the time was up.

@@ -9,12 +9,12 @@ A function without such parameters does not load this module.
 from __future__ import annotations
 
 from string import Formatter
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin
 
-from mcp_functions.handlers.injection import DeclaredCapability, DeclaredQuestion, Injection
+from mcp_functions.handlers.injection import DeclaredCapability, DeclaredQuestion, DeclaredValue, Injection
 from mcp_functions.handlers.return_types import union_members
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.rounds.capabilities import Ask, Capability
+from mcp_functions.rounds.capabilities import Ask, Capability, Shared
 from mcp_functions.schemas.parameters import MISSING, to_camel_case
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.schemas.parameters import Parameter
 
+T = TypeVar("T")
 CAPABILITIES = "Elicit, Step, Sample, ListRoots, InputResponses, RequestState, Progress, Log, Caller"
 ESCAPED_BRACE = "{{"
 
@@ -44,18 +45,21 @@ def read_injection(parameters: Sequence[Parameter], hints: Mapping[str, Any], *,
         _check_is_argument(argument.name, hints.get(argument.name))
     capabilities: list[DeclaredCapability] = []
     questions: list[DeclaredQuestion] = []
+    shared: list[DeclaredValue] = []
     for parameter in parameters:
         if not parameter.keyword_only:
             continue
         hint = hints.get(parameter.name)
-        ask = _find_ask(hint)
-        if ask is None:
+        ask, opened = _find(hint, Ask), _find(hint, Shared)
+        if opened is not None:
+            shared.append(_read_shared(parameter.name, opened))
+        elif ask is None:
             capabilities.append(_read_capability(parameter.name, hint))
         else:
             _check_message(parameter.name, ask.message, {argument.name for argument in arguments})
             questions.append(_read_question(parameter.name, hint, ask, camel_case=camel_case))
     _check_capabilities(capabilities)
-    return Injection(tuple(capabilities), tuple(questions), defaults, camel_case)
+    return Injection(tuple(capabilities), tuple(questions), defaults, camel_case, tuple(shared))
 
 
 def _check_is_argument(name: str, hint: object) -> None:
@@ -63,8 +67,11 @@ def _check_is_argument(name: str, hint: object) -> None:
     if _find_capability(hint):
         message = f"{name}: a capability is a parameter after *, as in (…, *, {name})"
         raise TypeError(message)
-    if _find_ask(hint):
+    if _find(hint, Ask):
         message = f"{name}: a question to the user is a parameter after *"
+        raise TypeError(message)
+    if _find(hint, Shared):
+        message = f"{name}: what calls share is a parameter after *"
         raise TypeError(message)
 
 
@@ -75,6 +82,15 @@ def _read_capability(name: str, hint: object) -> DeclaredCapability:
         message = f"{name}: {rule}"
         raise TypeError(message)
     return DeclaredCapability(name, capability, get_args(hint))
+
+
+def _read_shared(name: str, shared: Shared) -> DeclaredValue:
+    from mcp_functions.handlers.shared_values import shared_value  # noqa: PLC0415 - few functions share something
+
+    if not callable(shared.enter):
+        message = f"{name}: Shared takes a function that returns a context manager: Shared(open_database)"
+        raise TypeError(message)
+    return DeclaredValue(name, shared_value(shared.enter))
 
 
 def _check_capabilities(declared: Sequence[DeclaredCapability]) -> None:
@@ -124,6 +140,6 @@ def _find_capability(hint: object) -> type[Capability] | None:
     return annotation if isinstance(annotation, type) and issubclass(annotation, Capability) else None
 
 
-def _find_ask(hint: object) -> Ask | None:
-    """Return the `Ask` in an annotation; None if it has none."""
-    return next((item for item in get_args(hint) if isinstance(item, Ask)), None)
+def _find(hint: object, kind: type[T]) -> T | None:
+    """Return the `Ask` or the `Shared` in an annotation; None if it has none."""
+    return next((item for item in get_args(hint) if isinstance(item, kind)), None)

@@ -16,6 +16,7 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from mcp_functions.handlers.shared_values import SharedValue
     from mcp_functions.rounds.capabilities import Capability
     from mcp_functions.rounds.elicitation import Question
     from mcp_functions.rounds.questions import WireQuestion
@@ -43,6 +44,13 @@ class DeclaredQuestion(NamedTuple):
         return wire._replace(read=_or_none(wire.read)) if self.is_optional else wire
 
 
+class DeclaredValue(NamedTuple):
+    """A value in a signature that the calls of a process share."""
+
+    parameter: str
+    value: SharedValue
+
+
 class Injection(NamedTuple):
     """The parameters after `*`, and what their questions need from those before it."""
 
@@ -50,6 +58,7 @@ class Injection(NamedTuple):
     questions: tuple[DeclaredQuestion, ...]
     defaults: Mapping[str, Any]  # of the arguments that a client may leave out, by parameter
     camel_case: bool  # whether forms use camelCase on the wire
+    shared: tuple[DeclaredValue, ...] = ()
 
     @property
     def needs_state(self) -> bool:
@@ -66,9 +75,10 @@ class Injection(NamedTuple):
         """Whether the function can send log messages."""
         return any(declared.capability.logs for declared in self.capabilities)
 
-    def make_capabilities(self, round_: Round) -> dict[str, Capability]:
-        """Make the capabilities for one round; return them by parameter."""
-        return {parameter: capability.for_round(round_, types) for parameter, capability, types in self.capabilities}
+    def make_capabilities(self, round_: Round) -> dict[str, object]:
+        """Make the capabilities for one round, and get what its process shares; return both by parameter."""
+        made = {parameter: capability.for_round(round_, types) for parameter, capability, types in self.capabilities}
+        return {**made, **{declared.parameter: declared.value.get() for declared in self.shared}}
 
     def ask_questions(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
         """Ask the questions, all together; return the answers by parameter. The round ends if one is missing."""

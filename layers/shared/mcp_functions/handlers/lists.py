@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.handlers.catalog import CAPABILITIES, FEATURES, LIST_NAMES
+from mcp_functions.handlers.catalog import CAPABILITIES, FEATURES, LIST_NAMES, server_info
 from mcp_functions.handlers.lookup import check_advertised
 from mcp_functions.protocol.constants import (
     EXTENSION_APPS,
@@ -26,9 +26,13 @@ if TYPE_CHECKING:
 class Lists:
     """Answers `server/discover` and the lists; an answer without a cursor is written as JSON once."""
 
-    def __init__(self, catalog: Mapping[str, Any], settings: Settings, instructions: str | None = None) -> None:
-        """Store the catalog, and the instructions that tell a model how to use the server."""
-        self._catalog, self._settings, self._instructions = catalog, settings, instructions
+    def __init__(self, catalog: Mapping[str, Any], settings: Settings, about: Mapping[str, Any] | None = None) -> None:
+        """Store the catalog, and what the endpoint says `about` itself beside what its functions say."""
+        own = about or {}
+        texts = [own.get("instructions"), *(server.get("instructions") for server in catalog.get("servers", ()))]
+        self._catalog, self._settings = catalog, settings
+        self._instructions = "\n\n".join(text for text in texts if text)
+        self._server_info = {**server_info(catalog, settings.server_info), **own.get("serverInfo", {})}
         self._answers: dict[tuple[str, str], Result] = {}  # by view and method
 
     def answer(self, method: str, params: Mapping[str, Any]) -> Result:
@@ -51,7 +55,7 @@ class Lists:
         return listings.view_of(self._catalog, meta)
 
     def _write(self, kind: str, method: str, params: Mapping[str, Any]) -> Result:
-        result = complete(self._result(kind, method, params), self._settings.server_info)
+        result = complete(self._result(kind, method, params), self._server_info)
         return Result(result, text=dumps(result))
 
     def _result(self, kind: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,10 +81,13 @@ def discover(
 ) -> dict[str, Any]:
     """Answer `server/discover`: "servers MUST implement server/discover" (server/discover)."""
     # Neither `listChanged` nor `subscribe` is advertised: no Lambda runs long enough to send a notification later.
-    capabilities: dict[str, Any] = {CAPABILITIES[list_name]: {} for list_name in LIST_NAMES if catalog[list_name]}
+    served = [list_name for list_name in LIST_NAMES if catalog[list_name] or catalog["functions"][list_name]]
+    capabilities: dict[str, Any] = {CAPABILITIES[list_name]: {} for list_name in served}
     capabilities |= {feature: {} for feature in FEATURES if catalog[feature]}
     extensions: dict[str, Any] = {EXTENSION_TASKS: {}} if catalog.get("tasks") else {}
     extensions |= {EXTENSION_APPS: {}} if catalog.get("has_form") else {}
+    for server in catalog.get("servers", ()):
+        extensions = {**server.get("extensions", {}), **extensions}
     if extensions:
         capabilities["extensions"] = extensions
     if experimental := {name: dict[str, Any]() for name in dialects}:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.handlers.catalog import CAPABILITIES, COMPANIONS, LIST_NAMES
+from mcp_functions.handlers.catalog import CAPABILITIES, COMPANIONS, LIST_NAMES, OTHERS
 from mcp_functions.protocol import header_parameters
 from mcp_functions.protocol.constants import CALLS, TASKS
 from mcp_functions.protocol.errors import InvalidParams, MethodNotFound, ResourceNotFound, UnknownName, UnknownTask
@@ -42,8 +42,10 @@ def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> 
         tool = name.rpartition("-")[0]
         if list_name == "tools" and name.endswith(COMPANIONS) and tool in catalog.get("asks", ()):
             return Target(list_name, tool, functions[tool], companion=name)
+    key = name if name in functions else OTHERS
+    if key not in functions:
         raise UnknownName(message=f"Unknown {list_name.removesuffix('s')}")
-    return Target(list_name, name, functions[name])
+    return Target(list_name, key, functions[key])
 
 
 def find_reference(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Target:
@@ -91,7 +93,8 @@ def name_of(catalog: Mapping[str, Any], target: Target) -> str:
     if target.list_name not in URI_KEYS:
         return target.key
     uri_key = URI_KEYS[target.list_name]
-    return next(str(entry["name"]) for entry in catalog[target.list_name] if entry[uri_key] == target.key)
+    names = (str(entry["name"]) for entry in catalog[target.list_name] if entry[uri_key] == target.key)
+    return next(names, target.key)  # `OTHERS` is not listed
 
 
 def header_arguments(catalog: Mapping[str, Any], name: object) -> HeaderParameters:
@@ -114,7 +117,8 @@ def header_names(catalog: Mapping[str, Any]) -> list[str]:
 
 def check_advertised(catalog: Mapping[str, Any], capability: str) -> None:
     """Refuse a method of a capability that no handler of the catalog has."""
-    if not any(catalog[list_name] for list_name in LIST_NAMES if CAPABILITIES[list_name] == capability):
+    lists = [list_name for list_name in LIST_NAMES if CAPABILITIES[list_name] == capability]
+    if not any(catalog[list_name] or catalog["functions"][list_name] for list_name in lists):
         raise MethodNotFound
 
 
@@ -133,4 +137,7 @@ def _find_resource(functions: Mapping[str, Mapping[str, str]], uri: str) -> Targ
     for template, function in functions["resourceTemplates"].items():
         if uri_templates.match(template, uri) is not None:
             return Target("resourceTemplates", template, function)
+    for list_name in URI_KEYS:
+        if OTHERS in functions[list_name]:
+            return Target(list_name, OTHERS, functions[list_name][OTHERS])
     raise ResourceNotFound(uri)

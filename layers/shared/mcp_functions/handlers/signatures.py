@@ -60,7 +60,7 @@ def locating_errors(function: Callable[..., Any]) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError, NameError, DeveloperError) as error:
-        code = function.__code__
+        code = getattr(function, "__wrapped__", function).__code__
         message = f"{code.co_filename}:{code.co_firstlineno}: {function.__name__}(): {error}"
         raise TypeError(message) from error
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers.base import Handler, P, R, text_of
@@ -17,7 +16,7 @@ from mcp_functions.schemas.arguments import InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
-    from typing import Literal, Self, TypeAlias, Unpack
+    from typing import Literal, TypeAlias, Unpack
 
     from mcp_functions.handlers.base import HandlerOptions, Mode
     from mcp_functions.protocol.foreign_types import Model
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
         annotations: ToolAnnotations | Model | None
         input_schema: Mapping[str, Any] | None
+        output_schema: Mapping[str, Any] | None
         task: TaskSupport | Callable[..., TaskSupport]
         task_ttl: int | timedelta
         single_use: Mode | None
@@ -64,6 +64,7 @@ class Tool(Handler[P, R]):
         *,
         annotations: ToolAnnotations | Model | None = None,
         input_schema: Mapping[str, Any] | None = None,
+        output_schema: Mapping[str, Any] | None = None,
         task: TaskSupport | Callable[..., TaskSupport] = None,
         task_ttl: int | timedelta = 24 * 3600,
         single_use: Mode | None = None,
@@ -90,6 +91,7 @@ class Tool(Handler[P, R]):
             self._check_annotations()
             self._check_task()
             self._accepts = self._read_arguments(input_schema)
+            self._output = self._signature.output if output_schema is None else _read_output(output_schema)
             self.header_arguments = header_parameters.find(self._accepts.schema)
             self._content_lists = returns_content_lists(self._signature.hints.get("return"))
 
@@ -139,7 +141,7 @@ class Tool(Handler[P, R]):
         return arguments.read_raw_arguments(signature.sent, input_schema)
 
     def _fields(self) -> dict[str, Any]:
-        output = self._signature.output
+        output = self._output
         return {
             "inputSchema": self._accepts.schema,
             "outputSchema": output.schema if output else None,
@@ -152,7 +154,7 @@ class Tool(Handler[P, R]):
 
     def result(self, value: object, _params: Mapping[str, Any]) -> dict[str, Any]:
         """Write a CallToolResult, and check that the value has the type that the signature promises."""
-        output = self._signature.output
+        output = self._output
         result = results.call_tool_result(value, promised=output is not None, lists=self._content_lists)
         if output and not result.get("isError"):
             self._check_output(output, result)
@@ -180,12 +182,6 @@ class Tool(Handler[P, R]):
             raise DeveloperError(rule, name=self.name, decided=support)
         return support
 
-    def with_errors(self, errors: frozenset[type[Exception]]) -> Self:
-        """Return the same tool, with more exceptions whose text is meant for the model."""
-        tool = copy(self)
-        tool.errors = self.errors | errors
-        return tool
-
     def _check_output(self, output: JsonType, result: Mapping[str, Any]) -> None:
         # server/tools: with an output schema, "servers MUST provide structured results that conform to this schema"
         if "structuredContent" not in result:
@@ -196,6 +192,31 @@ class Tool(Handler[P, R]):
         except ValueError as error:
             rule = "{name} returned something else than its signature promises: it {problem}"
             raise DeveloperError(rule, name=self.name, problem=error) from None
+
+
+def _read_output(schema: Mapping[str, Any]) -> JsonType:
+    """Read the schema that an author wrote for structured content (server/tools, "Output Schema").
+
+    Raises:
+        TypeError: the schema may not be published.
+    """
+    from mcp_functions.schemas import json_types, validation  # noqa: PLC0415 - few tools have a schema of their own
+
+    if not isinstance(schema, dict):
+        message = "output_schema is a JSON Schema, a dict"
+        raise TypeError(message)
+    validation.check_schema(schema)
+    validate = validation.compile_schema(schema)
+
+    def read(value: object) -> object:
+        try:
+            validate(value)
+        except ValueError as error:
+            message = f"does not fit output_schema: {error}"
+            raise ValueError(message) from None
+        return value
+
+    return json_types.JsonType(schema, read)
 
 
 def exceptions(errors: object) -> frozenset[type[Exception]]:

@@ -96,11 +96,6 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 def _named(catalog_: Mapping[str, Any], listed: str) -> dict[str, Any]:
     try:
         folders = catalog_["functions"][listed]
-        return {key(entry): (folders.get(key(entry)), entry) for entry in catalog_[listed]}
+        return {catalog.key_of(entry): (folders.get(catalog.key_of(entry)), entry) for entry in catalog_[listed]}
     except (KeyError, TypeError, AttributeError):
         return {}  # not a catalog
-
-
-def key(entry: Mapping[str, Any]) -> str:
-    """Return what requests name a handler by: its name, URI or URI template."""
-    return str(entry.get("uriTemplate") or entry.get("uri") or entry.get("name"))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 NAME = "mcp-functions"
 COMMANDS = (
+    "adopt",
     "attack",
     "auth",
     "block",
@@ -88,7 +89,8 @@ class _Commands(click.Group):
         """Name the nearest command, if the given one is unknown."""
         near = difflib.get_close_matches(args[0], COMMANDS, n=1)
         if args[0] not in COMMANDS and near:
-            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+            message = f"No such command {args[0]!r}. Did you mean {near[0]!r}?"
+            raise click.UsageError(message, ctx)
         return super().resolve_command(ctx, args)
 
 

@@ -7,7 +7,7 @@ that they do not know.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions.protocol.json_writer import dumps
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # A key of `_meta` is an optional prefix of dotted labels, and a name. MCP reserves some second labels (basic, "_meta").
 LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 META_KEY = rf"(?:{LABEL}(?:\.{LABEL})*/)?(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?"
+TAGS = "fastmcp"
 RESERVED = ("modelcontextprotocol", "mcp")
 SOURCE = re.compile(r"(?:https?://|data:)[^\s]*", re.IGNORECASE)  # "an HTTP/HTTPS URL or a `data:` URI" (Icon)
 SIZE = re.compile(r"[0-9]+x[0-9]+|any")  # "in WxH format" (schema.ts, Icon)
@@ -65,6 +66,26 @@ ICON: Members = {
     "sizes": ('a list of sizes such as "48x48" or "any"', _list_of(_match(SIZE))),
     "theme": ('"light" or "dark"', _match(THEME)),
 }
+
+# Of `Implementation`, what the deployment does not say: it has the name and the version (MCP_SERVER_NAME).
+SERVER: Members = {
+    "title": ("text", _is_a(str)),
+    "description": ("text", _is_a(str)),
+    "websiteUrl": ("an https:// URL", _match(re.compile(r"https?://[^\s]+"))),
+    "icons": ("a list of icons", _is_a(list)),
+}
+
+
+def read_server_info(value: object) -> dict[str, Any]:
+    """Read what a server says of itself in `serverInfo`, beside its name and version.
+
+    Raises:
+        TypeError: a member is unknown, or has a wrong value.
+    """
+    info = _members("server_info", value, SERVER)
+    if "icons" in info:
+        info["icons"] = read_icons(info["icons"])
+    return info
 
 
 def read_annotations(value: object, known: Members = CONTENT) -> dict[str, Any]:
@@ -117,6 +138,23 @@ def read_meta(value: object) -> dict[str, Any] | None:
         message = f"JSON cannot carry meta ({reason})"
         raise TypeError(message) from None
     return plain or None
+
+
+def add_tags(meta: dict[str, Any] | None, tags: Collection[str]) -> dict[str, Any] | None:
+    """Add tags to `_meta`, where FastMCP writes its own and clients look for them: `{"fastmcp": {"tags": […]}}`.
+
+    Raises:
+        TypeError: the tags are no collection of texts, or `_meta` already has this member.
+    """
+    if not tags:
+        return meta
+    if isinstance(tags, str) or not all(isinstance(tag, str) and tag for tag in tags):
+        message = 'tags is a collection of words: tags=["billing"]'
+        raise TypeError(message)
+    if meta and TAGS in meta:
+        message = f"meta has {TAGS!r} already: give its tags there, or in tags"
+        raise TypeError(message)
+    return {**(meta or {}), TAGS: {"tags": sorted(set(tags))}}
 
 
 def _is_meta_key(key: str) -> bool:

@@ -123,7 +123,7 @@ def is_asked_in_app(declared: Mapping[str, Any]) -> bool:
     return shows_apps(declared) and not shows_forms(declared)
 
 
-def complete(result: Mapping[str, Any], server: Mapping[str, str]) -> dict[str, Any]:
+def complete(result: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, Any]:
     """Add the members of every result: its `resultType`, and the server's name and version in `_meta`."""
     meta = {**result.get("_meta", {}), META_SERVER_INFO: server}
     return {"resultType": "complete", **result, "_meta": meta}

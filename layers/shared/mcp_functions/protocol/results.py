@@ -148,9 +148,9 @@ def _whole_result(value: object) -> dict[str, Any]:
     content = [value.content] if isinstance(value.content, str) else value.content
     result = {
         "content": _blocks(content),
-        "isError": bool(getattr(value, "is_error", getattr(value, "isError", False))),
+        "isError": bool(_member(value, ("is_error", "isError"))),
     }
-    structured = getattr(value, "structured_content", getattr(value, "structuredContent", None))
+    structured = _member(value, ("structured_content", "structuredContent"))
     # Without structured content, other toolkits write None here, and ours writes `...`.
     is_absent = structured is None and not foreign_types.is_ours(type(value))
     if structured is not ... and not is_absent:
@@ -158,6 +158,11 @@ def _whole_result(value: object) -> dict[str, Any]:
     if meta := getattr(value, "meta", None):
         result["_meta"] = _json(dict(meta), TOOL)[0]
     return result
+
+
+def _member(value: object, names: tuple[str, str]) -> object:
+    """Return a member by its new or its old name. FastMCP warns of the old one, so it is read only where it must be."""
+    return next((getattr(value, name) for name in names if hasattr(value, name)), None)
 
 
 def _json(value: object, allowed: str) -> tuple[Any, str]:

@@ -39,6 +39,15 @@ class Icon(TypedDict):
     theme: NotRequired[Literal["light", "dark"]]
 
 
+class ServerInfo(TypedDict, total=False):
+    """What a server says of itself, beside its name and version (Implementation)."""
+
+    title: str
+    description: str
+    websiteUrl: str
+    icons: list[Icon]
+
+
 class Annotations(TypedDict, total=False):
     """Hints about how a client should use content."""
 

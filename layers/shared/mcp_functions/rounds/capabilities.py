@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager, AbstractContextManager
     from typing import Self
 
     from mcp_functions.rounds.round import Round
@@ -48,6 +50,17 @@ class Ask(NamedTuple):
     """
 
     message: str
+
+
+class Shared(NamedTuple):
+    """Declares what the calls of a container share, after `*`: `database: Annotated[Database, Shared(open_database)]`.
+
+    The function returns a context manager, as one with `@contextmanager` or `@asynccontextmanager` does. The first call
+    of a container enters it, and each call gets its value; so do other handlers that name the same function. Each round
+    may run in another container, so what a conversation must remember does not belong there.
+    """
+
+    enter: Callable[[], AbstractContextManager[Any] | AbstractAsyncContextManager[Any]]
 
 
 class Caller(Capability):

@@ -157,7 +157,7 @@ def read_raw_arguments(parameters: Sequence[Parameter], schema: Mapping[str, Any
         raise TypeError(message)
     from mcp_functions.schemas import validation  # noqa: PLC0415 - few tools have a schema of their own
 
-    validation.check_schema(schema)
+    validation.check_input_schema(schema)
     return RawArguments(parameters[0].name, schema, validation.compile_schema(schema))
 
 

@@ -25,6 +25,18 @@ WITH_NAMES = {"$defs", "definitions", "dependentSchemas", "properties"}  # these
 TIMES = ("date", "date-time", "time")  # formats of a string that is no number
 
 
+def check_input_schema(schema: Mapping[str, Any]) -> None:
+    """Check a schema that an author wrote for the arguments of a tool.
+
+    Raises:
+        TypeError: it may not be published; the message gives the reason.
+    """
+    if schema.get("type") != "object":
+        message = 'the root of an inputSchema must have "type": "object"'
+        raise TypeError(message)
+    check_schema(schema)
+
+
 def check_schema(schema: Mapping[str, Any]) -> None:
     """Check a schema that an author wrote.
 
@@ -128,9 +140,6 @@ def _format(_validator: object, name: object, value: object, _schema: object) ->
 
 
 def _check_bounds(schema: Mapping[str, Any]) -> None:
-    if schema.get("type") != "object":
-        message = 'the root of an inputSchema must have "type": "object"'
-        raise TypeError(message)
     if schema.get("$schema", DIALECT).rstrip("#") != DIALECT:
         message = f"the only dialect is {DIALECT}"
         raise TypeError(message)

@@ -104,8 +104,8 @@ class Folder(MetaPathFinder):
     def import_(
         self,
         name: str,
-        globals: Mapping[str, object] | None = None,  # noqa: A002 - the signature of __import__
-        locals: Mapping[str, object] | None = None,  # noqa: A002
+        namespace: Mapping[str, object] | None = None,
+        local: Mapping[str, object] | None = None,
         fromlist: Sequence[str] = (),
         level: int = 0,
     ) -> object:
@@ -117,12 +117,12 @@ class Folder(MetaPathFinder):
         __tracebackhide__ = True  # of pytest
         top = name.partition(".")[0]
         if level:
-            self._check_relative(str((globals or {}).get("__package__")), level)
-            return builtins.__import__(name, globals, locals, fromlist, level)
+            self._check_relative(str((namespace or {}).get("__package__")), level)
+            return builtins.__import__(name, namespace, local, fromlist, level)
         if not self._has(top):
             self._check_elsewhere(top)
-            return builtins.__import__(name, globals, locals, fromlist, level)
-        module = builtins.__import__(f"{self.package}.{name}", globals, locals, fromlist, 0)
+            return builtins.__import__(name, namespace, local, fromlist, level)
+        module = builtins.__import__(f"{self.package}.{name}", namespace, local, fromlist, 0)
         return module if fromlist else sys.modules[f"{self.package}.{top}"]
 
     def _has(self, top: str) -> bool:

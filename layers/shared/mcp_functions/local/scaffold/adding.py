@@ -12,12 +12,13 @@ from mcp_functions.local.scaffold import blocks, files, samples, spelling
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from mcp_functions.local.scaffold.samples import Sample
+
 WRITTEN = """\
 {files}
   template.yaml: {logical_id}, with its route /mcp/{name}
-  functions/mcp/catalog.json
-
-Write what it does in functions/{name}/app.py; then: make catalog test"""
+  functions/mcp/catalog.json"""
+NEXT = "\n\nWrite what it does in functions/{name}/app.py; then: make catalog test"
 
 
 def new(root: Path, kind: str, name: str) -> str:
@@ -34,7 +35,15 @@ def new(root: Path, kind: str, name: str) -> str:
     Raises:
         Problem: the name is not allowed, a file exists already, or the project has no endpoint.
     """
-    sample = samples.sample(kind, spelling.check(name))
+    return add(root, samples.sample(kind, spelling.check(name))) + NEXT.format(name=name)
+
+
+def add(root: Path, sample: Sample) -> str:
+    """Write a function's files into a project, its block and the catalog; return what was written.
+
+    Raises:
+        Problem: a file exists already, or the project has no endpoint.
+    """
     before = checks.read(root)
     if FRONT_DOOR not in before.folders:
         problem = f"there is no functions/{FRONT_DOOR}/app.py: new adds functions behind an endpoint, as init writes it"
@@ -45,4 +54,4 @@ def new(root: Path, kind: str, name: str) -> str:
     path.write_text(grown, encoding="utf-8", newline="\n")
     catalog.write(root / checks.FOLDER, catalog.generate(root / checks.FOLDER))
     listed = "\n".join(f"  {file}" for file in sample.files)
-    return WRITTEN.format(files=listed, logical_id=sample.logical_id, name=name)
+    return WRITTEN.format(files=listed, logical_id=sample.logical_id, name=sample.name)

@@ -11,6 +11,7 @@ from mcp_functions.local import environment
 from mcp_functions.local.lambdas.functions import FRONT_DOOR
 from mcp_functions.local.terminal import exchanges
 from mcp_functions.protocol.constants import CALLS, WORKER
+from mcp_functions.protocol.errors import McpError
 from mcp_functions.seal.claims import read_claims
 from mcp_functions.seal.data_keys import Keyring, KmsKey, Scope
 from mcp_functions.seal.envelope import Envelope
@@ -81,7 +82,7 @@ class RoundLines:
             )
         try:
             return str(read_claims(self._envelopes[folder].unseal(exchange.presented)).round + 1)
-        except Exception:  # noqa: BLE001 - the function says why it refuses a state
+        except McpError:  # the function says why it refuses a state
             return "?"
 
     def _remember(self, request_id: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.handlers.catalog import LIST_NAMES
+from mcp_functions.handlers.catalog import LIST_NAMES, key_of
 from mcp_functions.local import catalog
 from mcp_functions.local.verification.report import Failed, Skipped, listed
 from mcp_functions.protocol.constants import LISTS
@@ -87,7 +87,7 @@ def _of(folder: str, project: Catalog) -> Catalog:
     """Return the part of a catalog that one function serves."""
     served: Mapping[str, Mapping[str, str]] = project["functions"]
     names = {name: {key for key, of in served[name].items() if of == folder} for name in LIST_NAMES}
-    entries = {name: [entry for entry in project[name] if catalog.key(entry) in names[name]] for name in LIST_NAMES}
+    entries = {name: [entry for entry in project[name] if key_of(entry) in names[name]] for name in LIST_NAMES}
     return project | entries
 
 

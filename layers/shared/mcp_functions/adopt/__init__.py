@@ -1,0 +1,33 @@
+"""Servers written with `mcp` or `fastmcp` run as one Lambda, unchanged: `handler = serve(*adopt(server))`.
+
+    from mcp_functions import serve
+    from mcp_functions.adopt import adopt
+
+    handler = serve(*adopt(server, replay=["transfer"]))
+
+The server's own code lists, validates and answers. This room gives it a client to talk to: a question of a tool in
+`replay` ends the round, and the next round runs the tool again from its first line. Only these modules import `mcp`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcp_functions.adopt.adoption import adopt
+from mcp_functions.adopt.steps import step
+
+if TYPE_CHECKING:
+    from mcp_functions.adopt.sealing import seal_states
+
+__all__ = ["adopt", "seal_states", "step"]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Import `seal_states` at its first use: an adopted server does not need it."""
+        if name != "seal_states":
+            message = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(message)
+        from mcp_functions.adopt.sealing import seal_states  # noqa: PLC0415
+
+        return seal_states

@@ -1,0 +1,123 @@
+"""`adopt`: an unchanged server becomes handlers for `serve`."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.adopt.handlers import AdoptedPrompt, AdoptedResource, AdoptedTemplate, AdoptedTool, AdoptOptions
+from mcp_functions.adopt.server import AdoptedServer
+from mcp_functions.handlers import event_loop
+from mcp_functions.protocol.constants import LISTS, PROTOCOL_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import timedelta
+
+    from mcp_functions.adopt.handlers import AdoptedHandler
+
+KINDS: dict[str, type[AdoptedHandler]] = {
+    "tools": AdoptedTool,
+    "prompts": AdoptedPrompt,
+    "resources": AdoptedResource,
+    "resourceTemplates": AdoptedTemplate,
+}
+NAMES = ("name", "uri", "uriTemplate")
+MAX_PAGES = 1000
+
+
+def adopt(
+    server: object,
+    *,
+    replay: Sequence[str] = (),
+    answer_within: int | timedelta = 600,
+    max_sheds: int = 2,
+) -> tuple[AdoptedHandler, ...]:
+    """Make handlers of a server that was written with `mcp` or `fastmcp`: `handler = serve(*adopt(server))`.
+
+    Args:
+        server: an `MCPServer`, a low-level `Server` or a `FastMCP`, unchanged. Its lists are read now.
+        replay: names of tools and prompts, or URIs of resources, that may ask in the middle of their work
+            (`await ctx.elicit(…)`). Each runs again from its first line in every round, so what must happen once
+            belongs into a `step`. A handler that asks and is not named here ends with an error.
+        answer_within: a timedelta or seconds for one answer.
+        max_sheds: rounds in a row that may end without a question because the time was up.
+
+    Raises:
+        TypeError: `server` is none of the three kinds, or `replay` is not a list of names.
+        ValueError: `replay` names nothing that the server lists.
+    """
+    if isinstance(replay, str):
+        message = f"replay is a list of names: replay=[{replay!r}]"
+        raise TypeError(message)
+    adopted = AdoptedServer(server)
+    lists = event_loop.run(_read_lists(adopted))
+    _check_replay(replay, lists)
+    capabilities = adopted.low_level.get_capabilities(protocol_version=PROTOCOL_VERSION)
+    about = _describe(adopted, lists, capabilities.extensions)
+    within = answer_within if isinstance(answer_within, int) else int(answer_within.total_seconds())
+    options = AdoptOptions(
+        frozenset(replay),
+        within,
+        max_sheds,
+        logs=capabilities.logging is not None,
+        completes=capabilities.completions is not None,
+    )
+    return tuple(
+        kind(adopted, entry, about, options)
+        for list_name, kind in KINDS.items()
+        if list_name in lists
+        for entry in [*lists[list_name], {}]  # the last stands for what is not listed
+    )
+
+
+async def _read_lists(adopted: AdoptedServer) -> dict[str, list[dict[str, Any]]]:
+    """Read the lists that the server has; it enters its lifespan only if its lists need it."""
+    lists = {}
+    for method, list_name in LISTS.items():
+        if adopted.low_level.get_request_handler(method):
+            lists[list_name] = await _read_list(adopted, method, list_name)
+    return lists
+
+
+async def _read_list(adopted: AdoptedServer, method: str, list_name: str) -> list[dict[str, Any]]:
+    with suppress(Exception):  # whatever a list raises that misses what its lifespan yields
+        return await _read_pages(adopted, method, list_name, has_lifespan=False)
+    return await _read_pages(adopted, method, list_name, has_lifespan=True)
+
+
+async def _read_pages(
+    adopted: AdoptedServer, method: str, list_name: str, *, has_lifespan: bool
+) -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = []
+    params: dict[str, Any] = {}
+    for _ in range(MAX_PAGES):
+        result = await adopted.list(method, params, has_lifespan=has_lifespan)
+        entries += result[list_name]
+        params = {"cursor": result.get("nextCursor")}
+        if params["cursor"] is None:
+            return entries
+    message = f"{method} has more than {MAX_PAGES} pages"
+    raise ValueError(message)
+
+
+def _check_replay(replay: Sequence[str], lists: Mapping[str, list[dict[str, Any]]]) -> None:
+    known = {str(entry.get(field)) for entries in lists.values() for entry in entries for field in NAMES}
+    unknown = sorted(set(replay) - known)
+    if unknown:
+        message = f"replay names {', '.join(map(repr, unknown))}, which the server does not list"
+        raise ValueError(message)
+
+
+def _describe(
+    adopted: AdoptedServer, lists: Mapping[str, list[dict[str, Any]]], extensions: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Describe the server for the catalog: who it is, what it extends, and the order of its lists."""
+    server = adopted.low_level
+    about: dict[str, Any] = {
+        "serverInfo": server.server_info_stamp,
+        "instructions": server.instructions,
+        "extensions": extensions,
+        "order": {name: [str(entry[KINDS[name].key_field]) for entry in entries] for name, entries in lists.items()},
+    }
+    return {name: value for name, value in about.items() if value}

@@ -1,0 +1,32 @@
+"""The errors that an adopted server returns, with its own codes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcp.server.runner import modern_error_data
+
+from mcp_functions.protocol.errors import McpError
+
+if TYPE_CHECKING:
+    from mcp.shared.exceptions import MCPError
+    from pydantic import ValidationError
+
+
+class AdoptedError(McpError):
+    """A JSON-RPC error of an adopted server, as its own library writes it."""
+
+    def __init__(self, code: int, message: str, data: object = None) -> None:
+        """Keep the code, which differs from error to error, beside the message."""
+        super().__init__(message, data)
+        self._code = code
+
+    def to_json(self) -> dict[str, object]:
+        """Return the `error` member of a JSON-RPC response."""
+        return {**super().to_json(), "code": self._code}
+
+
+def read_error(error: MCPError | ValidationError) -> AdoptedError:
+    """Write the JSON-RPC error of an exception, as the server's own library does."""
+    written = modern_error_data(error)
+    return AdoptedError(written.code, written.message, written.data)

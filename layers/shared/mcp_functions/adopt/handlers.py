@@ -1,0 +1,161 @@
+"""The tools, prompts and resources of an adopted server, as handlers of this toolkit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from mcp_functions import observability
+from mcp_functions.adopt.errors import AdoptedError
+from mcp_functions.handlers import event_loop
+from mcp_functions.handlers.base import Handler, run_coroutine
+from mcp_functions.handlers.catalog import OTHERS
+from mcp_functions.protocol import header_parameters, results
+from mcp_functions.protocol.errors import DeveloperError, InternalError, McpError
+from mcp_functions.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_functions.adopt.server import AdoptedServer
+    from mcp_functions.rounds.round import Round
+
+UNLISTED = "what is not listed"
+
+
+class AdoptOptions(NamedTuple):
+    """What the author of a server said to `adopt`."""
+
+    replay: frozenset[str]  # names or URIs of what may ask in the middle of its work
+    answer_within: int  # seconds for one answer
+    max_sheds: int  # rounds in a row that may end without a question
+    logs: bool  # whether the server has the capability `logging`
+    completes: bool  # whether it has the capability `completions`
+
+
+class AdoptedHandler(Handler[..., Any]):
+    """One entry of an adopted server's lists, or (`OTHERS`) whatever its lists leave out.
+
+    Attributes:
+        completes: the arguments that its server may complete: "" if the server completes at all.
+    """
+
+    method: ClassVar[str]
+    key_field: ClassVar[str] = "name"
+    ref: ClassVar[str] = ""
+    form = False  # no companion stands beside its tools, because their list stays as it is
+
+    def __init__(
+        self, server: AdoptedServer, entry: Mapping[str, Any], about: Mapping[str, Any], options: AdoptOptions
+    ) -> None:
+        """Take the server, and the entry as the server lists it; without an entry it stands for all others.
+
+        Args:
+            server: that answers.
+            entry: of its list, on the wire.
+            about: what the server says of itself, for the catalog.
+            options: what its author said to `adopt`.
+        """
+        self._server, self._entry = server, entry
+        self._replays = bool({entry.get("name"), entry.get(self.key_field)} & options.replay)
+        self._key = str(entry.get(self.key_field, OTHERS))
+        self.name = str(entry.get("name", OTHERS))
+        self.description = entry.get("description")
+        self.server, self.answer_within, self.max_sheds = about, options.answer_within, options.max_sheds
+        self.logs, self.completes = options.logs, [""] if options.completes else []
+        self.needs_state, self.camel_case, self.scopes = True, False, ()
+        self.header_arguments = header_parameters.find(entry.get("inputSchema", {}))
+        self.function: Callable[..., Any] = adopted_function
+
+    @property
+    def key(self) -> str:
+        """The name, URI or URI template by which a request names it."""
+        return self._key
+
+    @property
+    def only_returns(self) -> bool:
+        """Whether it can do nothing but return: no list of a server says so."""
+        return False
+
+    def describe(self) -> dict[str, Any]:
+        """Return its entry, as the server lists it; empty for what is not listed."""
+        return dict(self._entry)
+
+    def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
+        """Run one round of a request.
+
+        Raises:
+            InputRequired: the round ends with a question.
+            AdoptedError: the server answered with a JSON-RPC error.
+        """
+        if round_ is None:  # nothing of this kind only returns
+            rule = "an adopted handler runs in a round"
+            raise DeveloperError(rule)
+        name = UNLISTED if self.name == OTHERS else self.name  # the log has no name that only a client sent
+        answer = self._server.call(self.method, params, round_, name=name, replays=self._replays)
+        try:
+            result: Any = run_coroutine(answer, round_)
+        except McpError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the client of the original gets this error too, and the log its place
+            observability.current().crash(error)
+            raise AdoptedError(InternalError.code, "Internal server error") from None
+        if result.get("resultType") == "input_required":
+            _require(result, round_)
+        return dict(result)
+
+    def completion(self, argument: str, value: str, known: Mapping[str, str]) -> dict[str, Any]:
+        """Complete one argument, as the server does."""
+        ref = {"type": self.ref, "name" if self.ref == "ref/prompt" else "uri": self._key}
+        params = {"ref": ref, "argument": {"name": argument, "value": value}, "context": {"arguments": dict(known)}}
+        return event_loop.run(self._server.complete(params))
+
+
+class AdoptedTool(AdoptedHandler):
+    """A tool of an adopted server."""
+
+    kind = "tool"
+    method = "tools/call"
+
+    def error_result(self, text: str) -> dict[str, Any]:
+        """Write a result that reports an error to the model."""
+        return results.tool_error(text)
+
+
+class AdoptedPrompt(AdoptedHandler):
+    """A prompt of an adopted server."""
+
+    kind = "prompt"
+    method = "prompts/get"
+    ref = "ref/prompt"
+
+
+class AdoptedResource(AdoptedHandler):
+    """A resource of an adopted server."""
+
+    kind = "resource"
+    method = "resources/read"
+    key_field = "uri"
+    ref = "ref/resource"
+
+
+class AdoptedTemplate(AdoptedResource):
+    """A URI template of an adopted server."""
+
+    kind = "resource_template"
+    key_field = "uriTemplate"
+
+
+def adopted_function() -> None:
+    """Stand where a handler has its author's function: the server calls it, and not this toolkit."""
+
+
+def _require(result: Mapping[str, Any], round_: Round) -> None:
+    """End the round with the questions and the state that the server returned.
+
+    The server reads only the answers to its last questions, and keeps older ones in its state.
+    """
+    round_.record.answers.clear()
+    for key, request in (result.get("inputRequests") or {}).items():
+        round_.questions.open_low_level(key, request)
+    round_.record.next_state = result.get("requestState")
+    round_.end()

@@ -1,0 +1,105 @@
+"""The questions of one call of an adopted tool, in their order.
+
+An adopted tool gives its questions no keys, so their order is their key: `question-1`, `question-2`, and so on. Each
+round asks them again from the first. The sealed state proves the words of each question that was asked, and an answer
+counts only for these words. A round that asks other words in the same place has diverged, and the call ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from mcp_functions.observability.lines import log
+from mcp_functions.rounds.input_requests import fingerprint
+from mcp_functions.rounds.questions import WireQuestion
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.protocol.wire_types import InputRequest, JSONObject
+    from mcp_functions.rounds.round import Round
+
+KEY = "question-"
+NOT_NAMED = (
+    "{name} asks its user in the middle of its work, so it would run again from its first line in every round. Its "
+    "author accepts that with adopt(server, replay=[{name!r}])."
+)
+OTHER_TASK = (
+    "{name} asks in a task of its own (asyncio.gather, create_task or a TaskGroup), where the order of questions may "
+    "change from round to round. Ask one question after the other."
+)
+EQUAL = "{name} asks the same question twice in one call, so one answer could count for both. Give each its own words."
+DIVERGED = (
+    "{name} did not ask question {number} as in the round before, so the answers no longer belong to its questions. "
+    "Its questions may depend only on its arguments, on answers and on steps."
+)
+
+
+class Interview:
+    """Asks the questions of one round, and ends the call if they are not those of the round before."""
+
+    def __init__(self, name: str, round_: Round, *, accepted: bool) -> None:
+        """Begin in the task that runs the call.
+
+        Args:
+            name: of the tool, prompt or resource, for error messages.
+            round_: that runs.
+            accepted: whether the author accepts that the handler runs again in every round.
+        """
+        self._name, self._round, self._accepted = name, round_, accepted
+        self._task = asyncio.current_task()
+        self._asked: set[str] = set()  # fingerprints
+
+    def ask(self, request: InputRequest) -> JSONObject:
+        """Return the client's answer to a request, or end the round with it.
+
+        Raises:
+            InputRequired: the client has to answer first, or the call cannot continue.
+        """
+        if not self._accepted:
+            self.refuse()
+        if asyncio.current_task() is not self._task:
+            self._end(OTHER_TASK)
+        words = fingerprint(request)
+        if words in self._asked:
+            self._end(EQUAL)
+        self._asked.add(words)
+        key = f"{KEY}{len(self._asked)}"
+        if self._words(key) not in (None, words):
+            self._end(DIVERGED)
+        (answer,) = self._round.ask(WireQuestion(key, request, _unchanged))
+        response: JSONObject = answer
+        return response
+
+    def refuse(self) -> NoReturn:
+        """End the call of a handler that asks, and whose author has not accepted that it runs again."""
+        self._end(NOT_NAMED)
+
+    @property
+    def is_replaying(self) -> bool:
+        """Whether the handler repeats what an earlier round has done: a question is to come that was asked there."""
+        return self._words(f"{KEY}{len(self._asked) + 1}") is not None
+
+    def check_complete(self) -> None:
+        """End the call if it returned before it asked all that an earlier round had asked."""
+        if self.is_replaying:
+            self._end(DIVERGED, len(self._asked) + 1)
+
+    def _words(self, key: str) -> str | None:
+        """Return the fingerprint of the question that an earlier round asked under a key."""
+        record = self._round.record
+        answered: Mapping[str, Any] = record.answers.get(key, {})
+        return next(iter(answered), None) or record.asked.get(key)
+
+    def _end(self, rule: str, number: int | None = None) -> NoReturn:
+        """End the call with an error that names the rule, for its caller and in the log."""
+        text = rule.format(name=self._name, number=number or len(self._asked))
+        log.warning("%s", text)
+        self._round.error_for_model = text
+        self._round.end()
+
+
+def _unchanged(response: JSONObject) -> JSONObject:
+    """Leave it to the server's own library to read an answer."""
+    return response

@@ -1,0 +1,177 @@
+"""An adopted server: requests go to its own code, which answers them as it would any client.
+
+`MCPServer` and `FastMCP` both wrap a low-level `Server`, which has the handlers, the middleware and the lifespan. A
+tool that asks in the middle of its work needs a connection of 2025-11-25, where a server may send requests. Every other
+request runs at 2026-07-28.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+from mcp.server.auth.middleware.auth_context import auth_context_var
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.connection import Connection
+from mcp.server.lowlevel import Server
+from mcp.server.request_state import RequestStateBoundary
+from mcp.server.runner import serve_one
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from mcp_functions.adopt.channel import KIND, Channel, SilentChannel
+from mcp_functions.adopt.errors import read_error
+from mcp_functions.adopt.interview import Interview
+from mcp_functions.adopt.steps import current_round
+from mcp_functions.handlers.lifespan import Lifespan
+from mcp_functions.protocol.constants import (
+    META_CLIENT_CAPABILITIES,
+    META_CLIENT_INFO,
+    META_PROTOCOL_VERSION,
+    PROTOCOL_VERSION,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from mcp_functions.rounds.round import Round
+
+WITH_BACK_CHANNEL = "2025-11-25"
+INNER = ("_lowlevel_server", "_mcp_server")  # of MCPServer, and of FastMCP; neither offers it by a public name
+# FastMCP itself refuses `ctx.elicit` at 2026-07-28, before anything reaches the channel.
+BY_FASTMCP = "elicitation via server-initiated requests is unavailable"
+OWN_META: dict[str, Any] = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: {}}
+ROUND_PARAMS = ("requestState", "inputResponses")
+
+
+class AdoptedServer:
+    """The low-level server of an adopted one, with this toolkit's seal in the place of its own."""
+
+    def __init__(self, server: object) -> None:
+        """Find the low-level server. The copy shares its handlers, and the original keeps its own seal.
+
+        Raises:
+            TypeError: `server` is none of the three kinds.
+        """
+        self.original = server  # FastMCP's low-level server refers to it weakly
+        self.low_level = copy(find_low_level(server))
+        # Its key is of one process, and another one may run the next round.
+        self.low_level.middleware = [
+            each for each in self.low_level.middleware if not isinstance(each, RequestStateBoundary)
+        ]
+        self._lifespan = Lifespan(lambda: self.low_level.lifespan(self.low_level))
+
+    async def list(self, method: str, params: Mapping[str, Any], *, has_lifespan: bool) -> dict[str, Any]:
+        """Read one page of a list, with every entry: whether a caller may use it is decided at each call.
+
+        Args:
+            method: of the list.
+            params: of the request, without `_meta`.
+            has_lifespan: whether the lifespan is entered first.
+        """
+        state = await self._lifespan.state() if has_lifespan else {}
+        with _transport("stdio"):  # FastMCP hides nothing from it
+            return await self._answer(method, {**params, "_meta": OWN_META}, SilentChannel(), PROTOCOL_VERSION, state)
+
+    async def complete(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Complete an argument."""
+        state = await self._lifespan.state()
+        sent = {**params, "_meta": OWN_META}
+        return await self._answer("completion/complete", sent, SilentChannel(), PROTOCOL_VERSION, state)
+
+    async def call(self, method: str, params: Mapping[str, Any], round_: Round, *, name: str, replays: bool) -> object:
+        """Run one round of a tool, prompt or resource; return its result, which may be one of input required.
+
+        Raises:
+            InputRequired: the round ends with a question.
+            AdoptedError: the server answered with a JSON-RPC error.
+        """
+        interview = Interview(name, round_, accepted=replays)
+        sent = {key: value for key, value in params.items() if key not in ROUND_PARAMS}
+        if not replays:
+            sent |= _carried(round_)
+        version = WITH_BACK_CHANNEL if replays else PROTOCOL_VERSION
+        state = await self._lifespan.state()
+        current_round.set(round_ if replays else None)
+        with _transport(KIND), _as_caller(round_):
+            result = await self._answer(method, sent, Channel(round_, interview), version, state)
+        if result.get("isError") and BY_FASTMCP in str(result["content"]):
+            interview.refuse()
+        interview.check_complete()
+        return result
+
+    async def _answer(
+        self, method: str, params: Mapping[str, Any], channel: SilentChannel, version: str, state: object
+    ) -> dict[str, Any]:
+        meta = params["_meta"]
+        connection = Connection.from_envelope(
+            version, meta.get(META_CLIENT_INFO), meta.get(META_CLIENT_CAPABILITIES), outbound=channel
+        )
+        try:
+            return await serve_one(self.low_level, channel, method, params, connection=connection, lifespan_state=state)
+        except (MCPError, ValidationError) as error:
+            raise read_error(error) from None
+
+
+def find_low_level(server: object) -> Server[Any]:
+    """Find the low-level server inside another one.
+
+    Raises:
+        TypeError: `server` is none of the three kinds.
+    """
+    found = server
+    for attribute in INNER:
+        found = getattr(found, attribute, found)
+    if not isinstance(found, Server):
+        kinds = "mcp.server.mcpserver.MCPServer, mcp.server.Server or fastmcp.FastMCP (4 or newer)"
+        message = f"adopt takes one server: {kinds}, and not {type(server).__module__}.{type(server).__name__}"
+        raise TypeError(message)
+    return found
+
+
+def _carried(round_: Round) -> dict[str, Any]:
+    """Return what the low level of the server reads: the answers that the sealed state proves, and its own state."""
+    record = round_.record
+    responses = {key: response for key, response in round_.request.responses.items() if key in record.asked}
+    carried: dict[str, Any] = {"inputResponses": responses} if responses else {}
+    if record.previous_state is not None:
+        carried["requestState"] = record.previous_state
+    return carried
+
+
+@contextmanager
+def _transport(kind: str) -> Iterator[None]:
+    """Tell FastMCP, if it is loaded, over which transport a request came."""
+    context: Any = sys.modules.get("fastmcp.server.context")
+    if context is None:
+        yield
+        return
+    token = context.set_transport(kind)
+    try:
+        yield
+    finally:
+        context.reset_transport(token)
+
+
+@contextmanager
+def _as_caller(round_: Round) -> Iterator[None]:
+    """Tell the server who calls: who API Gateway says it is. The token itself is not passed on."""
+    principal = round_.request.principal
+    user = None
+    if principal:
+        token = AccessToken(
+            token="",
+            client_id=principal.client,
+            scopes=sorted(round_.request.scopes),
+            subject=principal.sub,
+            claims={"iss": principal.iss, "sub": principal.sub},
+        )
+        user = AuthenticatedUser(token)
+    before = auth_context_var.set(user)
+    try:
+        yield
+    finally:
+        auth_context_var.reset(before)

@@ -1,0 +1,63 @@
+"""What is known of the calls in a server's source: which only read, and which do not belong into a replayed call."""
+
+from __future__ import annotations
+
+import builtins
+
+QUESTIONS = frozenset({"elicit", "elicit_url", "elicit_form", "create_message", "sample", "sample_step", "list_roots"})
+
+WRITES = "it changes something, so it would happen again in every round: put it into a step"
+UNKNOWN = "nobody knows here what it does: put it into a step, unless it only reads"
+CHANGES = "it differs from round to round, and a question that depends on it would diverge: put it into a step"
+MODULE_STATE = "it changes a variable of this process, which neither the next round nor another caller may find"
+SESSION = "a Lambda has no session: this state ends with the call"
+NOT_DELIVERED = "a Lambda cannot send this notification: no stream is open when the lists or a resource change"
+BACKGROUND = "a task that its call does not await is cancelled when the call ends"
+CONCURRENT = "questions inside it would end the call, because their order is not certain"
+STREAM = "a Lambda holds no stream open"
+ROUTE = "only MCP is served: this route of HTTP is not carried over"
+
+# By the last part of a dotted name, wherever a handler calls it.
+ANYWHERE = {
+    **dict.fromkeys(("set_state", "get_state", "delete_state", "enable_components", "disable_components"), SESSION),
+    **dict.fromkeys(("reset_visibility", "get_session"), SESSION),
+    **dict.fromkeys(("notify_tools_changed", "notify_prompts_changed", "notify_resources_changed"), NOT_DELIVERED),
+    **dict.fromkeys(("notify_resource_updated", "send_resource_updated", "send_elicit_complete"), NOT_DELIVERED),
+    **dict.fromkeys(
+        ("send_tool_list_changed", "send_prompt_list_changed", "send_resource_list_changed", "send_notification"),
+        NOT_DELIVERED,
+    ),
+    **dict.fromkeys(("create_task", "ensure_future", "start_soon", "run_in_executor", "Thread", "Timer"), BACKGROUND),
+    **dict.fromkeys(("close_sse_stream", "close_standalone_sse_stream"), STREAM),
+}
+# By a whole dotted name or its first part, before a question.
+CHANGING = frozenset({"random", "secrets", "uuid", "time"})
+CHANGING_NAMES = frozenset({"now", "utcnow", "today"})
+GROUPS = frozenset({"gather", "TaskGroup", "create_task_group", "wait", "as_completed"})
+WRITING_NAMES = frozenset({
+    "add", "charge", "commit", "create", "delete", "delete_item", "execute", "executemany", "insert", "insert_one",
+    "invoke", "mkdir", "open", "patch", "pay", "post", "publish", "put", "put_item", "remove", "rename", "replace_one",
+    "rmtree", "run", "save", "send", "send_message", "system", "touch", "transfer", "unlink", "update", "update_item",
+    "write", "write_bytes", "write_text",
+})  # fmt: skip
+_WRITING_BUILTINS = frozenset({"open", "exec", "eval", "input", "__import__", "setattr", "delattr"})
+READING_BUILTINS = frozenset(name for name in dir(builtins) if name not in _WRITING_BUILTINS)
+READING_MODULES = frozenset({
+    "base64", "dataclasses", "decimal", "fractions", "functools", "hashlib", "html", "itertools", "json", "logging",
+    "math", "operator", "re", "statistics", "string", "textwrap", "urllib.parse", "zoneinfo",
+})  # fmt: skip
+# Methods of text, numbers and plain containers, and those of a context that send nothing twice.
+READING_METHODS = frozenset({
+    "append", "capitalize", "casefold", "copy", "count", "decode", "encode", "endswith", "error", "extend", "format",
+    "fromisoformat", "get", "hexdigest", "index", "info", "debug", "isdigit", "isoformat", "items", "join", "keys",
+    "log", "lower", "lstrip", "model_copy", "model_dump", "model_dump_json", "model_validate", "partition",
+    "removeprefix", "removesuffix", "replace", "report_progress", "rpartition", "rsplit", "rstrip", "setdefault",
+    "sort", "split", "splitlines", "startswith", "strftime", "strip", "strptime", "timedelta", "title", "upper",
+    "values", "warning", "zfill",
+})  # fmt: skip
+# Methods that change the container on which they are called: a finding if that is a variable of the module.
+CHANGING_METHODS = frozenset({
+    "add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem", "remove", "reverse",
+    "setdefault", "sort", "update",
+})  # fmt: skip
+STEPS = frozenset({"step", "step.wait"})

@@ -1,0 +1,112 @@
+"""`adopt --into functions/`: the folder of an adopted server, its block in template.yaml, and its test."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from mcp_functions.local.checks import FOLDER, pascal
+from mcp_functions.local.problems import Problem
+from mcp_functions.local.scaffold import adding, spelling
+from mcp_functions.local.scaffold.files import template
+from mcp_functions.local.scaffold.samples import Sample
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+REMARK = "an adopted server, with all its tools"
+OWN = "mcp_functions"
+
+
+class ServerFile(NamedTuple):
+    """A server in a file: `server.py:server`."""
+
+    path: Path
+    variable: str
+
+    @classmethod
+    def parse(cls, text: str) -> ServerFile:
+        """Read `FILE:VARIABLE`.
+
+        Raises:
+            Problem: it names no file of Python, or no variable.
+        """
+        file, _colon, variable = text.rpartition(":")
+        if not file.endswith(".py") or not variable.isidentifier():
+            form = f"{text} is not FILE.py:VARIABLE, as in server.py:server"
+            raise Problem(form)
+        return cls(Path(file), variable)
+
+
+def write(server: ServerFile, functions: Path, name: str | None) -> str:
+    """Write the folder of an adopted server; return the text for the terminal.
+
+    Args:
+        server: that is adopted.
+        functions: the project's `functions/`.
+        name: of the function; None takes that of the file.
+
+    Raises:
+        Problem: the server cannot be moved, or the project has its name already.
+    """
+    if functions.name != FOLDER:
+        elsewhere = f"--into names a project's {FOLDER}/ folder, and not {functions}"
+        raise Problem(elsewhere)
+    folder = spelling.check(name or _name_of(server.path))
+    files = _modules(server.path)
+    values = {
+        "name": folder,
+        "file": server.path.name,
+        "module": server.path.stem,
+        "variable": server.variable,
+        "imported": "server" if server.variable == "server" else f"{server.variable} as server",
+    }
+    texts = {f"{FOLDER}/{folder}/{file.name}": file.read_text(encoding="utf-8") for file in files}
+    texts[f"{FOLDER}/{folder}/app.py"] = template("adopted/app.py", values)
+    texts[f"{FOLDER}/{folder}/requirements.txt"] = "".join(f"{line}\n" for line in _requirements(files))
+    texts[f"tests/functions/test_{folder}.py"] = template("adopted/test.py", values)
+    return adding.add(functions.parent, Sample(folder, pascal(folder), REMARK, "seal", texts))
+
+
+def _name_of(path: Path) -> str:
+    return path.resolve().parent.name if path.stem in {"server", "main"} else path.stem
+
+
+def _modules(path: Path) -> list[Path]:
+    """Find the files beside a server that it imports, itself first."""
+    if path.name == "app.py":
+        taken = "functions/<name>/app.py is Lambda's entry point: rename the server's file first"
+        raise Problem(taken)
+    found = [path]
+    for file in found:
+        beside = (path.with_name(f"{module}.py") for module in _imported(file))
+        found += [each for each in dict.fromkeys(beside) if each.exists() and each not in found]
+    return found
+
+
+def _imported(path: Path) -> Iterator[str]:
+    """List the modules that a file imports, by the first part of their names."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            relative = (
+                f"{path}:{node.lineno} imports from its own package: put the package into requirements.txt, and write "
+                "functions/<name>/app.py by hand, with `from package.module import server`"
+            )
+            raise Problem(relative)
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module.partition(".")[0]
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+
+
+def _requirements(files: Sequence[Path]) -> list[str]:
+    """Pin the packages that the files import to the releases that are installed here."""
+    own = {file.stem for file in files} | {OWN} | sys.stdlib_module_names
+    modules = sorted({module for file in files for module in _imported(file)} - own)
+    distributions = metadata.packages_distributions()
+    pinned = {each: f"{each}=={metadata.version(each)}" for module in modules for each in distributions.get(module, ())}
+    unknown = [f"{module}  # not installed here: name its package" for module in modules if module not in distributions]
+    return [*sorted(pinned.values()), *unknown]

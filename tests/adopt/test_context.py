@@ -1,0 +1,157 @@
+"""What surrounds a call of an adopted server: its lifespan, its loop, its caller, and state that ends with the call."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fastmcp import Context as FastContext
+from fastmcp import FastMCP
+from fastmcp.server.auth import require_scopes
+from mcp.server.auth.middleware.auth_context import get_access_token
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.request_state import RequestStateBoundary
+
+from mcp_functions import serve, tool
+from mcp_functions.adopt import adopt
+from mcp_functions.handlers import catalog
+from mcp_functions.testing import Conversation
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+
+
+def test_the_lifespan_is_entered_by_the_first_call_and_only_once() -> None:
+    entered: list[int] = []
+
+    @asynccontextmanager
+    async def opened(_server: MCPServer[dict[str, int]]) -> AsyncIterator[dict[str, int]]:
+        entered.append(1)
+        yield {"opened": len(entered)}
+
+    server = MCPServer("one", lifespan=opened)
+
+    @server.tool()
+    async def look(ctx: Context) -> int:
+        return int(ctx.request_context.lifespan_context["opened"])
+
+    handler = serve(*adopt(server))
+    assert entered == []
+    assert [Conversation(handler).call().text for _ in range(3)] == ["1", "1", "1"]
+
+
+def test_a_lifespan_that_fails_is_entered_again_by_the_next_call() -> None:
+    attempts: list[int] = []
+
+    @asynccontextmanager
+    async def opened(_server: MCPServer[None]) -> AsyncIterator[None]:
+        attempts.append(1)
+        if len(attempts) == 1:
+            message = "the database is starting"
+            raise ConnectionError(message)
+        yield None
+
+    server = MCPServer("one", lifespan=opened)
+    server.add_tool(lambda: "open", name="look")
+    handler = serve(*adopt(server))
+    first = Conversation(handler).call()
+    assert first.error == {"code": -32603, "message": "Internal server error"}
+    assert Conversation(handler).call().text == "open"
+
+
+def test_all_calls_run_in_one_loop() -> None:
+    server = MCPServer("one")
+    loops: list[object] = []
+
+    @server.tool()
+    async def look() -> str:
+        loops.append(asyncio.get_running_loop())
+        return "seen"
+
+    handler = serve(*adopt(server))
+    assert [Conversation(handler).call().text for _ in range(2)] == ["seen", "seen"]
+    assert loops[0] is loops[1]
+
+
+def test_the_caller_is_whom_api_gateway_names_without_the_token() -> None:
+    server = MCPServer("one")
+
+    @server.tool()
+    async def whoami() -> dict[str, Any]:
+        token = get_access_token()
+        return token.model_dump(include={"token", "subject", "scopes"}) if token else {}
+
+    handler = serve(*adopt(server))
+    known = Conversation(handler, principal="ada", scopes=["read"]).call().result["structuredContent"]
+    assert known == {"token": "", "subject": "ada", "scopes": ["read"]}
+    assert Conversation(handler).call().result["structuredContent"] == {}
+
+
+def test_a_tool_that_fastmcp_shows_to_some_callers_is_listed_and_serves_only_them() -> None:
+    server = FastMCP("one")
+
+    @server.tool(auth=require_scopes("write"))
+    def erase() -> str:
+        return "erased"
+
+    handlers = adopt(server)
+    assert [handler.key for handler in handlers if handler.kind == "tool"] == ["erase", "*"]
+    handler = serve(*handlers)
+    assert Conversation(handler, principal="ada", scopes=["write"]).call("erase").text == "erased"
+    refused = Conversation(handler, principal="bob", scopes=["read"]).call("erase")
+    assert "erased" not in str(refused.body)
+
+
+def test_state_that_fastmcp_keeps_for_a_session_ends_with_the_call() -> None:
+    server = FastMCP("one")
+
+    @server.tool
+    async def count(ctx: FastContext) -> int:
+        number = (await ctx.get_state("n") or 0) + 1
+        await ctx.set_state("n", number)
+        return number
+
+    handler = serve(*adopt(server))
+    assert [Conversation(handler, principal=who).call().text for who in ("ada", "ada", "bob")] == ["1", "1", "1"]
+
+
+def test_the_original_keeps_its_own_seal() -> None:
+    server = MCPServer("one")
+    adopt(server)
+    assert any(isinstance(each, RequestStateBoundary) for each in server.middleware)
+
+
+def test_an_adopted_server_stands_beside_handlers_of_this_toolkit() -> None:
+    server = MCPServer("one", version="3", instructions="Be kind.")
+    server.add_tool(lambda: "adopted", name="zebra")
+    server.add_tool(lambda: "adopted", name="ant")
+
+    @tool
+    def own() -> str:
+        """Is of this toolkit."""
+        return "own"
+
+    listed = catalog.build([own, *adopt(server)])
+    assert [entry["name"] for entry in listed["tools"]] == ["own", "zebra", "ant"]
+    assert listed["servers"][0]["instructions"] == "Be kind."
+    handler = serve(own, *adopt(server))
+    assert [Conversation(handler).call(name).text for name in ("own", "ant")] == ["own", "adopted"]
+
+
+def test_two_adopted_servers_share_an_endpoint_and_each_serves_what_it_lists() -> None:
+    first, second = MCPServer("first", instructions="One."), MCPServer("second", instructions="Two.")
+    first.add_tool(lambda: "1", name="one")
+    second.add_tool(lambda: "2", name="two")
+    default = {"name": "the deployment"}
+    listed = catalog.merge([catalog.build(adopt(first), "first")])
+    assert listed["functions"]["tools"] == {"*": "first", "one": "first"}
+    assert catalog.server_info(listed, default)["name"] == "first"
+    both = catalog.merge([catalog.build(adopt(first), "first"), catalog.build(adopt(second), "second")])
+    assert both["functions"]["tools"] == {"one": "first", "two": "second"}
+    assert catalog.server_info(both, default) == default
+    handler = serve(*adopt(first), *adopt(second))
+    assert [Conversation(handler).call(name).text for name in ("one", "two")] == ["1", "2"]

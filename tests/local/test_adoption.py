@@ -1,0 +1,174 @@
+"""`mcp-functions adopt` names what would happen twice, by line, and writes the folder of an adopted server."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcp_functions.local import checks
+from mcp_functions.local.adoption.check import check
+from mcp_functions.local.adoption.known_calls import (
+    BACKGROUND,
+    CHANGES,
+    CONCURRENT,
+    MODULE_STATE,
+    NOT_DELIVERED,
+    ROUTE,
+    SESSION,
+    STREAM,
+    UNKNOWN,
+    WRITES,
+)
+from mcp_functions.local.command import run
+
+SERVERS = Path(__file__).parents[1] / "adopt/servers"
+HEAD = """
+import asyncio, json, random, time
+from mcp.server.mcpserver import Context, MCPServer
+from mcp_functions.adopt import step
+from bank import ledger
+server = MCPServer("s")
+counts = {}
+total = 0
+
+def helper(amount):
+    return ledger.reserve(amount)
+
+async def ask(ctx, message):
+    return await ctx.elicit(message, bool)
+"""
+ASKING = "\n@server.tool()\nasync def pay(ctx: Context, amount: int) -> str:\n"
+
+
+def found(tmp_path: Path, body: str, head: str = HEAD + ASKING) -> list[tuple[str, str, str]]:
+    """Check a tool with this body; return the text of each line that was found, with its name and reason."""
+    path = tmp_path / "server.py"
+    path.write_text(head + body, encoding="utf-8")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [(lines[each.line - 1].strip(), each.name, each.reason) for each in check(path).findings]
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "reason"),
+    [
+        ("ledger.charge(amount)", "ledger.charge", WRITES),
+        ("open('log', 'w')", "open", WRITES),
+        ("ledger.quote(amount)", "ledger.quote", UNKNOWN),
+        ("price = random.randint(1, 9)", "random.randint", CHANGES),
+        ("now = datetime.now()", "datetime.now", CHANGES),
+        ("counts['pay'] = 1", "counts", MODULE_STATE),
+        ("await ctx.set_state('n', 1)", "ctx.set_state", SESSION),
+        ("asyncio.create_task(ledger.sync())", "asyncio.create_task", BACKGROUND),
+        ("await ctx.notify_tools_changed()", "ctx.notify_tools_changed", NOT_DELIVERED),
+        ("await ctx.close_sse_stream()", "ctx.close_sse_stream", STREAM),
+        ("await asyncio.gather(ask(ctx, 'a'), ask(ctx, 'b'))", "asyncio.gather", CONCURRENT),
+    ],
+)
+def test_what_stands_before_a_question_is_named_by_its_line(tmp_path: Path, line: str, name: str, reason: str) -> None:
+    assert (line, name, reason) in found(tmp_path, f"    {line}\n    return await ctx.elicit('Sure?', bool)\n")
+
+
+def test_a_helper_of_the_same_file_is_read_where_it_is_called(tmp_path: Path) -> None:
+    body = "    helper(amount)\n    return await ask(ctx, 'Sure?')\n"
+    assert found(tmp_path, body) == [("return ledger.reserve(amount)", "ledger.reserve", UNKNOWN)]
+
+
+def test_a_variable_of_the_module_is_found_without_a_question(tmp_path: Path) -> None:
+    body = "    global total\n    total += amount\n    return 'paid'\n"
+    assert found(tmp_path, body) == [("total += amount", "total", MODULE_STATE)]
+
+
+def test_the_rest_of_a_loop_stands_before_the_question_of_its_next_turn(tmp_path: Path) -> None:
+    body = "    for n in range(2):\n        await ask(ctx, str(n))\n        ledger.post(n)\n    return 'done'\n"
+    assert found(tmp_path, body) == [("ledger.post(n)", "ledger.post", WRITES)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    step('charge', ledger.charge, amount)\n    return await ask(ctx, 'Sure?')\n",
+        "    text = json.dumps({'n': len(str(amount))}).strip()\n    return await ask(ctx, text)\n",
+        "    sure = await ask(ctx, 'Sure?')\n    ledger.charge(amount)\n    return 'paid'\n",
+        "    await ctx.report_progress(1)\n    await ctx.info('asking')\n    return await ask(ctx, 'Sure?')\n",
+        "    ledger.charge(amount)\n    return 'it asks nobody'\n",
+    ],
+)
+def test_steps_readings_and_what_follows_the_last_question_are_no_findings(tmp_path: Path, body: str) -> None:
+    assert found(tmp_path, body) == []
+
+
+def test_functions_of_a_low_level_server_and_routes_are_found(tmp_path: Path) -> None:
+    source = """
+async def call(ctx, params):
+    ledger.charge(1)
+    return await ctx.session.elicit_form("Sure?", {})
+
+server = Server("s", on_call_tool=call)
+
+@server.custom_route("/health", methods=["GET"])
+async def health(request):
+    return None
+"""
+    assert [(name, reason) for _line, name, reason in found(tmp_path, source, "")] == [
+        ("ledger.charge", WRITES),
+        ("server.custom_route", ROUTE),
+    ]
+
+
+def test_the_command_names_findings_and_the_tools_that_ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "server.py"
+    path.write_text(HEAD + ASKING + "    ledger.charge(amount)\n    return await ask(ctx, 'Sure?')\n", encoding="utf-8")
+    assert run(["adopt", "--check", f"{path}:server"]) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert said == [
+        f"{path}:18: pay: ledger.charge: {WRITES}",
+        'Refused until you accept that they run again in every round: adopt(server, replay=["pay"])',
+    ]
+    assert run(["adopt", "--check", f"{SERVERS / 'bank.py'}:server"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["server.py"], "server.py is not FILE.py:VARIABLE"),
+        (["nowhere.py:server"], "nowhere.py cannot be read as Python"),
+        ([f"{SERVERS / 'bank.py'}:server", "--into", "elsewhere"], "--into names a project's functions/ folder"),
+    ],
+)
+def test_what_cannot_be_adopted_is_one_line(words: list[str], problem: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["adopt", *words]) == 2
+    assert problem in capsys.readouterr().err
+
+
+def test_a_server_that_imports_from_its_own_package_is_told_how_it_moves(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "server.py").write_text("from .tools import server\n", encoding="utf-8")
+    assert run(["adopt", f"{tmp_path / 'server.py'}:server", "--into", "functions"]) == 2
+    assert "server.py:1 imports from its own package" in capsys.readouterr().err
+
+
+def test_into_writes_a_function_whose_tests_hold_its_lists_to_the_original(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project, source = tmp_path / "project", tmp_path / "shop"
+    assert run(["init", str(project)]) == 0
+    source.mkdir()
+    (source / "prices.py").write_text("PRICE = 7\n", encoding="utf-8")
+    (source / "server.py").write_text(
+        "from mcp.server.mcpserver import MCPServer\nfrom prices import PRICE\n\nmcp = MCPServer('shop')\n\n"
+        "@mcp.tool()\ndef price(item: str) -> int:\n    '''Say a price.'''\n    return PRICE\n",
+        encoding="utf-8",
+    )
+    assert run(["adopt", f"{source / 'server.py'}:mcp", "--into", str(project / "functions")]) == 0
+    assert "Not carried over" in capsys.readouterr().out
+    written = sorted(path.name for path in (project / "functions/shop").glob("*.*"))
+    assert written == ["app.py", "prices.py", "requirements.txt", "server.py"]
+    assert (project / "functions/shop/requirements.txt").read_text(encoding="utf-8") == "mcp==2.3.0\n"
+    assert list(checks.complaints(checks.read(project))) == []
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/functions/test_shop.py"]
+    ran = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)  # noqa: S603 - of this test
+    assert ran.returncode == 0, ran.stdout

@@ -1,0 +1,248 @@
+"""The options of `serve` for authors who port a server: who it is, how to use it, and a hook around its calls.
+
+No `from __future__ import annotations` here, because most authors' modules have none.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import mcp_types
+import pytest
+from mcp.server.mcpserver import MCPServer
+
+from mcp_functions import Call, Elicit, ToolError, prompt, resource, serve, serve_catalog, tool
+from mcp_functions.adopt import adopt
+from mcp_functions.handlers import catalog
+from mcp_functions.http.gateway import LambdaFunction
+from mcp_functions.testing import Conversation, deployed
+from tests.support import wire
+from tests.support.conversations import author_error
+
+ICON: dict[str, Any] = {"src": "https://example.com/icon.png", "sizes": ["48x48"]}
+INFO: Any = {"title": "Little Shop", "websiteUrl": "https://example.com", "icons": [ICON]}
+SEEN: list[Call] = []
+
+
+@tool
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@tool
+def order(article: str, *, elicit: Elicit) -> str:
+    """Order an article."""
+    return f"{elicit('number', 'How many?', int)} of {article}"
+
+
+@tool
+async def fails(how: str) -> str:
+    """Fail."""
+    raise LookupError(how)
+
+
+@prompt
+def brief(topic: str) -> str:
+    """Brief."""
+    return topic
+
+
+@resource("notes://{owner}")
+def note(owner: str) -> str:
+    """Read a note."""
+    return owner
+
+
+def ask(function: LambdaFunction, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Send one request of 2026-07-28, and return its result."""
+    with deployed():
+        response = function(wire.event(wire.message(method, params)), wire.Context("local_add"))
+    result: dict[str, Any] = wire.read(response, method)["result"]
+    return result
+
+
+def info_of(result: Mapping[str, Any]) -> dict[str, Any]:
+    info: dict[str, Any] = result["_meta"]["io.modelcontextprotocol/serverInfo"]
+    return info
+
+
+# Who the server is
+
+
+def test_a_function_says_who_it_is_in_each_result() -> None:
+    function = serve(add, server_info=INFO)
+    for result in (
+        ask(function, "server/discover"),
+        ask(function, "tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}}),
+    ):
+        info = info_of(result)
+        assert {"name", "version"} < info.keys()
+        assert {name: info[name] for name in INFO} == INFO
+
+
+def test_the_models_of_the_sdk_say_it_too() -> None:
+    info: Any = mcp_types.Icon(src=ICON["src"])
+    assert info_of(ask(serve(add, server_info={"icons": [info]}), "tools/list"))["icons"] == [{"src": ICON["src"]}]
+
+
+def test_the_endpoint_says_who_it_is_and_its_functions_how_to_use_them(tmp_path: Path) -> None:
+    offered = catalog.merge(
+        [
+            catalog.build(serve(add, instructions="Add with care.").handlers, "add"),
+            catalog.build(serve(order).handlers, "order"),
+            catalog.build(serve(brief, note, instructions="Notes are short.").handlers, "notes"),
+        ]
+    )
+    path = tmp_path / "catalog.json"
+    path.write_text(json.dumps(offered))
+    discovered = ask(serve_catalog(path, instructions="Be nice.", server_info=INFO), "server/discover")
+    assert discovered["instructions"] == "Be nice.\n\nAdd with care.\n\nNotes are short."
+    assert info_of(discovered)["title"] == "Little Shop"
+
+
+def test_two_functions_of_the_endpoint_do_not_quarrel_about_its_name() -> None:
+    offered = catalog.merge(
+        [
+            catalog.build(serve(add, server_info={"title": "Sums"}).handlers, "add"),
+            catalog.build(serve(brief, server_info={"title": "Letters"}).handlers, "brief"),
+        ]
+    )
+    assert catalog.server_info(offered, {"name": "shop"}) == {"name": "shop"}
+
+
+def test_the_decorated_handler_itself_stays_as_it_is() -> None:
+    serve(add, instructions="Add with care.", around=recorded, errors=(LookupError,))
+    assert (add.server, add.around, add.errors) == ({}, None, frozenset())
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"instructions": 7}, "instructions is text"),
+        ({"server_info": {"website": "https://example.com"}}, "it says 'website', which is not known"),
+        ({"server_info": {"websiteUrl": "example.com"}}, "websiteUrl must be an https:// URL"),
+        ({"server_info": {"icons": [{}]}}, "an icon needs src"),
+        ({"around": "hook"}, "around is a function that takes a Call"),
+    ],
+)
+def test_a_wrong_option_is_refused_before_the_first_event(options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(TypeError, match=problem):
+        serve(add, **options)
+
+
+# The hook around calls
+
+
+@contextmanager
+def recorded(call: Call) -> Iterator[None]:
+    """Note each round, and how it ended."""
+    SEEN.append(call)
+    try:
+        yield
+    except LookupError as error:
+        text = f"{call.name} found nothing"
+        raise ToolError(text) from error
+
+
+@pytest.fixture(autouse=True)
+def _empty() -> None:
+    SEEN.clear()
+
+
+def test_the_hook_runs_around_each_round_and_knows_what_is_called() -> None:
+    talk = Conversation(serve(add, order, around=recorded), principal="ann")
+    assert talk.call("add", a=1, b=2).text == "3"
+    assert talk.call("order", article="tea").accept(number={"number": 2}).text == "2 of tea"
+    assert [(call.kind, call.name, dict(call.arguments), call.round) for call in SEEN] == [
+        ("tool", "add", {"a": 1, "b": 2}, 1),
+        ("tool", "order", {"article": "tea"}, 1),
+        ("tool", "order", {"article": "tea"}, 2),
+    ]
+    assert {call.caller.subject for call in SEEN} == {"ann"}
+
+
+def test_the_hook_runs_around_prompts_and_resources() -> None:
+    talk = Conversation(serve(brief, note, around=recorded))
+    talk.call("brief", topic="tea")
+    talk.read("notes://ann")
+    assert [(call.kind, call.name, dict(call.arguments)) for call in SEEN] == [
+        ("prompt", "brief", {"topic": "tea"}),
+        ("resource_template", "note", {"owner": "ann"}),
+    ]
+
+
+def test_the_hook_may_write_the_error_that_the_model_reads() -> None:
+    talk = Conversation(serve(fails, around=recorded)).call(how="badly")
+    assert (talk.text, talk.result["isError"]) == ("fails found nothing", True)
+
+
+def test_the_hook_may_refuse_a_call_before_it_runs() -> None:
+    @contextmanager
+    def closed(call: Call) -> Iterator[None]:
+        if call.arguments.get("a") == 13:
+            text = "Not with 13."
+            raise ToolError(text)
+        yield
+
+    talk = Conversation(serve(add, around=closed))
+    assert talk.call(a=13, b=1).text == "Not with 13."
+    assert talk.call(a=12, b=1).text == "13"
+
+
+def test_the_hook_cannot_change_the_arguments() -> None:
+    @contextmanager
+    def meddling(call: Call) -> Iterator[None]:
+        arguments: Any = call.arguments
+        arguments["a"] = 100
+        yield
+
+    assert Conversation(serve(add, around=meddling)).call(a=1, b=1).text == "2"
+
+
+def test_the_hook_sees_no_call_whose_arguments_do_not_fit() -> None:
+    assert Conversation(serve(add, around=recorded)).call(a="one", b=1).result["isError"] is True
+    assert SEEN == []
+
+
+def test_the_hook_sees_a_question_in_finally_alone() -> None:
+    seen = []
+
+    @contextmanager
+    def watching(_call: Call) -> Iterator[None]:
+        try:
+            yield
+        except Exception:
+            seen.append("exception")
+            raise
+        finally:
+            seen.append("finally")
+
+    talk = Conversation(serve(order, around=watching)).call(article="tea")
+    assert (talk.asked, seen) == (["number"], ["finally"])
+
+
+def test_a_hook_that_swallows_an_exception_is_the_authors_error(caplog: pytest.LogCaptureFixture) -> None:
+    talk = Conversation(serve(fails, around=lambda _call: suppress(LookupError))).call(how="badly")
+    assert "swallowed an exception" in author_error(talk, caplog)
+
+
+def test_a_hook_that_swallows_everything_does_not_swallow_a_question() -> None:
+    talk = Conversation(serve(order, around=lambda _call: suppress(BaseException))).call(article="tea")
+    assert talk.asked == ["number"]
+    assert talk.accept(number={"number": 1}).text == "1 of tea"
+
+
+def test_a_hook_that_is_no_context_manager_is_the_authors_error(caplog: pytest.LogCaptureFixture) -> None:
+    hook: Any = lambda _call: None  # noqa: E731 - it is wrong on purpose
+    talk = Conversation(serve(add, around=hook)).call(a=1, b=1)
+    assert "returned no context manager" in author_error(talk, caplog)
+
+
+def test_an_adopted_server_keeps_the_middleware_of_its_library() -> None:
+    server: MCPServer[Any] = MCPServer("sums")
+    server.add_tool(add.function)
+    with pytest.raises(TypeError, match="an adopted server has the middleware of its library"):
+        serve(*adopt(server), around=recorded)
