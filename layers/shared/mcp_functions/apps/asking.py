@@ -1,4 +1,4 @@
-"""How a round without a result asks below elicitation: with a form, or with words for the model.
+"""Asks the questions of a round below elicitation: with a form, or with words for the model.
 
 `dispatch.conversations` comes here for a client without elicitation, and for the companion of a tool.
 """
