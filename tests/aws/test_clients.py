@@ -489,14 +489,16 @@ def test_a_closed_port_is_a_connection_error(either: str, monkeypatch: pytest.Mo
 
 def test_retries_and_their_costs_match_botocores_table() -> None:
     throttled, transient = vars(standard.ThrottledRetryableChecker), vars(standard.TransientRetryableChecker)
-    assert set(throttled["_THROTTLED_ERROR_CODES"]) == clients.THROTTLED
-    assert set(transient["_TRANSIENT_ERROR_CODES"]) == clients.TRANSIENT
+    assert set(throttled["_THROTTLED_ERROR_CODES"]) == clients.THROTTLED_CODES
+    assert set(transient["_TRANSIENT_ERROR_CODES"]) == clients.TRANSIENT_CODES
     assert set(transient["_TRANSIENT_STATUS_CODES"]) == clients.TRANSIENT_STATUSES
     costs = vars(standard.RetryQuotaChecker)
     assert (costs["_RETRY_COST"], costs["_THROTTLING_RETRY_COST"]) == (
-        RetryQuota.TRANSIENT_COST,
-        RetryQuota.THROTTLED_COST,
+        clients.TRANSIENT.cost,
+        clients.THROTTLED.cost,
     )
+    assert clients.TRANSIENT_IN_DYNAMODB.cost == clients.TRANSIENT.cost
+    assert costs["_NO_RETRY_INCREMENT"] == RetryQuota.SUCCESS_AMOUNT
     assert quota.RetryQuota.INITIAL_CAPACITY == RetryQuota.CAPACITY
 
 
@@ -513,11 +515,11 @@ def test_waits_grow_and_are_longer_where_kms_asks_for_less(service: ScriptedServ
 
 def test_a_container_that_has_insisted_for_long_insists_no_more() -> None:
     spent = RetryQuota()
-    assert sum(spent.acquire(0.05) > 0 for _ in range(100)) == RetryQuota.CAPACITY // RetryQuota.TRANSIENT_COST
-    spent.release(RetryQuota.THROTTLED_COST)
-    assert spent.acquire(1) == RetryQuota.THROTTLED_COST
+    assert sum(spent.acquire(14) for _ in range(100)) == RetryQuota.CAPACITY // 14
+    spent.release(5)
+    assert spent.acquire(5)
     spent.release(10_000)
-    assert sum(spent.acquire(1) > 0 for _ in range(200)) == RetryQuota.CAPACITY // RetryQuota.THROTTLED_COST
+    assert sum(spent.acquire(5) for _ in range(200)) == RetryQuota.CAPACITY // 5
 
 
 def test_a_function_is_invoked_with_the_event_as_it_is(either: str, service: ScriptedServer) -> None:
@@ -700,7 +702,7 @@ def test_a_response_of_the_table_with_a_wrong_checksum_is_an_error(service: Scri
     # "25 milliseconds for DynamoDB", says botocore's table too
     assert waits == [0.0125, 0.025]
     scales = vars(standard.ExponentialBackoff)["_SERVICE_BACKOFF_CONFIG"]["dynamodb"]
-    assert scales["non_throttling_base_scale"] == clients.DYNAMODB_SECONDS
+    assert scales["non_throttling_base_scale"] == clients.TRANSIENT_IN_DYNAMODB.backoff_seconds
 
 
 # Cleaning up

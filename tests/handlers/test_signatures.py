@@ -600,7 +600,7 @@ def test_a_plain_function_is_read_as_inspect_reads_it() -> None:
         (each.name, ... if each.default is each.empty else each.default, each.kind is each.KEYWORD_ONLY)
         for each in inspect.signature(described).parameters.values()
     ]
-    assert [each[:3] for each in signatures.declared(described)] == expected
+    assert [each[:3] for each in signatures.list_parameters(described)] == expected
     assert docstring(described) == inspect.getdoc(described)
     assert docstring(call) is None
 

@@ -217,13 +217,13 @@ class Uninterrupted(Round):
         except Exception as outcome:  # noqa: BLE001 - as the engine does
             return outcome
 
-    def check_time_left(self, takes: float | None) -> None:
+    def check_may_run(self, max_seconds: float | None) -> None:
         pass
 
-    def shed(self) -> None:  # type: ignore[override]  # there is all the time in the world
+    def end_without_question(self) -> None:  # type: ignore[override]  # there is all the time in the world
         pass
 
-    def require_state(self) -> None:
+    def end_without_state(self) -> None:
         pass
 
 

@@ -38,7 +38,7 @@ def sealer(kind: str, label: bytes, at: str) -> tuple[TokenSeal, str]:
 
 def test_the_vector_of_a_session_is_the_session_that_this_writes_and_reads() -> None:
     seal, token = sealer("session", token_seals.SESSION, "now")
-    assert sessions.open_session(token, seal, PRINCIPAL, payer="c", now=BORN + 3600) == SESSION
+    assert sessions.open_session(token, seal, PRINCIPAL, caller_id="c", now=BORN + 3600) == SESSION
     seal, token = sealer("session", token_seals.SESSION, "born")
     assert sessions.seal_session(SESSION, seal) == token
 

@@ -52,10 +52,11 @@ TOOL = EVERY | {
 ASKING = TOOL | CALLS | {
     "dispatch.conversations", "dispatch.seal_factory", "handlers.injected_parameters", "handlers.injection",
     "protocol.content_blocks", "protocol.foreign_types", "rounds", "rounds.capabilities", "rounds.elicitation",
-    "rounds.input_requests", "rounds.questions", "rounds.record", "rounds.round", "schemas.class_types",
-    "schemas.forms", "schemas.limits", "schemas.record_types", "seal", "seal.binding", "seal.budgets",
-    "seal.canonical_json", "seal.chunked_encryption", "seal.claims", "seal.codec_adapter", "seal.data_keys",
-    "seal.envelope", "seal.key_choice", "seal.kms", "seal.request_state", "seal.resets", "seal.token_format",
+    "rounds.input_requests", "rounds.questions", "rounds.record", "rounds.round", "rounds.running_steps",
+    "schemas.class_types", "schemas.forms", "schemas.limits", "schemas.record_types", "seal", "seal.binding",
+    "seal.budgets", "seal.canonical_json", "seal.chunked_encryption", "seal.claims", "seal.codec_adapter",
+    "seal.data_keys", "seal.envelope", "seal.key_choice", "seal.kms", "seal.request_state", "seal.resets",
+    "seal.token_format",
 }  # fmt: skip
 KEEPING = {"store", "store.blobs", "store.dynamodb", "store.item_seal", "store.sealed_table", "store.table"}
 OWN = {

@@ -259,7 +259,7 @@ class Nested(BaseModel):
 def test_any_model_that_fits_json_is_read_as_it_was_written(state: BaseModel) -> None:
     round_ = Round()
     with pytest.raises(InputRequired):
-        round_.require(InputRequiredResult(request_state=state))
+        round_.end_with(InputRequiredResult(request_state=state))
     assert _read(type(state), Round(record=round_.next_record()).record.previous_state) == state
 
 
@@ -343,7 +343,7 @@ class Migrating(BaseModel):
 def test_a_validator_that_changes_what_it_reads_changes_no_record() -> None:
     round_ = Round()
     with pytest.raises(InputRequired):
-        round_.require(InputRequiredResult(request_state=Migrating.model_construct(notes=[{"words": "kept"}])))
+        round_.end_with(InputRequiredResult(request_state=Migrating.model_construct(notes=[{"words": "kept"}])))
     left = round_.next_record()
     assert left["state"] == '{"notes":[{"words":"kept"}]}'
     for _ in range(2):
@@ -376,7 +376,7 @@ def test_the_model_alone_writes_reads_and_checks_a_megabyte_of_state_once(
 
     round_ = Round()
     with pytest.raises(InputRequired):
-        round_.require(InputRequiredResult(request_state=kept))
+        round_.end_with(InputRequiredResult(request_state=kept))
     token = states.seal(bound, None, asked={}, record=round_.next_record())
     assert passes == ["model_dump_json", "model_validate_json"]
     record = states.open(token, bound).record

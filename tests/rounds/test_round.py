@@ -405,7 +405,7 @@ class Name(BaseModel):
 def test_a_low_level_function_returns_its_questions_and_its_state() -> None:
     round_ = Round()
     with pytest.raises(InputRequired):
-        round_.require(
+        round_.end_with(
             InputRequiredResult({"who": ElicitRequest("Who?", Name), "roots": ListRootsRequest()}, Draft(step=1))
         )
     assert list(round_.requests) == ["who", "roots"]
@@ -416,7 +416,7 @@ def test_a_low_level_function_returns_its_questions_and_its_state() -> None:
 def test_a_low_level_function_may_continue_without_a_question() -> None:
     round_ = Round()
     with pytest.raises(InputRequired):
-        round_.require(InputRequiredResult(request_state=Draft(step=2)))
+        round_.end_with(InputRequiredResult(request_state=Draft(step=2)))
     assert round_.requests == {}
     assert follow(round_).record.previous_state == '{"step":2}'
 
@@ -424,16 +424,16 @@ def test_a_low_level_function_may_continue_without_a_question() -> None:
 def test_a_low_level_function_may_ask_without_a_state() -> None:
     first = Round()
     with pytest.raises(InputRequired):
-        first.require(InputRequiredResult(request_state=Draft(step=1)))
+        first.end_with(InputRequiredResult(request_state=Draft(step=1)))
     round_ = follow(first)
     with pytest.raises(InputRequired):
-        round_.require(InputRequiredResult({"roots": ListRootsRequest()}))
+        round_.end_with(InputRequiredResult({"roots": ListRootsRequest()}))
     assert follow(round_).record.previous_state is None
 
 
 def test_a_result_that_requires_nothing_is_the_developers_error() -> None:
     with pytest.raises(DeveloperError, match="an InputRequiredResult needs input_requests or a request_state"):
-        Round().require(InputRequiredResult())
+        Round().end_with(InputRequiredResult())
 
 
 def test_proven_answers_are_separate_from_unproven_ones() -> None:
@@ -448,7 +448,7 @@ def test_a_question_of_a_later_round_needs_its_own_answer() -> None:
     round_ = Round()
     for uri in ("file:///a", "file:///b"):
         with pytest.raises(InputRequired):
-            round_.require(InputRequiredResult({"roots": ListRootsRequest()}))
+            round_.end_with(InputRequiredResult({"roots": ListRootsRequest()}))
         round_ = follow(round_, {"roots": {"roots": [{"uri": uri}]}})
         assert round_.record.last_answer("roots") == {"roots": [{"uri": uri}]}
 

@@ -180,7 +180,7 @@ def test_an_expired_item_is_absent_though_the_table_still_holds_it(backend: Back
 
 @pytest.mark.parametrize("seconds", [0, -1, DAY + 1])
 def test_an_item_that_expires_too_early_or_late_is_the_callers_error(doubled: Backend, seconds: int) -> None:
-    with pytest.raises(DeveloperError, match=f"an item of 'task' would live {seconds} s, of at most 86400"):
+    with pytest.raises(DeveloperError, match=f"an item of kind 'task' may live 86400 s at most, and not {seconds} s"):
         doubled.open().create(KEY, {}, expires=doubled.soon(seconds))
 
 

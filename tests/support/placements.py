@@ -51,7 +51,7 @@ def place(placement: str, *handlers: Handler[..., Any], now: Callable[[], float]
         found = settings.read(os.environ)
         door = FrontDoor(offered, found, lambda: Lambdas(all=function), None, now=now)
         earlier = LegacyServer(found, ModernServer(door.answer, offered), None, now=now)
-        endpoint = Endpoint(found, door.answer, parameters=lookup.header_names(offered), legacy=earlier)
+        endpoint = Endpoint(found, door.answer, header_parameters=lookup.header_names(offered), handle_legacy=earlier)
         return dialects.add_to_front_door(endpoint, offered, door.forward) if found.dialects else endpoint
 
     return LambdaFunction(wire_up, handlers, now=now)

@@ -78,7 +78,7 @@ class World:
             handlers, self.settings, "local/work/test", states, now=self.clock, tasks=self.tasks, audit=audit
         )
         parameters = lookup.header_names(catalog.build(handlers))
-        self.endpoint = Endpoint(self.settings, server.answer, parameters=parameters, work=self.worker.work)
+        self.endpoint = Endpoint(self.settings, server.answer, header_parameters=parameters, run_task=self.worker.work)
         self.function = LambdaFunction(lambda _name: self.endpoint, handlers, now=self.clock)
 
     def summon(self, task_id: str, owner: str | None) -> None:

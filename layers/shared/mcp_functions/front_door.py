@@ -75,10 +75,10 @@ def serve_catalog(
         made = Endpoint(
             settings,
             door.answer,
-            stopped=settings.folder(function_name) in settings.stopped_functions,
+            is_stopped=settings.folder(function_name) in settings.stopped_functions,
             documents=metadata.documents(settings, catalog.get("scopes", ())),
-            parameters=lookup.header_names(catalog) if settings.allowed_origins else [],
-            legacy=lazy_function(legacy) if settings.earlier_revisions else None,
+            header_parameters=lookup.header_names(catalog) if settings.allowed_origins else [],
+            handle_legacy=lazy_function(legacy) if settings.earlier_revisions else None,
         )
         if not settings.dialects:
             return made

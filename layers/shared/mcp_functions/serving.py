@@ -177,10 +177,10 @@ class Deployment:
             settings,
             dispatcher.answer,
             documents=metadata.documents(settings, dispatcher.catalog.get("scopes", ())),
-            parameters=lookup.header_names(dispatcher.catalog) if settings.allowed_origins else [],
-            stopped=self.folder in settings.stopped_functions,
-            work=worker.work if worker else None,
-            legacy=lazy_function(lambda: self._legacy(dispatcher)) if settings.earlier_revisions else None,
+            header_parameters=lookup.header_names(dispatcher.catalog) if settings.allowed_origins else [],
+            is_stopped=self.folder in settings.stopped_functions,
+            run_task=worker.work if worker else None,
+            handle_legacy=lazy_function(lambda: self._legacy(dispatcher)) if settings.earlier_revisions else None,
         )
         return self._with_dialects(endpoint) if settings.dialects else endpoint
 

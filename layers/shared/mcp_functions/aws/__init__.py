@@ -19,10 +19,10 @@ def make_client(service: str, *, connect_seconds: float, read_seconds: float, at
     """Make a client: one of `clients` if the environment is sufficient, otherwise boto3's.
 
     Args:
-        service: "dynamodb", "kms" or "lambda".
-        connect_seconds: limit for a connection.
-        read_seconds: limit for each response.
-        attempts: at most; 1 for calls that must not happen twice.
+        service: the service: "dynamodb", "kms" or "lambda".
+        connect_seconds: the time limit for a connection.
+        read_seconds: the time limit for each response.
+        attempts: the largest number of attempts; 1 for calls that must not happen twice.
     """
     limits: dict[str, Any] = {"connect_seconds": connect_seconds, "read_seconds": read_seconds, "attempts": attempts}
     endpoint = find_endpoint(os.environ, service)
@@ -39,7 +39,7 @@ def prepare(endpoint: Endpoint | None) -> None:
     """Import what calls of an endpoint need, and read the trusted certificates. No connection is opened.
 
     Args:
-        endpoint: of a service; None: boto3 makes the calls. Before a snapshot of SnapStart, its import costs nothing.
+        endpoint: the endpoint of a service; None imports boto3, which then makes the calls.
     """
     if endpoint is None:
         import boto3.session  # noqa: F401, PLC0415 - boto3 takes 0.4 s to import

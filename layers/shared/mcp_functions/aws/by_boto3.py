@@ -19,12 +19,12 @@ def client(
     """Build a client. It reads profiles, proxies and AWS_ENDPOINT_URL_* itself.
 
     Args:
-        service: its name in boto3.
-        connect_seconds: limit for a connection.
-        read_seconds: limit for each response.
-        attempts: at most; 1 for calls that must not happen twice.
-        region: if it is not the environment's. Unlike boto3, this function also reads AWS_REGION, as `endpoints` does.
-        options: of botocore's Config.
+        service: the name of the service in boto3.
+        connect_seconds: the time limit for a connection.
+        read_seconds: the time limit for each response.
+        attempts: the largest number of attempts; 1 for calls that must not happen twice.
+        region: the region; None reads it from the environment. Unlike boto3, this also reads AWS_REGION.
+        options: further options of botocore's Config.
     """
     # At DEBUG botocore logs requests and responses, and so KMS's plaintext data keys.
     log = logging.getLogger("botocore")

@@ -1,7 +1,7 @@
 """Clients of KMS, Lambda and DynamoDB with the methods of boto3's clients that this package calls.
 
-They retry by the rules of botocore's "standard" mode. A call takes at most the time limits of all its attempts
-together, even if a response arrives byte by byte.
+They retry by the rules of botocore's "standard" mode. One deadline covers all attempts of a call: attempts x (connect +
+read seconds). It holds even if a response arrives byte by byte.
 """
 
 from __future__ import annotations
@@ -42,16 +42,14 @@ USER_AGENT = "mcp-functions"
 LEAST_ERROR_STATUS = 300
 # botocore.retries.standard: TransientRetryableChecker and ThrottledRetryableChecker.
 TRANSIENT_STATUSES = {500, 502, 503, 504}
-TRANSIENT = {"RequestTimeout", "RequestTimeoutException", "PriorRequestNotComplete"}
-THROTTLED = {
+TRANSIENT_CODES = {"RequestTimeout", "RequestTimeoutException", "PriorRequestNotComplete"}
+THROTTLED_CODES = {
     "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottledException", "TooManyRequestsException",
     "ProvisionedThroughputExceededException", "TransactionInProgressException", "RequestLimitExceeded",
     "BandwidthLimitExceeded", "LimitExceededException", "RequestThrottled", "SlowDown", "PriorRequestNotComplete",
     "EC2ThrottledException",
 }  # fmt: skip
 BINARY_FIELDS = ("CiphertextBlob", "Mac", "Plaintext")
-TRANSIENT_SECONDS, THROTTLED_SECONDS = 0.05, 1.0  # longest wait before the second attempt
-DYNAMODB_SECONDS = 0.025  # in place of TRANSIENT_SECONDS
 
 
 def random_fraction() -> float:
@@ -67,23 +65,36 @@ class Timing(NamedTuple):
     random: Callable[[], float] = random_fraction
 
 
+class RetryRule(NamedTuple):
+    """How a kind of error is retried."""
+
+    cost: int  # the part of the quota that one retry takes
+    backoff_seconds: float  # the longest wait before the second attempt; it doubles for each further attempt
+
+
+TRANSIENT = RetryRule(cost=14, backoff_seconds=0.05)
+TRANSIENT_IN_DYNAMODB = RetryRule(cost=14, backoff_seconds=0.025)
+THROTTLED = RetryRule(cost=5, backoff_seconds=1.0)
+
+
 class RetryQuota:
     """Limits retries of one execution environment: if a service is down, retries make it worse."""
 
-    CAPACITY, TRANSIENT_COST, THROTTLED_COST = 500, 14, 5
+    CAPACITY = 500
+    SUCCESS_AMOUNT = 1  # returned by a call that succeeded at once
 
     def __init__(self) -> None:
         """Start with the full capacity."""
-        self._available, self._lock = self.CAPACITY, threading.Lock()
+        self._available = self.CAPACITY
+        self._lock = threading.Lock()
 
-    def acquire(self, backoff: float) -> int:
-        """Reserve the cost of one retry and return it. Return 0 if too little is available."""
-        cost = self.THROTTLED_COST if backoff == THROTTLED_SECONDS else self.TRANSIENT_COST
+    def acquire(self, amount: int) -> bool:
+        """Take an amount for one retry. Return False if too little is available."""
         with self._lock:
-            if cost > self._available:
-                return 0
-            self._available -= cost
-            return cost
+            if amount > self._available:
+                return False
+            self._available -= amount
+            return True
 
     def release(self, amount: int) -> None:
         """Return an amount after a successful call."""
@@ -94,7 +105,7 @@ class RetryQuota:
 class AwsClient:
     """Signs requests to one endpoint, and sends them again after transient errors."""
 
-    backoff_seconds = TRANSIENT_SECONDS
+    transient_rule = TRANSIENT
 
     def __init__(
         self,
@@ -106,12 +117,14 @@ class AwsClient:
         timing: Timing | None = None,
     ) -> None:
         """Keep the limits, as in `make_client`; nothing is sent."""
-        self._endpoint, self._attempts, self._timing = endpoint, attempts, timing or Timing(time.sleep)
+        self._endpoint = endpoint
+        self._attempts = attempts
+        self._timing = timing or Timing(time.sleep)
+        self._seconds = attempts * (connect_seconds + read_seconds)  # for all attempts and the waits between them
+        self._quota = RetryQuota()
         self._connections = ConnectionPool(
             endpoint.host, endpoint.port, tls=endpoint.tls, connect_seconds=connect_seconds, read_seconds=read_seconds
         )
-        self._seconds = attempts * (connect_seconds + read_seconds)  # for all attempts and the waits between them
-        self._quota = RetryQuota()
 
     def close(self) -> None:
         """Close connections; the next call opens another."""
@@ -121,18 +134,20 @@ class AwsClient:
         """Send a request, and again after a transient error.
 
         Raises:
-            HTTPClientError, ClientError: of the last attempt.
+            HTTPClientError, ClientError: the error of the last attempt.
         """
-        cost, deadline = 0, Deadline.after(self._seconds, self._timing.clock)
+        deadline = Deadline.after(self._seconds, self._timing.clock)
+        amount = RetryQuota.SUCCESS_AMOUNT
         for attempt in range(1, self._attempts + 1):
             try:
                 response = self.send_once(path, headers, body, deadline)
             except (ClientError, HTTPClientError) as error:
-                cost = self._wait(error, attempt, deadline)
-                if cost == 0:
+                rule = self._retry_rule(error)
+                if rule is None or attempt == self._attempts or not self._wait(rule, attempt, deadline):
                     raise
+                amount = rule.cost
             else:
-                self._quota.release(cost or 1)
+                self._quota.release(amount)
                 return response
         raise AssertionError  # the last attempt raises or returns
 
@@ -144,25 +159,33 @@ class AwsClient:
             ClientError: the response is an error.
         """
         endpoint = self._endpoint
-        sent = {"host": endpoint.authority, "user-agent": USER_AGENT, **_trace_header(), **headers}
+        unsigned = {"host": endpoint.authority, "user-agent": USER_AGENT, **_trace_header(), **headers}
         scope = SigningScope(endpoint.region, endpoint.service, time.time())
-        response = self._connections.post(path, sign(path, sent, body, endpoint.credentials, scope), body, deadline)
+        signed = sign(path, unsigned, body, endpoint.credentials, scope)
+        response = self._connections.post(path, signed, body, deadline)
         if response.status >= LEAST_ERROR_STATUS:
             raise _client_error(response)
         return response
 
-    def _wait(self, error: ClientError | HTTPClientError, attempt: int, deadline: Deadline) -> int:
-        """Wait before the next attempt and return its cost of the quota. 0: there is no next attempt."""
-        backoff = _backoff(error, self.backoff_seconds)
-        if backoff is None or attempt == self._attempts:
-            return 0
-        seconds = self._timing.random() * backoff * 2 ** (attempt - 1)
+    def _retry_rule(self, error: ClientError | HTTPClientError) -> RetryRule | None:
+        """Return how an error is retried; None if it is final."""
+        if isinstance(error, HTTPClientError):
+            return self.transient_rule
+        if error.code in THROTTLED_CODES:
+            return THROTTLED
+        if error.code in TRANSIENT_CODES or error.status in TRANSIENT_STATUSES:
+            return self.transient_rule
+        return None
+
+    def _wait(self, rule: RetryRule, attempt: int, deadline: Deadline) -> bool:
+        """Wait before the next attempt. Return False if the deadline or the quota leaves no room for it."""
+        seconds = self._timing.random() * rule.backoff_seconds * 2 ** (attempt - 1)
         if self._timing.clock() + seconds >= deadline.ends:
-            return 0
-        cost = self._quota.acquire(backoff)
-        if cost:
-            self._timing.sleep(seconds)
-        return cost
+            return False
+        if not self._quota.acquire(rule.cost):
+            return False
+        self._timing.sleep(seconds)
+        return True
 
 
 class LambdaClient(AwsClient):
@@ -182,8 +205,10 @@ class LambdaClient(AwsClient):
             HTTPClientError: no complete response arrived.
             ClientError: Lambda answered with an error.
         """
-        kind = request.get("InvocationType", "RequestResponse")
-        headers = {} if kind == "RequestResponse" else {"x-amz-invocation-type": kind}
+        invocation_type = request.get("InvocationType", "RequestResponse")
+        headers = {}
+        if invocation_type != "RequestResponse":
+            headers["x-amz-invocation-type"] = invocation_type
         name = quote(request["FunctionName"], safe="-._~")
         response = self.send(f"/2015-03-31/functions/{name}/invocations", headers, request["Payload"])
         result: dict[str, Any] = {"Payload": io.BytesIO(response.body)}
@@ -196,10 +221,11 @@ class KmsClient(AwsClient):
     """KMS: `generate_data_key`, `decrypt` and `generate_mac`, with boto3's parameters."""
 
     def _call(self, operation: str, /, **request: object) -> dict[str, Any]:
-        plain = {name: _base64(value) if isinstance(value, bytes) else value for name, value in request.items()}
         headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": f"TrentService.{operation}"}
-        result: dict[str, Any] = json.loads(self.send("/", headers, json.dumps(plain).encode()).body)
-        return {name: binascii.a2b_base64(value) if name in BINARY_FIELDS else value for name, value in result.items()}
+        body = json.dumps(request, default=_base64)
+        result: dict[str, Any] = json.loads(self.send("/", headers, body.encode()).body)
+        binary = {name: binascii.a2b_base64(result[name]) for name in BINARY_FIELDS if name in result}
+        return {**result, **binary}
 
     generate_data_key = partialmethod(_call, "GenerateDataKey")
     decrypt = partialmethod(_call, "Decrypt")
@@ -209,11 +235,12 @@ class KmsClient(AwsClient):
 class DynamoDbClient(AwsClient):
     """DynamoDB: `get_item`, `put_item` and `delete_item`, in DynamoDB's JSON."""
 
-    backoff_seconds = DYNAMODB_SECONDS
+    transient_rule = TRANSIENT_IN_DYNAMODB
 
     def _call(self, operation: str, /, **request: object) -> dict[str, Any]:
         headers = {"content-type": "application/x-amz-json-1.0", "x-amz-target": f"DynamoDB_20120810.{operation}"}
-        result: dict[str, Any] = json.loads(self.send("/", headers, json.dumps(request).encode()).body)
+        response = self.send("/", headers, json.dumps(request).encode())
+        result: dict[str, Any] = json.loads(response.body)
         return result
 
     get_item = partialmethod(_call, "GetItem")
@@ -232,17 +259,8 @@ class DynamoDbClient(AwsClient):
 CLIENTS: dict[str, type[AwsClient]] = {"dynamodb": DynamoDbClient, "kms": KmsClient, "lambda": LambdaClient}
 
 
-def _backoff(error: ClientError | HTTPClientError, transient: float) -> float | None:
-    """Return the longest wait before the second attempt, in seconds. None: the error is final."""
-    if isinstance(error, HTTPClientError):
-        return transient
-    if error.code in THROTTLED:
-        return THROTTLED_SECONDS
-    return transient if error.code in TRANSIENT or error.status in TRANSIENT_STATUSES else None
-
-
 def _client_error(response: Response) -> ClientError:
-    """Read an error: its code, from a header or from the body, and the sealed item that failed a condition."""
+    """Read an error: its code from a header or the body, and the table's item that failed a write's condition."""
     try:
         body = json.loads(response.body)
     except ValueError:
@@ -250,17 +268,18 @@ def _client_error(response: Response) -> ClientError:
     if not isinstance(body, dict):
         body = {}
     code = response.headers.get("x-amzn-errortype") or body.get("__type") or body.get("code") or body.get("Code")
-    name = str(code or response.status).partition(":")[0].rpartition("#")[2]
+    name = str(code or response.status).partition(":")[0].rpartition("#")[2]  # "prefix#Name:address" has all parts
     item = body.get("Item")
     return ClientError(name, response.status, item if isinstance(item, dict) else None)
 
 
 def _trace_header() -> dict[str, str]:
     """Pass Lambda's trace on: Lambda detects recursive invocations by it, and X-Ray joins the calls of a request."""
-    trace = os.environ.get("_X_AMZN_TRACE_ID", "")  # another one for each invocation
     if not os.environ.get("AWS_LAMBDA_FUNCTION_NAME"):
         return {}
-    return {"x-amzn-trace-id": trace} if trace and trace.isascii() and trace.isprintable() else {}
+    trace = os.environ.get("_X_AMZN_TRACE_ID", "")  # Lambda sets it for each invocation
+    is_header_value = trace.isascii() and trace.isprintable()
+    return {"x-amzn-trace-id": trace} if trace and is_header_value else {}
 
 
 def _base64(value: bytes) -> str:

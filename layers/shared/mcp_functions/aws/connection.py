@@ -52,7 +52,7 @@ class ConnectionPool:
         """Send one request and read its response, within the limits and before the deadline.
 
         Raises:
-            HTTPClientError: no complete response arrived; the class says how far the request came.
+            HTTPClientError: no complete response arrived; the class shows whether the request was sent.
         """
         connection = self._take(deadline)
         deadline_socket: Any = connection.sock
@@ -72,7 +72,8 @@ class ConnectionPool:
     def close(self) -> None:
         """Close all idle connections."""
         with self._lock:
-            idle, self._idle = self._idle, []
+            idle = list(self._idle)
+            self._idle.clear()
         for connection in idle:
             connection.close()
 
@@ -96,7 +97,7 @@ class ConnectionPool:
         return self._open(deadline)
 
     def _keep(self, connection: HTTPConnection) -> None:
-        if connection.sock is None:  # http.client has closed it: the server wanted that after this response
+        if connection.sock is None:  # http.client has closed it, because the server asked for that
             return
         with self._lock:
             self._idle.append(connection)
@@ -122,11 +123,11 @@ def open_connection(
     """Open a connection.
 
     Args:
-        host: its name or address.
-        port: its port.
-        context: the trusted certificates; None: the connection is not encrypted.
-        connect_seconds: limit for each address of the host, and for the handshake.
-        deadline: for all of them.
+        host: the name or address of the host.
+        port: the port of the host.
+        context: the trusted certificates; None opens a connection without encryption.
+        connect_seconds: the time limit for each address of the host, and for the TLS handshake.
+        deadline: the deadline of the whole call.
 
     Raises:
         OSError: the host does not accept the connection, is not trusted, or took too long.
@@ -141,7 +142,7 @@ def open_connection(
         connected.close()
         raise
     connection: Any = HTTPConnection(host, port)
-    connection.sock = DeadlineSocket(connected, deadline)  # in place of a socket: http.client calls only its methods
+    connection.sock = DeadlineSocket(connected, deadline)  # http.client calls only methods that it has
     return cast("HTTPConnection", connection)
 
 

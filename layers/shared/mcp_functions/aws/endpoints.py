@@ -1,7 +1,7 @@
-"""The endpoint and the credentials of a service, read from the environment; or None, and boto3 reads its configuration.
+"""The endpoint and the credentials of a service, read from the environment, if the environment alone decides them.
 
-An environment is read here only if no other configuration can change what boto3 would do: profiles, files, proxies,
-certificate authorities, FIPS or dual-stack endpoints, unknown partitions. So both clients call the same endpoint.
+If any other configuration could change what boto3 does, boto3 makes the calls: profiles, files, proxies, certificate
+authorities, FIPS or dual-stack endpoints, unknown partitions. So both clients call the same endpoint.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ BOTO3_FILES = (
 DYNAMODB_VARIABLES = ("AWS_ACCOUNT_ID", "AWS_ACCOUNT_ID_ENDPOINT_MODE")  # boto3 then uses an account's endpoint
 TLS_VARIABLES = ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE")
 # A pattern is compiled when a cold start matches it, and not when it imports this module.
-DOMAINS = (  # of the endpoints, by the region's partition
+DOMAINS = (  # the domain of the endpoints in each partition of regions
     (r"cn-[a-z]+-\d", "amazonaws.com.cn"),
     (r"us-gov-[a-z]+-\d", "amazonaws.com"),
     (r"(?:us|eu|ap|sa|ca|me|af|il|mx)-[a-z]+-\d", "amazonaws.com"),
 )
 URL = r"(https?)://([A-Za-z0-9.-]+)(?::(\d+))?/?"
-PORTS = {True: 443, False: 80}  # by `tls`
+PORTS = {True: 443, False: 80}  # the usual port with and without TLS
 
 
 class Endpoint(NamedTuple):
@@ -107,7 +107,8 @@ def _credentials(environ: Mapping[str, str]) -> Credentials | None:
     """Read the access key of the environment. With SnapStart there is none, and boto3 fetches keys that expire."""
     from mcp_functions.aws.signing import Credentials  # noqa: PLC0415 - the endpoint's lists sign nothing
 
-    key_id, secret = environ.get("AWS_ACCESS_KEY_ID"), environ.get("AWS_SECRET_ACCESS_KEY")
+    key_id = environ.get("AWS_ACCESS_KEY_ID")
+    secret = environ.get("AWS_SECRET_ACCESS_KEY")
     if not key_id or not secret:
         return None
     return Credentials(key_id, secret, environ.get("AWS_SESSION_TOKEN") or None)

@@ -22,20 +22,22 @@ OUTAGE = {
     "RequestTimeout", "RequestTimeoutException", "RequestTimeTooSkewed", "OperationAborted", "BadDigest",
     "IncompleteBody", "ExpiredToken", "ExpiredTokenException", "RequestExpired",
 }  # fmt: skip
-# botocore has sent no request; or the KMS key is in a state that only the operator changes.
+# botocore sent no request, or the KMS key is in a state that only the operator can change.
 NO_OUTAGE = {
     "NoCredentialsError", "PartialCredentialsError", "NoRegionError", "ParamValidationError",
     "KMSInvalidStateException",
 }  # fmt: skip
-NO_RESPONSE, BAD_REQUEST, SERVER_FAULT = 0, 400, 500
+NO_RESPONSE = 0
+BAD_REQUEST = 400
+SERVER_FAULT = 500
 
 
 class Failure(NamedTuple):
     """A failed call."""
 
-    code: str  # AWS's, or the name of the exception
-    status: int  # of HTTP; NO_RESPONSE without one
-    item: Mapping[str, Any] | None = None  # that failed a condition of DynamoDB
+    code: str  # the code from AWS, or the name of the exception
+    status: int  # the HTTP status; NO_RESPONSE without one
+    item: Mapping[str, Any] | None = None  # the DynamoDB item that failed the condition of a write
 
     @property
     def is_outage(self) -> bool:
@@ -47,13 +49,14 @@ class Failure(NamedTuple):
 
 def read_failure(error: Exception) -> Failure:
     """Read an exception of either client; botocore makes its exceptions at run time."""
-    name, response = type(error).__name__, getattr(error, "response", None)
+    name = type(error).__name__
+    response = getattr(error, "response", None)
     if isinstance(response, dict):
         status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", BAD_REQUEST)
         return Failure(str(response.get("Error", {}).get("Code") or name), status, response.get("Item"))
     package = type(error).__module__.partition(".")[0]
-    is_of_connection = isinstance(error, OSError) or package in ("botocore", "urllib3")
-    return Failure(name, NO_RESPONSE if is_of_connection else BAD_REQUEST)
+    has_no_response = isinstance(error, OSError) or package in ("botocore", "urllib3")
+    return Failure(name, NO_RESPONSE if has_no_response else BAD_REQUEST)
 
 
 class ClientError(Exception):
@@ -62,13 +65,14 @@ class ClientError(Exception):
     Attributes:
         code: the service's error code.
         status: the HTTP status.
-        response: both in botocore's shape, and `Item`, the item that failed a condition of DynamoDB.
+        response: code and status in botocore's shape, and `Item`, the item that failed the condition of a write.
     """
 
     def __init__(self, code: str, status: int, item: Mapping[str, Any] | None = None) -> None:
-        """Keep what `response` needs."""
+        """Keep code and status, and write `response` from them."""
         super().__init__(code)
-        self.code, self.status = code, status
+        self.code = code
+        self.status = status
         self.response: dict[str, Any] = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
         if item is not None:
             self.response["Item"] = item

@@ -43,11 +43,11 @@ def sign(
     """Return the headers of a POST with the headers that sign it.
 
     Args:
-        path: of the URL, percent-encoded.
-        headers: names in lower case, `host` among them.
+        path: the percent-encoded path of the URL.
+        headers: the headers, with names in lower case, `host` among them.
         body: the bytes that are sent.
-        credentials: of the caller.
-        scope: region, service and time.
+        credentials: the access key.
+        scope: the region, service and time of the signature.
     """
     timestamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(scope.at))
     day = timestamp[:8]

@@ -38,8 +38,8 @@ def add_to_function(endpoint: Endpoint, context: DialectContext) -> Endpoint:
     Raises:
         Misconfigured: a dialect is unknown.
     """
-    spoken = FunctionDialects(_load(context.settings.dialects), context, endpoint.answer)
-    return endpoint._replace(answer=spoken.answer, turn=spoken.turn)
+    spoken = FunctionDialects(_load(context.settings.dialects), context, endpoint.handle_request)
+    return endpoint._replace(handle_request=spoken.answer, continue_dialect=spoken.turn)
 
 
 def add_to_front_door(
@@ -50,8 +50,8 @@ def add_to_front_door(
     Raises:
         Misconfigured: a dialect is unknown.
     """
-    spoken = FrontDoorDialects(_load(endpoint.settings.dialects), offered, endpoint.answer, forward)
-    return endpoint._replace(answer=spoken.answer, turn=spoken.turn)
+    spoken = FrontDoorDialects(_load(endpoint.settings.dialects), offered, endpoint.handle_request, forward)
+    return endpoint._replace(handle_request=spoken.answer, continue_dialect=spoken.turn)
 
 
 class FunctionDialects:

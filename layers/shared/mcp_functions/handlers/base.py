@@ -224,7 +224,7 @@ class Handler(Generic[P, R]):
             if not self.needs_state or round_ is None:
                 rule = "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *"
                 raise DeveloperError(rule, name=self.name)
-            round_.require(value)
+            round_.end_with(value)
         return value
 
     def _inject(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
@@ -274,4 +274,4 @@ async def _run_with_steps(coroutine: Coroutine[Any, Any, R], round_: Round) -> R
     try:
         return await coroutine
     finally:
-        await round_.wait_for_steps()
+        await round_.steps.wait()

@@ -31,18 +31,15 @@ def read_injection(parameters: Sequence[Parameter], hints: Mapping[str, Any], *,
     """Read the capabilities and questions of a signature.
 
     Args:
-        parameters: all of the function's, on both sides of `*`.
+        parameters: all parameters of the function, on both sides of `*`.
         hints: the annotation of each parameter.
-        camel_case: whether names are written in camelCase on the wire.
+        camel_case: True if names are camelCase on the wire.
 
     Raises:
-        TypeError: a parameter is on the wrong side of `*`, a function asks inline and at the low level, or a form is
-            not possible.
+        TypeError: an argument is after `*`, a function asks inline and at the low level, or a form is not possible.
     """
     arguments = [parameter for parameter in parameters if not parameter.keyword_only]
     defaults = {argument.name: argument.default for argument in arguments if argument.default is not MISSING}
-    for argument in arguments:
-        _check_is_argument(argument.name, hints.get(argument.name))
     capabilities: list[DeclaredCapability] = []
     questions: list[DeclaredQuestion] = []
     shared: list[DeclaredValue] = []
@@ -62,17 +59,19 @@ def read_injection(parameters: Sequence[Parameter], hints: Mapping[str, Any], *,
     return Injection(tuple(capabilities), tuple(questions), defaults, camel_case, tuple(shared))
 
 
-def _check_is_argument(name: str, hint: object) -> None:
-    """Refuse a capability or a question before `*`."""
-    if _find_capability(hint):
-        message = f"{name}: a capability is a parameter after *, as in (…, *, {name})"
-        raise TypeError(message)
-    if _find(hint, Ask):
-        message = f"{name}: a question to the user is a parameter after *"
-        raise TypeError(message)
-    if _find(hint, Shared):
-        message = f"{name}: what calls share is a parameter after *"
-        raise TypeError(message)
+def check_arguments(parameters: Sequence[Parameter], hints: Mapping[str, Any]) -> None:
+    """Refuse a capability, a question or a shared value before `*`, with a TypeError."""
+    for name in [parameter.name for parameter in parameters if not parameter.keyword_only]:
+        hint = hints.get(name)
+        if _find_capability(hint):
+            message = f"{name}: a capability is a parameter after *, as in (…, *, {name})"
+            raise TypeError(message)
+        if _find(hint, Ask):
+            message = f"{name}: a question to the user is a parameter after *"
+            raise TypeError(message)
+        if _find(hint, Shared):
+            message = f"{name}: what calls share is a parameter after *"
+            raise TypeError(message)
 
 
 def _read_capability(name: str, hint: object) -> DeclaredCapability:

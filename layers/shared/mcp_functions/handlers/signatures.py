@@ -16,23 +16,25 @@ from mcp_functions.schemas.parameters import MISSING, UNNAMED, Parameter, read_p
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from mcp_functions.handlers.injection import Injection
     from mcp_functions.schemas.json_types import JsonType
 
-VARIADIC = 0x04 | 0x08  # flags of code with *args or **kwargs
-REPLACED = {"__wrapped__", "__signature__"}  # attributes of a function whose code has another's parameters
-UNREADABLE = (NameError, TypeError, SyntaxError, AttributeError)
+CO_VARARGS = 0x04  # as in `inspect`, whose import takes 6 ms of a cold start
+CO_VARKEYWORDS = 0x08
+SIGNATURE_ATTRIBUTES = {"__wrapped__", "__signature__"}  # they replace the signature that the code has
+ANNOTATION_ERRORS = (NameError, TypeError, SyntaxError, AttributeError)  # an annotation can be any expression
+CAPABILITIES_MODULE = "mcp_functions.rounds.capabilities"
 
 
 class Signature(NamedTuple):
     """A signature as a handler reads it."""
 
-    sent: tuple[Parameter, ...]  # by the client: the parameters before `*`
+    sent: tuple[Parameter, ...]  # the parameters before `*`, which the client sends
     hints: Mapping[str, Any]  # the type of each parameter
-    injection: Injection | None  # the parameters after `*`, if there are any
-    output: JsonType | None  # the type of a tool's structured content, if it promises any
+    injection: Injection | None  # the parameters after `*`; None if there are none
+    output: JsonType | None  # the type of a tool's structured content; None if it promises none
 
     def defaults(self, given: int, named: Mapping[str, Any]) -> dict[str, Any]:
         """Make the defaults that a direct call needs, because `Field` declares them and not the value after `=`.
@@ -70,33 +72,30 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
 
     Args:
         function: an author's function.
-        camel_case: whether names are written in camelCase on the wire.
+        camel_case: True if names are camelCase on the wire.
 
     Raises:
         TypeError: an annotation cannot be read, or a parameter is on the wrong side of `*`.
         DeveloperError: a declared form cannot be expressed.
     """
-    hints = _hints(function)
-    parameters = declared(function)
-    sent = tuple(_read_sent(each, hints) for each in parameters if not each.keyword_only)
-    injection = None
-    # A capability can only be an annotation if the module of their base class was imported.
-    if len(sent) < len(parameters) or "mcp_functions.rounds.capabilities" in sys.modules:
-        from mcp_functions.handlers.injected_parameters import read_injection  # noqa: PLC0415 - few functions need it
-
-        injection = read_injection(parameters, hints, camel_case=camel_case)
+    hints = _read_hints(function)
+    parameters = list_parameters(function)
+    sent = tuple(_read_sent(parameter, hints) for parameter in parameters if not parameter.keyword_only)
+    injection = _read_injection(parameters, hints, camel_case=camel_case)
     output = return_types.structured(hints.get("return"))
-    return Signature(sent, hints, injection if len(sent) < len(parameters) else None, output)
+    return Signature(sent, hints, injection, output)
 
 
-def declared(function: Callable[..., Any]) -> tuple[Parameter, ...]:
-    """List the parameters of a function. The import of `inspect` takes 6 ms of a cold start: few functions need it."""
+def list_parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
+    """List the parameters of a function, from its code: the import of `inspect` takes 6 ms of a cold start."""
     code = function.__code__
-    if code.co_posonlyargcount or code.co_flags & VARIADIC or not REPLACED.isdisjoint(vars(function)):
+    is_variadic = code.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
+    if is_variadic or code.co_posonlyargcount or not SIGNATURE_ATTRIBUTES.isdisjoint(vars(function)):
         return _inspect(function)
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    last = function.__defaults__ or ()
-    defaults = dict(zip(names[code.co_argcount - len(last) :], last, strict=False)) | (function.__kwdefaults__ or {})
+    positional_defaults = function.__defaults__ or ()
+    with_default = names[code.co_argcount - len(positional_defaults) : code.co_argcount]
+    defaults = dict(zip(with_default, positional_defaults, strict=True)) | (function.__kwdefaults__ or {})
     return tuple(
         Parameter(name, defaults.get(name, MISSING), keyword_only=index >= code.co_argcount)
         for index, name in enumerate(names)
@@ -104,36 +103,53 @@ def declared(function: Callable[..., Any]) -> tuple[Parameter, ...]:
 
 
 def _inspect(function: Callable[..., Any]) -> tuple[Parameter, ...]:
-    """List the parameters of a function that is decorated, or refuse it."""
+    """List the parameters of a decorated function. Refuse *args, **kwargs and positional-only parameters."""
     import inspect  # noqa: PLC0415 - few functions are decorated
 
-    parameters = inspect.signature(function).parameters.values()
-    for each in parameters:
-        if each.kind not in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY):
-            message = f"parameter {each.name!r}: {UNNAMED}"
+    named_kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    parameters = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind not in named_kinds:
+            message = f"parameter {name!r}: {UNNAMED}"
             raise TypeError(message)
-    return tuple(
-        Parameter(each.name, MISSING if each.default is each.empty else each.default, each.kind is each.KEYWORD_ONLY)
-        for each in parameters
-    )
+        default = MISSING if parameter.default is parameter.empty else parameter.default
+        parameters.append(Parameter(name, default, keyword_only=parameter.kind is parameter.KEYWORD_ONLY))
+    return tuple(parameters)
 
 
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+def _read_hints(function: Callable[..., Any]) -> dict[str, Any]:
     try:
         return get_type_hints(function, include_extras=True)
-    except UNREADABLE as error:
-        message = f"{_unreadable(function)}: {error}"
+    except ANNOTATION_ERRORS as error:
+        message = f"{_find_wrong_annotation(function)}: {error}"
         raise TypeError(message) from error
 
 
-def _unreadable(function: Callable[..., Any]) -> str:
-    """Name the parameter whose annotation cannot be read, or the result."""
+def _find_wrong_annotation(function: Callable[..., Any]) -> str:
+    """Name the first parameter whose annotation cannot be read, or the result."""
     for name, annotation in function.__annotations__.items():
+        annotated = types.SimpleNamespace(__annotations__={name: annotation})
         try:
-            get_type_hints(types.SimpleNamespace(__annotations__={name: annotation}), function.__globals__)
-        except UNREADABLE:
+            get_type_hints(annotated, function.__globals__)
+        except ANNOTATION_ERRORS:
             return "the result" if name == "return" else f"parameter {name!r}"
     return "a parameter"
+
+
+def _read_injection(parameters: Sequence[Parameter], hints: Mapping[str, Any], *, camel_case: bool) -> Injection | None:
+    """Check that no capability is before `*`, and read the parameters after it; None if there are none.
+
+    An annotation can name a capability only after the capabilities were imported.
+    """
+    has_injected = any(parameter.keyword_only for parameter in parameters)
+    if not has_injected and CAPABILITIES_MODULE not in sys.modules:
+        return None
+    from mcp_functions.handlers import injected_parameters  # noqa: PLC0415 - few functions need it
+
+    injected_parameters.check_arguments(parameters, hints)
+    if not has_injected:
+        return None
+    return injected_parameters.read_injection(parameters, hints, camel_case=camel_case)
 
 
 def _read_sent(parameter: Parameter, hints: dict[str, Any]) -> Parameter:

@@ -1,8 +1,11 @@
 """Checks of an access token's claims, after API Gateway's authorizer has verified the token.
 
-The authorizer checks signature, issuer, audience and time. But it accepts an ID token in place of an access token, and
-an authorizer that was attached by hand may expect another audience. So this module checks every claim again. API
-Gateway writes claims as text: a number as digits, a list as `[a b]`.
+The authorizer checks signature, issuer, audience and time, but it also accepts ID tokens. An operator may also attach
+an authorizer by hand that expects another audience. So this module checks every claim again. API Gateway writes claims
+as text: a number as digits, a list as `[a b]`.
+
+In the oauth mode, people sign in at this stack's own sign-in front (`mcp_functions.oauth`). The front is one client of
+an OpenID Connect provider, and hands the provider's tokens to MCP apps.
 """
 
 from __future__ import annotations
@@ -26,19 +29,41 @@ ID_TOKEN_CLAIMS = ("nonce", "at_hash", "c_hash", "s_hash")  # OpenID Connect Cor
 OTHER_TOKENS = {"id", "refresh", "offline"}  # values of Cognito's token_use and Keycloak's typ
 
 
+class InvalidClaim(Exception):
+    """A claim makes the token invalid."""
+
+    def __init__(self, *, reason: str) -> None:
+        """Keep the reason for the log."""
+        super().__init__(reason)
+        self.reason = reason
+
+
 def check(claims: Mapping[str, Any], context: Mapping[str, Any], settings: Settings, now: float) -> Identity:
     """Check the claims of a verified access token, and return whose it is and what it allows.
 
     "MCP servers MUST validate that access tokens were issued specifically for them as the intended audience"; "Invalid
     or expired tokens MUST receive a HTTP 401 response" (basic/authorization).
 
+    Args:
+        claims: the claims of the token.
+        context: the event's `requestContext`.
+        settings: the settings of the deployment.
+        now: the current time in unix seconds.
+
     Raises:
         Unauthorized: the token is not valid for this server.
     """
-    reason = _reason_to_refuse(claims, settings, now)
-    if reason is not None:
-        raise Unauthorized(reason, metadata.challenge(settings, context, error="invalid_token"))
-    # With `oauth`, all hosts of a person share the front's client at the provider: it identifies no host.
+    try:
+        _check_issuer(claims, settings)
+        _check_audience(claims, settings)
+        _check_use(claims)
+        if settings.auth_mode == "oauth":
+            _check_sign_in(claims, settings)
+        _check_expiry(claims, now)
+        _check_subject(claims)
+    except InvalidClaim as error:
+        raise Unauthorized(error.reason, metadata.challenge(settings, context, error="invalid_token")) from None
+    # In the oauth mode every MCP app uses the same provider client, so its id does not tell which app calls.
     client = "" if settings.auth_mode == "oauth" else _client(claims)
     return Identity(Principal(claims["iss"], claims["sub"], client), _scopes(claims, settings))
 
@@ -47,10 +72,10 @@ def permit(handler: str, needed: Sequence[str], request: Request, settings: Sett
     """Check that the caller's token grants all scopes that a handler needs.
 
     Args:
-        handler: its name.
+        handler: the name of the handler.
         needed: the scopes that its author declared.
-        request: to the handler.
-        settings: of the deployment.
+        request: the request to the handler.
+        settings: the settings of the deployment.
 
     Raises:
         InsufficientScope: the token lacks a scope.
@@ -69,41 +94,43 @@ def permit(handler: str, needed: Sequence[str], request: Request, settings: Sett
         raise InsufficientScope(scope, challenge)
 
 
-def _reason_to_refuse(claims: Mapping[str, Any], settings: Settings, now: float) -> str | None:
-    """Return the reason for the log if a claim is invalid; None if the token is valid."""
-    issuer = claims.get("iss")
-    if isinstance(issuer, str) and issuer != settings.jwt_issuer:
-        return "token_issuer"
-    if not _audiences(claims) & set(settings.jwt_audiences):
-        return "token_audience"
-    if _uses(claims) & OTHER_TOKENS:
-        return "token_use"
-    if settings.auth_mode == "oauth":
-        return _reason_of_front(claims, settings) or _reason_of_time_or_subject(claims, now)
-    return _reason_of_time_or_subject(claims, now)
+def _check_issuer(claims: Mapping[str, Any], settings: Settings) -> None:
+    if claims.get("iss") != settings.jwt_issuer:
+        raise InvalidClaim(reason="token_issuer")
 
 
-def _reason_of_front(claims: Mapping[str, Any], settings: Settings) -> str | None:
-    """Return the reason if a token cannot be one that the front handed out.
+def _check_audience(claims: Mapping[str, Any], settings: Settings) -> None:
+    if _audiences(claims).isdisjoint(settings.jwt_audiences):
+        raise InvalidClaim(reason="token_audience")
 
-    The front's sign-in has a nonce, so an ID token of the front's client has it too.
+
+def _check_use(claims: Mapping[str, Any]) -> None:
+    if not _uses(claims).isdisjoint(OTHER_TOKENS):
+        raise InvalidClaim(reason="token_use")
+
+
+def _check_sign_in(claims: Mapping[str, Any], settings: Settings) -> None:
+    """Check that the provider issued the token to the sign-in front, as an access token.
+
+    The front signs people in with a nonce, so the ID tokens that it receives have an ID token's claims.
     """
-    says_access = _uses(claims) & ACCESS_TOKENS
-    if not says_access and any(name in claims for name in ID_TOKEN_CLAIMS):
-        return "token_use"
+    is_access_token = not _uses(claims).isdisjoint(ACCESS_TOKENS)
+    if not is_access_token and any(name in claims for name in ID_TOKEN_CLAIMS):
+        raise InvalidClaim(reason="token_use")
     if settings.oauth_binding == "client_id" and _client(claims) != settings.oauth_client_id:
-        return "token_client"
-    return None
+        raise InvalidClaim(reason="token_client")
 
 
-def _reason_of_time_or_subject(claims: Mapping[str, Any], now: float) -> str | None:
-    issuer, subject = claims.get("iss"), claims.get("sub")
-    if not _expiry(claims) > now:  # not `<=`: a claim may say NaN
-        return "token_expired"
-    names_principal = isinstance(issuer, str) and isinstance(subject, str) and subject != ""
-    if not names_principal:
-        return "token_without_subject"
-    return None
+def _check_expiry(claims: Mapping[str, Any], now: float) -> None:
+    is_valid = _expiry(claims) > now  # False for NaN too
+    if not is_valid:
+        raise InvalidClaim(reason="token_expired")
+
+
+def _check_subject(claims: Mapping[str, Any]) -> None:
+    subject = claims.get("sub")
+    if not isinstance(subject, str) or not subject:
+        raise InvalidClaim(reason="token_without_subject")
 
 
 def _uses(claims: Mapping[str, Any]) -> set[str]:
@@ -116,7 +143,8 @@ def _client(claims: Mapping[str, Any]) -> str:
 
 def _audiences(claims: Mapping[str, Any]) -> set[str]:
     # "API Gateway validates client_id only if aud is not present": an access token of Cognito has no aud.
-    return set(_list(claims["aud"] if "aud" in claims else claims.get("client_id")))
+    claim = claims["aud"] if "aud" in claims else claims.get("client_id")
+    return set(_list(claim))
 
 
 def _expiry(claims: Mapping[str, Any]) -> float:
@@ -128,11 +156,14 @@ def _expiry(claims: Mapping[str, Any]) -> float:
 
 def _scopes(claims: Mapping[str, Any], settings: Settings) -> frozenset[str]:
     claim = claims["scope"] if "scope" in claims else claims.get("scp")  # Okta and Entra ID use scp
-    prefix = settings.oauth_scope_prefix if settings.auth_mode == "oauth" else ""  # Cognito's is in the claim too
-    return frozenset(scope.removeprefix(prefix) for entry in _list(claim) for scope in entry.split())
+    # Cognito writes `<resource>/<scope>` into the claim, and the handlers declare `<scope>` alone.
+    prefix = settings.oauth_scope_prefix if settings.auth_mode == "oauth" else ""
+    names = [name for entry in _list(claim) for name in entry.split()]
+    return frozenset(name.removeprefix(prefix) for name in names)
 
 
 def _list(claim: object) -> list[str]:
+    """Read a claim that is one string or a list of strings; API Gateway writes the list as text."""
     if isinstance(claim, list):
         return [entry for entry in claim if isinstance(entry, str)]
     if not isinstance(claim, str):

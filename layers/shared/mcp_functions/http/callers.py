@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 LABEL = b"mcp-functions/callers/"  # before the month, in what KMS signs
 DIGEST_BYTES = 12
-PAUSE_SECONDS = 60  # after a failure of KMS, in which it is not asked again: requests must not wait for a name
+PAUSE_SECONDS = 60  # no calls for this time after a failure of KMS: requests must not wait for a name
 
 
 @cache
@@ -52,19 +52,20 @@ class Pseudonyms:
         """Note the caller's pseudonym of this month, and refuse a stopped caller.
 
         Args:
-            caller: `claims.caller_id`.
-            stopped: pseudonyms, of this month or of earlier ones.
-            now: unix seconds.
+            caller: the caller's id (`binding.caller_id`).
+            stopped: the pseudonyms of stopped callers, of this month or of earlier ones.
+            now: the current time in unix seconds.
 
         Raises:
             CallerStopped: the caller has one of these pseudonyms.
             TemporarilyUnavailable: callers are stopped, and KMS does not say who they are.
-            Misconfigured: likewise, and the operator has to act.
+            Misconfigured: callers are stopped, and the deployment may not use the key of their names.
         """
         with suppress(McpError):  # a name for the log must not cost a request
             observability.current().caller = self.name(caller, month(now), now)
-        for each in {name.partition(".")[0] for name in stopped}:
-            if self.name(caller, each, now) in stopped:
+        months = {pseudonym.partition(".")[0] for pseudonym in stopped}
+        for in_month in months:
+            if self.name(caller, in_month, now) in stopped:
                 raise CallerStopped
 
     def name(self, caller: str, in_month: str, now: float) -> str:

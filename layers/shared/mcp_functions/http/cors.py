@@ -24,7 +24,7 @@ MAX_AGE = 600  # seconds for which a browser may cache a preflight response
 
 
 def response_headers(origin: str | None, allowed: Collection[str]) -> dict[str, str]:
-    """Return the headers of every response to a page of `origin` (None: the request is not a page's)."""
+    """Return the CORS headers of a response. `origin` is the page's; None if no web page sent the request."""
     if not allowed:
         return {}
     headers = {"vary": "Origin"}

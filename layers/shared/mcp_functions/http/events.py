@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 class HttpRequest(NamedTuple):
     """An HTTP request, as API Gateway passed it on."""
 
-    method: str  # in capitals
-    path: str  # without the query
-    headers: Mapping[str, str]  # names in lower case
-    body: str  # text, or base64 if `is_base64`
-    is_base64: bool  # whether the gateway encoded the body
+    method: str  # the method in capitals
+    path: str  # the path without the query
+    headers: Mapping[str, str]  # the headers, with names in lower case
+    body: str  # the body as text, or as base64 if `is_base64`
+    is_base64: bool  # True if the gateway encoded the body
     address: str  # the client's IP address, as the gateway saw it
-    began: int  # unix milliseconds when the gateway received the request; 0 if unknown
-    context: Mapping[str, Any]  # `requestContext`, which the gateway alone writes. It holds the authorizer's output
+    began: int  # when the gateway received the request, in unix milliseconds; 0 if unknown
+    context: Mapping[str, Any]  # `requestContext`, written by the gateway alone, with the authorizer's output
     response_headers: Mapping[str, str] = {}  # headers that every response to this request must have (CORS)
 
 
@@ -32,7 +32,7 @@ def read(event: Mapping[str, Any]) -> HttpRequest:
     """Read an event, which must be an HTTP request in payload format 2.0.
 
     Raises:
-        ValueError: it is another event.
+        ValueError: the event has another format.
     """
     http = _read_format_2(event)
     if http is None:
@@ -80,8 +80,8 @@ def _read_format_2(event: Mapping[str, Any]) -> HttpRequest | None:
 def _read_headers(received: Mapping[str, str]) -> dict[str, str]:
     """Return the headers with their names in lower case.
 
-    If a name comes in two spellings, both values are joined. Otherwise one would win, and a router that reads the other
-    would see another request. A joined value repeats nothing in the body, so the request is refused.
+    If a name comes in two spellings, both values are joined with a comma. If one of them won, a router that reads the
+    other would see another request. A joined MCP header differs from the body, so its request is refused.
     """
     headers: dict[str, str] = {}
     for name, value in received.items():
@@ -89,7 +89,7 @@ def _read_headers(received: Mapping[str, str]) -> dict[str, str]:
             message = "the value of a header is not text"
             raise TypeError(message)
         lower = name.lower()
-        headers[lower] = ",".join((headers[lower], value)) if lower in headers else value
+        headers[lower] = f"{headers[lower]},{value}" if lower in headers else value
     return headers
 
 

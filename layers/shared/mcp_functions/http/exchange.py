@@ -1,4 +1,8 @@
-"""One HTTP exchange: the checks from the HTTP request to the handlers, in the order of the specification."""
+"""One HTTP exchange: the checks from the HTTP request to the handlers, in the order of the specification.
+
+Beside the released revision, a deployment can serve clients of 2025 (`mcp_functions.legacy`) and dialects: proposals
+that were not released (`mcp_functions.dialects`).
+"""
 
 from __future__ import annotations
 
@@ -22,33 +26,33 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONRPCNotification, JSONRPCRequest, JSONValue, RequestId
     from mcp_functions.settings import Settings
 
-Continuation: TypeAlias = "tuple[HttpRequest, JSONRPCRequest]"  # the request that a dialect's message continues
+Continuation: TypeAlias = "tuple[HttpRequest, JSONRPCRequest]"  # a dialect's message, as a request of this revision
 
 WELL_KNOWN = "/.well-known/"
 
 
 class Endpoint(NamedTuple):
-    """What a Lambda function serves, made from its environment at the first event."""
+    """The settings and the functions with which a Lambda serves requests, made at its first event."""
 
     settings: Settings
-    answer: Callable[[Request], AnyResult]  # the function that answers a request
+    handle_request: Callable[[Request], AnyResult]
     documents: Mapping[str, Mapping[str, Any]] = {}  # public documents, by path
-    parameters: Sequence[str] = ()  # the `Mcp-Param-*` headers that the tools read
-    stopped: bool = False  # whether the operator stopped this function
-    # the function that continues a task; None if no call may become a task
-    work: Callable[[Mapping[str, Any], LambdaContext], None] | None = None
-    # the function that reads a message of a dialect; it returns None for any other message
-    turn: Callable[[HttpRequest, JSONValue], Continuation | None] | None = None
-    # the function that serves clients of 2025; it returns None for a message of this revision
-    legacy: Callable[[HttpRequest, Mapping[str, Any], LambdaContext], Response | None] | None = None
+    header_parameters: Sequence[str] = ()  # the `Mcp-Param-*` headers that the tools read
+    is_stopped: bool = False  # True if the operator stopped this function
+    # Continues a task; None if no call may become a task.
+    run_task: Callable[[Mapping[str, Any], LambdaContext], None] | None = None
+    # Translates a message of a dialect into a request; returns None for any other message.
+    continue_dialect: Callable[[HttpRequest, JSONValue], Continuation | None] | None = None
+    # Responds to a client of 2025; returns None for a message of this revision.
+    handle_legacy: Callable[[HttpRequest, Mapping[str, Any], LambdaContext], Response | None] | None = None
 
 
 class HttpExchange:
     """An HTTP request and its response.
 
     Attributes:
-        http: the request, with the headers that its response must have.
-        id: of the JSON-RPC request; None until it is read.
+        http: the HTTP request, with the headers that its response must have.
+        id: the id of the JSON-RPC request; None until it is read.
     """
 
     def __init__(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext, notes: Notes) -> None:
@@ -65,13 +69,16 @@ class HttpExchange:
             shared = cors.response_headers(self.http.headers.get("origin"), endpoint.settings.allowed_origins)
             self.http = self.http._replace(response_headers=shared)
         response = self._without_message(endpoint)
-        if response is None and endpoint.stopped:
-            raise FunctionStopped
-        if response is None:
-            response = self._for_earlier_revision(endpoint)
         if response is not None:
             return response
-        message = self._read_message(endpoint)
+        if endpoint.is_stopped:
+            raise FunctionStopped
+        response = self._for_earlier_revision(endpoint)
+        if response is not None:
+            return response
+        if self.http.method != "POST":
+            return self._method_not_allowed("POST")
+        self.http, message = self._read_message(endpoint)
         self._note_message(message)
         if not is_request(message):
             headers.check_no_contradiction(message, self.http.headers)
@@ -79,13 +86,14 @@ class HttpExchange:
             return responses.empty(self.http, 202)  # "the server MUST return HTTP status code 202" (basic/transports)
         self.id = message["id"]
         requests.check_media_type(self.http)
-        result = endpoint.answer(self._request(message, endpoint.settings, now))
+        result = endpoint.handle_request(self._request(message, endpoint.settings, now))
         self._note_result(result)
         return responses.success(self.http, result, self.id)
 
     def _without_message(self, endpoint: Endpoint) -> Response | None:
         """Respond where HTTP alone decides, before the caller is known; None if the body may hold a message."""
-        http, notes = self.http, self._notes
+        http = self.http
+        notes = self._notes
         origin = http.headers.get("origin")
         # Basic/transports: "If the Origin header is present and invalid, servers MUST respond with HTTP 403 Forbidden."
         if origin is not None and origin not in endpoint.settings.allowed_origins:
@@ -98,7 +106,8 @@ class HttpExchange:
         if cors.is_preflight(http):
             notes.method = "preflight"
             methods = _allowed_methods(endpoint, is_document=document is not None)
-            return responses.empty(http, 204, cors.preflight(methods, endpoint.settings.auth_mode, endpoint.parameters))
+            allowed = cors.preflight(methods, endpoint.settings.auth_mode, endpoint.header_parameters)
+            return responses.empty(http, 204, allowed)
         if document is None:
             return None
         if http.method != "GET":
@@ -108,32 +117,34 @@ class HttpExchange:
         return responses.json(http, 200, {**addresses, **document})
 
     def _for_earlier_revision(self, endpoint: Endpoint) -> Response | None:
-        """Let a client of an earlier revision be answered; None for a message of this revision."""
-        if endpoint.legacy and self.http.headers.get("mcp-protocol-version") != PROTOCOL_VERSION:
-            response = endpoint.legacy(self.http, self._event, self._context)
-            if response:
-                return response
-        return None if self.http.method == "POST" else self._method_not_allowed("POST")
+        """Respond to a client of an earlier revision; None for a message of this revision."""
+        if endpoint.handle_legacy is None or self.http.headers.get("mcp-protocol-version") == PROTOCOL_VERSION:
+            return None
+        return endpoint.handle_legacy(self.http, self._event, self._context)
 
     def _method_not_allowed(self, allowed: str) -> Response:
-        self._notes.outcome, self._notes.reason = "refused", "http_method"
+        self._notes.outcome = "refused"
+        self._notes.reason = "http_method"
         return responses.empty(self.http, 405, {"allow": allowed})
 
-    def _read_message(self, endpoint: Endpoint) -> JSONRPCRequest | JSONRPCNotification:
+    def _read_message(self, endpoint: Endpoint) -> tuple[HttpRequest, JSONRPCRequest | JSONRPCNotification]:
+        """Return the message, and the HTTP request to which it belongs.
+
+        It is another HTTP request if a dialect's message was translated: its headers fit the translation.
+        """
         try:
             body = requests.read_body(self.http, endpoint.settings.max_body_bytes)
             value = json_reader.loads(body)
         except ParseError:
-            requests.check_media_type(self.http)  # a client that sends no JSON should hear that, if its header says so
+            requests.check_media_type(self.http)  # another media type explains the error better
             raise
         try:
-            return to_message(value)
+            return self.http, to_message(value)
         except InvalidRequest:
-            continuation = endpoint.turn(self.http, value) if endpoint.turn else None
+            continuation = endpoint.continue_dialect(self.http, value) if endpoint.continue_dialect else None
             if continuation is None:
                 raise
-            self.http, message = continuation
-            return message
+            return continuation
 
     def _request(self, message: JSONRPCRequest, settings: Settings, now: float) -> Request:
         http = self.http
@@ -155,7 +166,7 @@ class HttpExchange:
     def _note_message(self, message: JSONRPCRequest | JSONRPCNotification) -> None:
         note_method(self._notes, message["method"])
         meta = message["params"].get("_meta")
-        # SEP-414: the context of MCP is in `_meta`; HTTP's, in the header, is independent of it.
+        # SEP-414: MCP's trace context is in `_meta`; HTTP's, in the header, is independent of it.
         if isinstance(meta, dict):
             self._notes.trace_id = observability.trace_id(meta.get("traceparent")) or self._notes.trace_id
 
@@ -170,7 +181,7 @@ class HttpExchange:
 
 
 def note_method(notes: Notes, method: str) -> None:
-    """Note the method. The name of the handler is unknown until a handler with this name is found."""
+    """Note the method. The handler stays unknown until a handler with the requested name is found."""
     notes.method = method if method in METHODS else observability.UNKNOWN
     if method in CALLS or method == "completion/complete":
         notes.handler = observability.UNKNOWN
@@ -180,6 +191,6 @@ def _allowed_methods(endpoint: Endpoint, *, is_document: bool) -> str:
     """Return the methods of a path. Clients of 2025 also resume streams (GET) and end sessions (DELETE)."""
     if is_document:
         return "GET"
-    if endpoint.legacy:
+    if endpoint.handle_legacy:
         return "POST, GET, DELETE"
     return "POST"

@@ -29,14 +29,16 @@ UNAVAILABLE = {
 # Parts of error names for a connection that broke after the request was sent: the call may have run.
 SILENT = ("Read", "Streaming", "ConnectionClosed")
 # Types of errors that Lambda reports for a function whose process it ended, or that ended itself.
-TIMED_OUT, TOO_LARGE = "Sandbox.Timedout", "Function.ResponseSizeTooLarge"
+TIMED_OUT = "Sandbox.Timedout"
+TOO_LARGE = "Function.ResponseSizeTooLarge"
 ENDED = {"Runtime.ExitError", "Runtime.OutOfMemory"}
 ENDED_EARLY = "The function ended before it answered; whether it acted is unknown"
 
-IDLE_SECONDS = 30.0  # after which a connection is opened anew: a frozen environment does not notice that it was closed
-CONNECT_SECONDS, READ_SECONDS = 1.0, 29.0
-ANSWER_SECONDS = 0.25  # kept back from the deadline, to tell the client about a timeout before the gateway gives up
-LEAST_SECONDS = 1.0  # that a call may take, even if its deadline is over
+IDLE_SECONDS = 30.0  # an older idle connection is replaced: a frozen environment does not see that it was closed
+CONNECT_SECONDS = 1.0
+READ_SECONDS = 29.0
+ANSWER_SECONDS = 0.25  # the time before the deadline in which the client can learn about a timeout
+LEAST_SECONDS = 1.0  # the time limit of a call whose deadline is over
 MEGABYTES = 6  # the largest response of a Lambda function
 
 T = TypeVar("T")
@@ -57,7 +59,7 @@ class ClosableClient(LambdaClient, Protocol):
 
 
 def lambda_client() -> ClosableClient:
-    """Make the client that invokes: with limits in time, and without retries, for a call may have effects."""
+    """Make the client that invokes functions. It has time limits and does not retry: a call may have effects."""
     client: ClosableClient = aws.make_client(
         "lambda", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=1
     )
@@ -69,8 +71,10 @@ class CachedClient:
 
     def __init__(self, make: Callable[[], ClosableClient], now: Callable[[], float] = time.monotonic) -> None:
         """Store the function that makes the client, and a clock in seconds."""
-        self._make, self._now = make, now
-        self._client, self._used = lazy_value(make), now()
+        self._make = make
+        self._now = now
+        self._client = lazy_value(make)
+        self._used = now()
         register_for_reset(self)
 
     def reset(self) -> None:
@@ -79,7 +83,8 @@ class CachedClient:
 
     def __call__(self) -> ClosableClient:
         """Return the client."""
-        client, idle = self._client(), self._now() - self._used
+        client = self._client()
+        idle = self._now() - self._used
         if idle > IDLE_SECONDS:
             client.close()
         self._used = self._now()
@@ -89,7 +94,7 @@ class CachedClient:
 def forward(
     client: Callable[[], LambdaClient], function: str, event: Mapping[str, Any], *, seconds: float
 ) -> ForwardedResponse:
-    """Invoke a function with an event and return its HTTP response, within so many seconds."""
+    """Invoke a function with an event, and return its HTTP response in at most `seconds`."""
     payload = _payload(event)
 
     def invoke() -> tuple[bytes, bool]:

@@ -38,7 +38,7 @@ class LambdaFunction:
     """A Lambda entry point: `handler(event, context)`.
 
     Attributes:
-        handlers: what the function offers, for the catalog and for tests.
+        handlers: the handlers that the function offers, for the catalog and for tests.
         now: the clock, unix seconds.
     """
 
@@ -54,11 +54,11 @@ class LambdaFunction:
         """Keep what the first event needs.
 
         Args:
-            make_endpoint: makes the endpoint, from the name of the Lambda function.
-            handlers: what the function offers.
+            make_endpoint: the function that makes the endpoint, from the name of the Lambda function.
+            handlers: the handlers that the function offers.
             now: the clock, unix seconds.
-            recreate: makes the same function with another clock, also in its parts, which have the clock too.
-            logger: the author's, if the log lines go through it.
+            recreate: the function that makes this function again with another clock, in all its parts.
+            logger: the author's logger, if it writes the log lines.
         """
         self.__name__ = "handler"  # every function has one: Powertools' Tracer names a segment after it
         self.handlers = handlers
@@ -74,7 +74,7 @@ class LambdaFunction:
 
         Args:
             event: an HTTP request in payload format 2.0, or an order to continue a task.
-            context: Lambda's context.
+            context: the context that Lambda passes.
 
         Raises:
             ValueError: the event is neither.
@@ -111,7 +111,7 @@ class LambdaFunction:
         notes.status = 200
         has_failed = False
         try:
-            outcomes.run(notes, lambda: _work(self._get_endpoint(context), order, context))
+            outcomes.run(notes, lambda: _run_task(self._get_endpoint(context), order, context))
         except McpError as error:
             has_failed = True
             outcomes.note_error(notes, error)
@@ -129,10 +129,10 @@ class LambdaFunction:
             return self._endpoint
 
 
-def _work(endpoint: Endpoint, order: Mapping[str, Any], context: LambdaContext) -> None:
-    if endpoint.stopped:
+def _run_task(endpoint: Endpoint, order: Mapping[str, Any], context: LambdaContext) -> None:
+    if endpoint.is_stopped:
         observability.current().conclude("refused", FunctionStopped.__name__)
         return  # the task waits: if it is not too old, the first poll afterwards invokes another worker
-    if endpoint.work is None:
+    if endpoint.run_task is None:
         raise Misconfigured(reason="an order to work, but no tool here has task=…")
-    endpoint.work(order, context)
+    endpoint.run_task(order, context)

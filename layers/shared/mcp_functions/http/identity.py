@@ -1,8 +1,8 @@
 """The caller's identity, which only the authorizer's output in `requestContext` proves, never a header of the client.
 
-A principal is the issuer, the subject and the client of a token, not the token itself. So a conversation goes on when
-the client refreshes its token. With `oauth`, every host has a token of one client, the front's: the principal is the
-issuer and the subject, and a person may go on from another device.
+A principal is the issuer, the subject and the client of a token, not the token itself. So a conversation continues when
+the client refreshes its token. In the oauth mode every MCP app uses the same provider client, which does not tell them
+apart. There a principal is the issuer and the subject, and a person may continue in another app.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def identify(request: HttpRequest, settings: Settings, now: float) -> Identity:
     caller = _identify(request, settings, now)
     if settings.log_callers:
         from mcp_functions.http.callers import pseudonyms  # noqa: PLC0415 - few deployments name callers
-        from mcp_functions.seal.binding import caller_id  # noqa: PLC0415 - likewise
+        from mcp_functions.seal.binding import caller_id  # noqa: PLC0415
 
-        known = pseudonyms(settings.log_callers)
-        known.admit(caller_id(caller.principal, request.address), settings.stopped_callers, now)
+        caller_name = caller_id(caller.principal, request.address)
+        pseudonyms(settings.log_callers).admit(caller_name, settings.stopped_callers, now)
     return caller
 
 
@@ -68,10 +68,12 @@ def _identify(request: HttpRequest, settings: Settings, now: float) -> Identity:
 
 def _iam_principal(iam: Mapping[str, Any]) -> Principal | None:
     # userId and not userArn: a role or user that is created again under the same name has another userId.
-    account, user = iam.get("accountId"), iam.get("userId")
+    account = iam.get("accountId")
+    user = iam.get("userId")
     if not (account and isinstance(account, str) and user and isinstance(user, str)):
         return None
     # All users of a Cognito identity pool share one role and one session name. Only the identity tells them apart.
     pool = iam.get("cognitoIdentity")
     identity = pool.get("identityId") if isinstance(pool, dict) else None
-    return Principal("aws:iam", f"{account}/{user}/{identity}" if identity else f"{account}/{user}", "")
+    subject = f"{account}/{user}/{identity}" if identity else f"{account}/{user}"
+    return Principal("aws:iam", subject, "")

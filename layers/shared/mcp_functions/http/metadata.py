@@ -39,13 +39,13 @@ def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, 
 
 
 def addresses(settings: Settings, context: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the addresses in the metadata: of this server, and of where clients sign in.
+    """Return the addresses in the metadata: this server's, and that of its authorization server.
 
-    With `oauth` that is the front, because it registers clients, and few providers do.
+    In the oauth mode the authorization server is the sign-in front, because few providers register clients.
 
     Args:
-        settings: of the deployment.
-        context: `requestContext`.
+        settings: the settings of the deployment.
+        context: the event's `requestContext`.
     """
     server = front_url(settings, context) if settings.auth_mode == "oauth" else settings.jwt_issuer
     return {"resource": resource_url(settings, context), "authorization_servers": [server]}
@@ -55,8 +55,8 @@ def front_url(settings: Settings, context: Mapping[str, Any]) -> str:
     """Return the URL of the sign-in front: as configured, or the origin of this server, whose API it shares.
 
     Args:
-        settings: of the deployment.
-        context: `requestContext`.
+        settings: the settings of the deployment.
+        context: the event's `requestContext`.
     """
     if settings.oauth_url:
         return settings.oauth_url
@@ -70,8 +70,8 @@ def resource_url(settings: Settings, context: Mapping[str, Any]) -> str:
     "The resource value … MUST be identical" to what the client used (RFC 9728, section 3.3).
 
     Args:
-        settings: of the deployment. Its `resource_url` is for a CDN, which calls the API by another name.
-        context: `requestContext`. Its domain is the one that the client called.
+        settings: the settings of the deployment; `resource_url` is set behind a CDN, whose domain differs.
+        context: the event's `requestContext`, with the domain that the client called.
     """
     return settings.resource_url or f"https://{context.get('domainName', '')}{DEFAULT_PATH}"
 

@@ -29,7 +29,7 @@ class RequestLog:
     """Writes one line for each request of a Lambda function."""
 
     def __init__(self, logger: Logger | None) -> None:
-        """Take the author's logger, if the lines go through it."""
+        """Keep the author's logger; None if the lines go to this package's own logger."""
         self.logger = logger
         self._is_cold = True
 
@@ -89,7 +89,7 @@ def note_request(notes: Notes, http: HttpRequest) -> None:
 
 
 def note_response(notes: Notes, response: Response) -> None:
-    """Note status and size of a response, and the outcome if no other code has noted one."""
+    """Note the status and size of a response, and its outcome if that is not noted yet."""
     notes.status = response["statusCode"]
     notes.response_bytes = observability.size(response["body"])
     if not notes.outcome:
@@ -101,7 +101,7 @@ def note_error(notes: Notes, error: McpError) -> None:
     if isinstance(error, Crash):
         note_crash(notes, error.cause)
         return
-    notes.conclude("failed" if error.ours else "refused", error.reason)
+    notes.conclude("failed" if error.is_server_fault else "refused", error.reason)
     notes.code = error.code
     notes.misconfigured = isinstance(error, Misconfigured)
 

@@ -1,4 +1,4 @@
-"""What an HTTP request says: its body, its media type, and until when its response is awaited."""
+"""The body of an HTTP request, its media type, and the deadline of its response."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def check_media_type(http: HttpRequest) -> None:
 
 
 def lambda_deadline(context: LambdaContext, now: float) -> float:
-    """Return when Lambda ends this invocation, unix seconds."""
+    """Return the time at which Lambda ends this invocation, in unix seconds."""
     return float(now + context.get_remaining_time_in_millis() / 1000)
 
 
 def gateway_deadline(http: HttpRequest, ends: float, now: float) -> float:
-    """Return until when the gateway waits for the response, or Lambda's own deadline `ends` if that is earlier.
+    """Return the time at which the gateway stops waiting, or Lambda's own deadline `ends` if that is earlier.
 
     The gateway's time stamp counts only if it is plausible. `sam local` sends the time of its own start. A time stamp
     that is older than the gateway's limit, or in the future, shows that the two clocks differ.

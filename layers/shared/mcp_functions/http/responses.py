@@ -1,4 +1,4 @@
-"""The way out: a result or an error as the HTTP response that API Gateway expects."""
+"""Results and errors as the HTTP responses that API Gateway expects."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import AnyResult, Result
     from mcp_functions.protocol.wire_types import RequestId
 
-MAX_MEGABYTES = 6  # of a function's whole response
-MAX_BODY = MAX_MEGABYTES * 1024 * 1024 - 64 * 1024  # the rest is for headers
+MAX_MEGABYTES = 6  # the limit of a function's whole response
+MAX_BODY = MAX_MEGABYTES * 1024 * 1024 - 64 * 1024  # the headers have the rest
 MAX_ESCAPE = 3  # ASCII characters that JSON needs for one byte of a body; a body holds no control characters
 SECURITY_HEADERS = {  # a result or a state may be private, and no response is a page
     "cache-control": "no-store",

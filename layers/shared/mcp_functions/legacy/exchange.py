@@ -38,7 +38,7 @@ class Exchange(NamedTuple):
     ends: float  # unix seconds at which Lambda ends this function
 
     @property
-    def payer(self) -> str:
+    def caller_id(self) -> str:
         """The key of the failure budget that failed calls of KMS are charged to."""
         return caller_id(self.caller.principal, self.http.address)
 
@@ -64,7 +64,7 @@ class ExchangeReader:
         # caller is known before the session is read.
         caller = identity.identify(http, self._settings, now)
         principal = principal_digest(caller.principal)
-        charged = observability.current().payer = caller_id(caller.principal, http.address)
+        charged = observability.current().caller_id = caller_id(caller.principal, http.address)
         token = None if initializing else http.headers.get(SESSION_HEADER)
         session = None if token is None else self._session(token, principal, charged)
         ends = requests.lambda_deadline(context, now)
@@ -83,7 +83,7 @@ class ExchangeReader:
         if self._seals is None:
             reason = "session_without_keys"
             raise SessionNotFound(reason=reason)
-        return open_session(token, self._seals.sessions, principal, payer=charged, now=self._now())
+        return open_session(token, self._seals.sessions, principal, caller_id=charged, now=self._now())
 
 
 def _revision(header: str | None, session: Session | None) -> str:

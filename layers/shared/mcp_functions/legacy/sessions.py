@@ -94,10 +94,10 @@ def seal_session(session: Session, seal: TokenSeal) -> str:
     return seal.seal({"v": 1, **session._asdict()})
 
 
-def open_session(token: str, seal: TokenSeal, principal: str | None, *, payer: str, now: float) -> Session:
+def open_session(token: str, seal: TokenSeal, principal: str | None, *, caller_id: str, now: float) -> Session:
     """Return the session that an id holds. An id that is invalid, expired or another caller's is a SessionNotFound."""
     try:
-        claims = seal.open(token, payer)
+        claims = seal.open(token, caller_id)
     except InvalidRequestState as error:
         raise SessionNotFound(reason=f"session_{error.reason}") from None
     session = Session(**{name: claims[name] for name in Session._fields})

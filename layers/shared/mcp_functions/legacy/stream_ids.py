@@ -109,7 +109,7 @@ def _open(
     if not isinstance(token, str):
         raise refusal(reason=f"{kind}_not_a_token")
     try:
-        claims = seal.open(token, exchange.payer)
+        claims = seal.open(token, exchange.caller_id)
     except InvalidRequestState as error:
         raise refusal(reason=f"{kind}_{error.reason}") from None
     stream = CallStream(*claims.pop("stream"))

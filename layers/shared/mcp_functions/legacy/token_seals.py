@@ -37,14 +37,14 @@ class TokenSeal:
         """
         return self._codec.seal(self._prefix + dumps(claims).encode("utf-8", "surrogatepass"))
 
-    def open(self, token: str, payer: str) -> dict[str, Any]:
-        """Return the claims of a token. A failed unwrap is charged to `payer`.
+    def open(self, token: str, caller_id: str) -> dict[str, Any]:
+        """Return the claims of a token. A failed unwrap is charged to `caller_id`.
 
         Raises:
             InvalidRequestState: this seal did not make the token.
             TemporarilyUnavailable, Misconfigured: no key is available.
         """
-        plaintext = self._codec.unseal(token, caller=payer)
+        plaintext = self._codec.unseal(token, caller=caller_id)
         if not plaintext.startswith(self._prefix):
             raise InvalidRequestState(reason="label")
         claims: dict[str, Any] = json.loads(plaintext.removeprefix(self._prefix).decode("utf-8", "surrogatepass"))

@@ -23,7 +23,7 @@ PREFLIGHT = {
     "access-control-allow-headers": "authorization, content-type, mcp-protocol-version",
     "access-control-max-age": "600",
 }
-PUBLIC_SECONDS = 300  # for which a metadata document may be cached
+PUBLIC_SECONDS = 300  # how long a metadata document may be cached
 # `overflow`: the marks above and below the letters of a name must not cover what the page says about it.
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:3rem auto;padding:0 1rem}"
@@ -67,10 +67,10 @@ def page(status: int, title: str, content: str, cookies: Sequence[str] = ()) -> 
     """Make a page.
 
     Args:
-        status: of HTTP.
-        title: plain text.
-        content: HTML, in which every text of a client is escaped.
-        cookies: to set.
+        status: the HTTP status.
+        title: the title, plain text.
+        content: the content, HTML in which every text of a client is escaped.
+        cookies: the cookies to set.
     """
     body = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'

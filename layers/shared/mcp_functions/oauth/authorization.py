@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.visits import Visit
 
 CHALLENGE = r"[A-Za-z0-9_-]{43}"  # SHA-256 in base64url
-STATE = r"[ -~]{0,1536}"  # RFC 6749, appendix A.5; longer, it would not fit into addresses twice
+STATE = r"[ -~]{0,1536}"  # RFC 6749, appendix A.5; bounded, because an address may carry it twice
 MAX_SCOPE = 512  # characters
 PROMPTS = {"login", "select_account", "consent"}
 # Scopes of OpenID Connect that clients ask every server for. The front's own request has those that it needs.
@@ -47,14 +47,14 @@ SEE_OTHER = 303
 
 
 class SignIn(NamedTuple):
-    """A client's request, checked. It travels sealed: in the consent page, in the provider's `state`, in the code."""
+    """A checked request of a client. Sealed, it is in the consent page, in the provider's `state` and in the code."""
 
     client: str  # the digest of the client's id
     redirect: str  # where the answer goes
-    state: str  # of the client; "" if it sent none
-    challenge: str = ""  # of the client's PKCE
-    scope: str = ""  # that it asked for
-    prompt: str = ""  # that the provider is asked with; "" for none
+    state: str  # the client's `state`; "" if it sent none
+    challenge: str = ""  # the client's PKCE challenge
+    scope: str = ""  # the scope that the client asked for
+    prompt: str = ""  # the `prompt` for the provider; "" for none
     consent: str = ""  # the name of the consent, if the browser may remember it
 
     @classmethod
@@ -62,7 +62,7 @@ class SignIn(NamedTuple):
         """Read the claims of a sealed value."""
         return cls(**{name: claims[name] for name in cls._fields})
 
-    def answered(self, issuer: str, **answer: str) -> str:
+    def answer_url(self, issuer: str, **answer: str) -> str:
         """Return the redirect URI with an answer, the client's state, and `iss` (RFC 9207)."""
         state = {"state": self.state} if self.state else {}
         return redirects.with_answer(self.redirect, {**answer, **state, "iss": issuer})
@@ -75,22 +75,23 @@ def begin(visit: Visit, parts: Parts) -> Response:
         OAuthError: nothing may be sent to the redirect URI, so the browser shows a page.
     """
     parameters = visit.parameters
-    client = parts.clients.find(parameters.get("client_id", ""), visit.payer)
-    redirect, state = parameters.get("redirect_uri", ""), parameters.get("state", "")
+    client = parts.clients.find(parameters.get("client_id", ""), visit.caller_id)
+    redirect = parameters.get("redirect_uri", "")
+    state = parameters.get("state", "")
     parts.clients.check_redirect(client, redirect)
-    if not re.fullmatch(STATE, state):  # an answer without the whole state would be of no use to the client
+    if not re.fullmatch(STATE, state):  # the client could not use an answer without its whole state
         raise OAuthError(INVALID_REQUEST, "state is too long, or not in ASCII")
-    unread = SignIn(client=parts.digest(client.id), redirect=redirect, state=state)
+    unchecked = SignIn(client=parts.digest(client.id), redirect=redirect, state=state)
     try:
-        sign_in = _read(unread, client, parameters, parts.settings)
+        sign_in = _check_request(unchecked, client, parameters, parts.settings)
     except OAuthError as error:
         if not _is_trusted(visit, client, redirect, parts):
             raise
-        return _refuse(unread, error, parts)
+        return _refuse(unchecked, error, parts)
     browser = parts.browsers.meet(visit)
     cookies = parts.browsers.cookies(browser)
     if "consent" not in sign_in.prompt.split() and parts.browsers.has_consented(visit, browser, sign_in.consent):
-        return _go_on(sign_in, browser, parts, cookies)
+        return _redirect_to_provider(sign_in, browser, parts, cookies)
     sealed = parts.values.seal(CONSENT, sign_in._asdict(), browser.bound)
     page = consent_page.write(client, sign_in, sealed, parts.settings)
     return answers.page(200, consent_page.TITLE, page, cookies)
@@ -102,13 +103,14 @@ def decide(visit: Visit, parts: Parts) -> Response:
     Raises:
         OAuthError: the form was not sent by the page, in the browser to which the page was shown.
     """
-    headers, browser = visit.http.headers, parts.browsers.recognise(visit)
+    headers = visit.http.headers
+    browser = parts.browsers.recognise(visit)
     if headers.get("origin") != parts.origin or headers.get("sec-fetch-site", "same-origin") != "same-origin":
         raise OAuthError(INVALID_REQUEST, "the form comes from another site", FORBIDDEN)
     if browser is None:
         raise OAuthError(INVALID_REQUEST, "the browser sent no cookie", FORBIDDEN)
     try:
-        claims = parts.values.open(CONSENT, visit.parameters.get("request", ""), visit.payer, browser.bound)
+        claims = parts.values.open(CONSENT, visit.parameters.get("request", ""), visit.caller_id, browser.bound)
     except InvalidRequestState:
         raise OAuthError(INVALID_REQUEST, "the page was not shown to this browser, or some time ago") from None
     sign_in = SignIn.of(claims)
@@ -117,10 +119,10 @@ def decide(visit: Visit, parts: Parts) -> Response:
     cookies = []
     if sign_in.consent and visit.parameters.get("remember") == "yes":
         cookies.append(parts.browsers.remember(visit, browser, sign_in.consent))
-    return _go_on(sign_in, browser, parts, cookies)
+    return _redirect_to_provider(sign_in, browser, parts, cookies)
 
 
-def _go_on(sign_in: SignIn, browser: Browser, parts: Parts, cookies: list[str]) -> Response:
+def _redirect_to_provider(sign_in: SignIn, browser: Browser, parts: Parts, cookies: list[str]) -> Response:
     """Send the browser to the provider."""
     seed = secrets.token_urlsafe(32)
     state = parts.values.seal(REQUEST, {**sign_in._asdict(), "seed": seed}, browser.bound)
@@ -149,10 +151,10 @@ def _refuse(sign_in: SignIn, error: OAuthError, parts: Parts) -> Response:
     answer = {"error": error.code, "error_description": error.description}
     parts.note(error)
     # It may answer the page's form, so 303: the next request has no form (RFC 9700, 4.12).
-    return answers.redirect(SEE_OTHER, sign_in.answered(parts.settings.url, **answer))
+    return answers.redirect(SEE_OTHER, sign_in.answer_url(parts.settings.url, **answer))
 
 
-def _read(sign_in: SignIn, client: Client, parameters: Mapping[str, str], settings: FrontSettings) -> SignIn:
+def _check_request(sign_in: SignIn, client: Client, parameters: Mapping[str, str], settings: FrontSettings) -> SignIn:
     """Check a request whose client and redirect URI are known; its errors go to the client."""
     if "request" in parameters or "request_uri" in parameters:
         raise OAuthError(REQUEST_NOT_SUPPORTED, "request objects are not supported")
@@ -165,7 +167,8 @@ def _read(sign_in: SignIn, client: Client, parameters: Mapping[str, str], settin
     if parameters.get("code_challenge_method") != "S256" or not re.fullmatch(CHALLENGE, challenge):
         raise OAuthError(INVALID_REQUEST, "PKCE is required: code_challenge, and code_challenge_method=S256")
     check_resource(parameters, settings)
-    scope, prompt = _scope(parameters.get("scope", ""), settings), _prompt(parameters.get("prompt", ""))
+    scope = _scope(parameters.get("scope", ""), settings)
+    prompt = _prompt(parameters.get("prompt", ""))
     consent = _consent(client, sign_in.redirect, scope)
     return sign_in._replace(challenge=challenge, scope=scope, prompt=prompt, consent=consent)
 
@@ -176,10 +179,10 @@ def _consent(client: Client, redirect: str, scope: str) -> str:
 
 
 def check_resource(parameters: Mapping[str, str], settings: FrontSettings) -> None:
-    """Check that a token is requested for this server (RFC 8707). There is one: a request without a resource means it.
+    """Check that a token is requested for this server (RFC 8707), which a request without a resource means too.
 
     Raises:
-        OAuthError: the resource is another.
+        OAuthError: the request names another resource.
     """
     resource = parameters.get("resource", settings.resource)
     # An empty path and "/" are the same resource (RFC 3986, 6.2.3), and clients' URL types write the second.

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.settings import FrontSettings
     from mcp_functions.oauth.visits import Visit
 
-BROWSER, CONSENTS = "mcp-browser", "mcp-consents"
+BROWSER = "mcp-browser"
+CONSENTS = "mcp-consents"
 BROWSER_SECONDS = REMEMBERED.seconds
 BROWSER_ID = r"[A-Za-z0-9_-]{43}"
 MAX_REMEMBERED = 24
@@ -71,7 +72,7 @@ class Browsers:
         if not value or not browser.is_known:
             return []
         try:
-            consents: list[str] = self._values.open(REMEMBERED, value, visit.payer, browser.bound)["consents"]
+            consents: list[str] = self._values.open(REMEMBERED, value, visit.caller_id, browser.bound)["consents"]
         except InvalidRequestState:
             return []
         return consents

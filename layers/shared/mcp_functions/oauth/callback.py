@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.visits import Visit
 
 FOUND = 302
-CODE_SYNTAX = r"[!#-\[\]-~]{1,4096}"  # of a provider's code (RFC 6749, appendix A.11), without what JSON escapes
-FORWARDED_ERRORS = {ACCESS_DENIED, TEMPORARILY_UNAVAILABLE}  # of a provider; clients get SERVER_ERROR for any other
+CODE_SYNTAX = r"[!#-\[\]-~]{1,4096}"  # a provider's code (RFC 6749, A.11) without characters that JSON escapes
+FORWARDED_ERRORS = {ACCESS_DENIED, TEMPORARILY_UNAVAILABLE}  # from a provider; any other becomes SERVER_ERROR
 
 
 def receive(visit: Visit, parts: Parts) -> Response:
@@ -40,17 +40,18 @@ def receive(visit: Visit, parts: Parts) -> Response:
     Raises:
         OAuthError: this browser did not start the sign-in, or another provider answered.
     """
-    parameters, browser = visit.parameters, parts.browsers.recognise(visit)
+    parameters = visit.parameters
+    browser = parts.browsers.recognise(visit)
     if browser is None:
         raise OAuthError(INVALID_REQUEST, "the browser sent no cookie", FORBIDDEN)
     try:
-        claims = parts.values.open(REQUEST, parameters.get("state", ""), visit.payer, browser.bound)
+        claims = parts.values.open(REQUEST, parameters.get("state", ""), visit.caller_id, browser.bound)
     except InvalidRequestState:
         raise OAuthError(INVALID_REQUEST, "this browser did not start the sign-in, or some time ago") from None
     parts.provider.check_issuer(parameters.get("iss"))
     sign_in = SignIn.of(claims)
     answer = _answer(sign_in, claims["seed"], parameters, parts)
-    return answers.redirect(FOUND, sign_in.answered(parts.settings.url, **answer))
+    return answers.redirect(FOUND, sign_in.answer_url(parts.settings.url, **answer))
 
 
 def _answer(sign_in: SignIn, seed: str, parameters: Mapping[str, str], parts: Parts) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_plus
 
 from mcp_functions.oauth import json_web_tokens
-from mcp_functions.oauth.client_metadata import BASIC, NONE, POST, PRIVATE_KEY, SECRETS
+from mcp_functions.oauth.client_metadata import BASIC, NONE, POST, PRIVATE_KEY, SECRET_METHODS
 from mcp_functions.oauth.clients import digest
 from mcp_functions.oauth.errors import INVALID_CLIENT, INVALID_REQUEST, UNAUTHORIZED, OAuthError
 from mcp_functions.oauth.json_web_tokens import BadToken
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.visits import Visit
 
 ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"  # RFC 7523, section 2.2
-MAX_ASSERTION_SECONDS, SKEW_SECONDS = 600, 60
+MAX_ASSERTION_SECONDS = 600
+SKEW_SECONDS = 60
 
 
 def authenticate(visit: Visit, clients: Clients, audiences: set[str], now: float) -> Client:
@@ -29,31 +30,32 @@ def authenticate(visit: Visit, clients: Clients, audiences: set[str], now: float
 
     Args:
         visit: the request.
-        clients: finds the client.
-        audiences: of assertions: the front's issuer and the endpoint.
-        now: unix seconds.
+        clients: the registry that finds the client.
+        audiences: the accepted audiences of assertions: the front's issuer and the endpoint.
+        now: the current time in unix seconds.
 
     Raises:
         OAuthError: the client does not prove its identity.
-        McpError: KMS does not answer, or the payer's budget is empty.
+        McpError: KMS does not answer, or the caller's budget is empty.
     """
     method, client_id, secret = _presented(visit)
-    client = clients.find(client_id, visit.payer)
+    client = clients.find(client_id, visit.caller_id)
     # RFC 9700, 2.5: a client that registered a key or a secret may not do without it.
     if method != client.method:
         raise OAuthError(INVALID_CLIENT, "the client authenticates by another method than it registered", UNAUTHORIZED)
-    if method in SECRETS and not hmac.compare_digest(digest(secret), client.secret_digest):
+    if method in SECRET_METHODS and not hmac.compare_digest(digest(secret), client.secret_digest):
         raise OAuthError(INVALID_CLIENT, "the client's secret is wrong", UNAUTHORIZED)
     if method == PRIVATE_KEY:
         _check_assertion(
-            visit.parameters["client_assertion"], client, clients.keys(client, visit.payer), audiences, now
+            visit.parameters["client_assertion"], client, clients.keys(client, visit.caller_id), audiences, now
         )
     return client
 
 
 def _presented(visit: Visit) -> tuple[str, str, str]:
     """Return the method, the client id and the secret of a request."""
-    form, header = visit.parameters, visit.http.headers.get("authorization", "")
+    form = visit.parameters
+    header = visit.http.headers.get("authorization", "")
     ways = [name for name in ("client_secret", "client_assertion") if name in form]
     if header:
         ways.append("authorization")
@@ -98,7 +100,8 @@ def _check_assertion(assertion: str, client: Client, keys: Mapping[str, Any], au
         raise OAuthError(
             INVALID_CLIENT, "the client assertion is not signed by a key of the client", UNAUTHORIZED
         ) from None
-    audience, expires = claims.get("aud"), claims.get("exp")
+    audience = claims.get("aud")
+    expires = claims.get("exp")
     named = audience if isinstance(audience, list) else [audience]
     if (claims.get("iss"), claims.get("sub")) != (client.id, client.id):
         raise OAuthError(INVALID_CLIENT, "the client assertion is about another client", UNAUTHORIZED)

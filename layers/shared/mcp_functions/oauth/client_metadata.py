@@ -13,12 +13,16 @@ from mcp_functions.protocol.json_writer import dumps_ascii
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MAX_REDIRECTS, MAX_REDIRECT_CHARS = 10, 1200  # of one client; the second is for all its redirects together
+MAX_REDIRECTS = 10  # the redirect URIs of one client
+MAX_REDIRECT_CHARS = 1200  # the characters of all its redirect URIs together
 MAX_NAME = 80
 MAX_KEYS = 1200  # characters of a key set that is part of the metadata
-NONE, BASIC, POST, PRIVATE_KEY = "none", "client_secret_basic", "client_secret_post", "private_key_jwt"
-SECRETS = (BASIC, POST)
-METHODS = (NONE, *SECRETS, PRIVATE_KEY)
+NONE = "none"
+BASIC = "client_secret_basic"
+POST = "client_secret_post"
+PRIVATE_KEY = "private_key_jwt"
+SECRET_METHODS = (BASIC, POST)
+METHODS = (NONE, *SECRET_METHODS, PRIVATE_KEY)
 GRANTS = ("authorization_code", "refresh_token")
 # Characters that change the direction of a text or cannot be seen: a name with them could look like another. They are
 # control characters, Unicode's Default_Ignorable_Code_Point (DerivedCoreProperties.txt), and the empty Braille pattern.
@@ -33,12 +37,12 @@ class Client(NamedTuple):
     """A client of the front."""
 
     id: str  # as it sends it
-    name: str  # that it gave itself, not verified
-    redirect_uris: tuple[str, ...]  # that it may use
+    name: str  # the unverified name that the client gave itself
+    redirect_uris: tuple[str, ...]  # the URIs that the client may use
     method: str = NONE  # how it authenticates at the token endpoint
     secret_digest: str = ""  # SHA-256 of its secret, in hexadecimal
-    keys: Mapping[str, Any] | None = None  # its JWK set, for `private_key_jwt`; None: it has a URL, or none
-    keys_url: str = ""  # of its JWK set
+    keys: Mapping[str, Any] | None = None  # the client's JWK set; None if it has a URL, or needs no keys
+    keys_url: str = ""  # the URL of the client's JWK set
     site: str = ""  # the host of its metadata document, which its owner controls; "" for any other client
 
 
@@ -92,7 +96,8 @@ def _name(name: object) -> str:
 
 
 def _keys(metadata: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str]:
-    keys, url = metadata.get("jwks"), metadata.get("jwks_uri")
+    keys = metadata.get("jwks")
+    url = metadata.get("jwks_uri")
     if (keys is None) == (url is None):  # "The jwks_uri and jwks parameters MUST NOT both be present"
         raise OAuthError(INVALID_CLIENT_METADATA, "private_key_jwt needs jwks or jwks_uri, and not both")
     if isinstance(url, str) and may_be_fetched(url):

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SERVICE = "secretsmanager"
-FRESH_SECONDS = 300  # after which a secret that was rotated is read again
-CONNECT_SECONDS, READ_SECONDS, ATTEMPTS = 1.0, 2.0, 2
-MEMBERS = ("client_secret", "ClientSecret", "secret")  # of a secret that is a JSON object
+FRESH_SECONDS = 300  # how long a secret stays in memory, because it may be rotated
+CONNECT_SECONDS = 1.0
+READ_SECONDS = 2.0
+ATTEMPTS = 2
+MEMBERS = ("client_secret", "ClientSecret", "secret")  # the member to read if the secret is a JSON object
 SERVER_FAULT = 500
 
 
@@ -28,16 +30,21 @@ class ClientSecret:
         """Take the ARN; nothing is read.
 
         Args:
-            arn: of the secret; "" if the provider knows this front as a public client.
+            arn: the ARN of the secret; "" if the provider knows this front as a public client.
             now: the clock, unix seconds.
         """
-        self._arn, self._now = arn, now
-        self._lock, self._value, self._until = Lock(), "", 0.0
+        self._arn = arn
+        self._now = now
+        self._lock = Lock()
+        self._value = ""
+        self._until = 0.0
         register_for_reset(self)
 
     def reset(self) -> None:
         """Forget the secret: a snapshot must not hold it."""
-        self._lock, self._value, self._until = Lock(), "", 0.0
+        self._lock = Lock()
+        self._value = ""
+        self._until = 0.0
 
     def get(self) -> str:
         """Return the secret; "" if there is none.
@@ -50,7 +57,8 @@ class ClientSecret:
             return ""
         with self._lock:
             if self._now() >= self._until:
-                self._value, self._until = _text(_read(self._arn)), self._now() + FRESH_SECONDS
+                self._value = _text(_read(self._arn))
+                self._until = self._now() + FRESH_SECONDS
             return self._value
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.oauth import client_metadata, redirects
-from mcp_functions.oauth.client_metadata import NONE, PRIVATE_KEY, SECRETS, Client
+from mcp_functions.oauth.client_metadata import NONE, PRIVATE_KEY, SECRET_METHODS, Client
 from mcp_functions.oauth.errors import (
     INVALID_CLIENT,
     INVALID_CLIENT_METADATA,
@@ -41,52 +41,54 @@ class Clients:
         """Keep the parts; no client is looked up.
 
         Args:
-            settings: of the front.
-            values: seal and open client ids.
-            documents: fetches metadata documents and key sets.
+            settings: the settings of the front.
+            values: the object that seals and opens client ids.
+            documents: the object that fetches metadata documents and key sets.
         """
-        self._settings, self._values, self._documents = settings, values, documents
+        self._settings = settings
+        self._values = values
+        self._documents = documents
 
-    def find(self, client_id: str, payer: str) -> Client:
+    def find(self, client_id: str, caller_id: str) -> Client:
         """Return the client with an id.
 
         Args:
-            client_id: as the client sent it.
-            payer: whose budgets are charged.
+            client_id: the id from the client.
+            caller_id: the id whose budgets are charged.
 
         Raises:
             OAuthError: there is no such client, or it is blocked.
-            McpError: KMS does not answer, or the payer's budget is empty.
+            McpError: KMS does not answer, or the caller's budget is empty.
         """
         observability.current().flow = client_id  # the line of a request names the client by a digest
         if {observability.digest(client_id), client_id, _site(client_id)} & self._settings.blocked_clients:
             raise OAuthError(INVALID_CLIENT, "the client is blocked", UNAUTHORIZED)
-        client = self._find(client_id, payer)
+        client = self._find(client_id, caller_id)
         # Checked for every request of the client: its refresh tokens live longer than the operator may wait.
         if self._leads_to_blocked_host(client):
             raise OAuthError(INVALID_CLIENT, "the host of a redirect URI is blocked", UNAUTHORIZED)
         return client
 
     def check_redirect(self, client: Client, uri: str) -> None:
-        """Check that a client may be answered at a URI. Until then, nothing is ever sent there.
+        """Check that a client may receive answers at a URI. Nothing is sent there before this check.
 
         Raises:
-            OAuthError: the client has not registered it.
+            OAuthError: the client has not registered the URI.
         """
-        # An id lives for months: it may have been registered under looser rules than those of today.
+        # A client id is valid for months, so it may have been registered under looser rules than today's.
         if not redirects.matches(uri, client.redirect_uris) or not redirects.may_be_registered(uri):
             raise OAuthError(INVALID_REQUEST, "redirect_uri is not registered for this client")
 
-    def keys(self, client: Client, payer: str) -> Mapping[str, Any]:
+    def keys(self, client: Client, caller_id: str) -> Mapping[str, Any]:
         """Return the JWK set of a client.
 
         Raises:
-            OAuthError: its URL has none.
+            OAuthError: the keys cannot be fetched.
         """
         if client.keys is not None:
             return client.keys
         try:
-            return self._documents.get(client.keys_url, payer)
+            return self._documents.get(client.keys_url, caller_id)
         except NoAnswer:
             raise OAuthError(INVALID_CLIENT, "the keys of the client cannot be fetched", UNAUTHORIZED) from None
 
@@ -99,26 +101,26 @@ class Clients:
         client = client_metadata.read(metadata)
         if self._leads_to_blocked_host(client):
             raise OAuthError(INVALID_REDIRECT_URI, "the host of a redirect URI is blocked")
-        secret = secrets.token_urlsafe(32) if client.method in SECRETS else ""
+        secret = secrets.token_urlsafe(32) if client.method in SECRET_METHODS else ""
         client = client._replace(secret_digest=digest(secret) if secret else "")
         return client._replace(id=self._values.seal(CLIENT, self._claims(client))), secret
 
     def _leads_to_blocked_host(self, client: Client) -> bool:
         return not self._settings.blocked_hosts.isdisjoint(map(redirects.host, client.redirect_uris))
 
-    def _find(self, client_id: str, payer: str) -> Client:
+    def _find(self, client_id: str, caller_id: str) -> Client:
         metadata = self._settings.clients.get(client_id)
         if metadata is not None:
             return _pre_registered(client_id, metadata)
         if client_id.startswith(SEALED):
-            return self._registered(client_id, payer)
+            return self._registered(client_id, caller_id)
         if client_id.startswith("https://") and self._settings.documents:
-            return self._published(client_id, payer)
+            return self._published(client_id, caller_id)
         raise OAuthError(INVALID_CLIENT, UNKNOWN, UNAUTHORIZED)
 
-    def _registered(self, client_id: str, payer: str) -> Client:
+    def _registered(self, client_id: str, caller_id: str) -> Client:
         try:
-            claims = self._values.open(CLIENT, client_id, payer)
+            claims = self._values.open(CLIENT, client_id, caller_id)
         except InvalidRequestState:
             raise OAuthError(INVALID_CLIENT, UNKNOWN, UNAUTHORIZED) from None
         if claims["generation"] != self._settings.client_generation:
@@ -134,7 +136,7 @@ class Clients:
         )
 
     def _claims(self, client: Client) -> dict[str, Any]:
-        # `salt` makes every id another one, so that a block or a consent concerns one registration only.
+        # `salt` makes the id of each registration unique, so that a block or a consent concerns one registration.
         return {
             "generation": self._settings.client_generation,
             "name": client.name,
@@ -146,10 +148,10 @@ class Clients:
             "salt": secrets.token_urlsafe(9),
         }
 
-    def _published(self, url: str, payer: str) -> Client:
+    def _published(self, url: str, caller_id: str) -> Client:
         """Read a metadata document (draft-ietf-oauth-client-id-metadata-document)."""
         try:
-            document = self._documents.get(url, payer)
+            document = self._documents.get(url, caller_id)
         except NoAnswer:
             raise OAuthError(INVALID_CLIENT, "the client's metadata document cannot be fetched", UNAUTHORIZED) from None
         # "The client_id property … MUST match the URL of the document using simple string comparison"

@@ -21,10 +21,10 @@ def write(client: Client, sign_in: SignIn, sealed: str, settings: FrontSettings)
     """Return the content of the page.
 
     Args:
-        client: who asks.
-        sign_in: what it asks for.
+        client: the client that asks.
+        sign_in: the request of the client.
         sealed: the sign-in, for the form.
-        settings: of the front.
+        settings: the settings of the front.
     """
     name = client.name or UNNAMED
     rows = [

@@ -11,7 +11,8 @@ from mcp_functions.oauth.json_web_tokens import ALGORITHMS
 if TYPE_CHECKING:
     from mcp_functions.oauth.settings import FrontSettings
 
-AUTHORIZATION_SERVER, OPENID = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
+AUTHORIZATION_SERVER = "/.well-known/oauth-authorization-server"
+OPENID = "/.well-known/openid-configuration"
 KEYS = "/.well-known/jwks.json"
 NO_KEYS: dict[str, Any] = {"keys": []}  # the front signs nothing
 

@@ -18,19 +18,23 @@ UNSUPPORTED_GRANT_TYPE = "unsupported_grant_type"
 UNSUPPORTED_RESPONSE_TYPE = "unsupported_response_type"
 CANNOT_REVOKE = "unsupported_token_type"
 
-BAD_REQUEST, UNAUTHORIZED, FORBIDDEN = 400, 401, 403
+BAD_REQUEST = 400
+UNAUTHORIZED = 401
+FORBIDDEN = 403
 
 
 class OAuthError(Exception):
     """A request was refused.
 
     Attributes:
-        code: of OAuth.
+        code: the error code of OAuth.
         description: a constant sentence, for the client's developer and for the log.
-        status: of the HTTP response.
+        status: the status of the HTTP response.
     """
 
     def __init__(self, code: str, description: str, status: int = BAD_REQUEST) -> None:
         """Keep what the response and the log need."""
         super().__init__(description)
-        self.code, self.description, self.status = code, description, status
+        self.code = code
+        self.description = description
+        self.status = status

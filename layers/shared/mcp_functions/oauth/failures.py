@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.errors import McpError
 
 PAGES = ("/authorize", "/callback")  # a browser shows what they answer
-SERVER_FAULT, UNAVAILABLE = 500, 503
+SERVER_FAULT = 500
+UNAVAILABLE = 503
 CODES = {SERVER_FAULT: SERVER_ERROR, UNAVAILABLE: TEMPORARILY_UNAVAILABLE}
 SENTENCES = {
     INVALID_REQUEST: "the request cannot be read",

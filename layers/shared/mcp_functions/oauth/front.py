@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.visits import Visit
     from mcp_functions.seal.data_keys import Wrapping
 
-FETCHES = Limits(burst=10, refill_seconds=6, ratio=1)  # of URLs that clients name: of one payer, at once and later
+FETCHES = Limits(burst=10, refill_seconds=6, ratio=1)  # fetches that one caller causes, at once and later
 REGISTER = "/register"
 ENDPOINTS: dict[tuple[str, str], Callable[[Visit, Parts], Response]] = {
     ("GET", "/authorize"): authorization.begin,
@@ -60,7 +60,8 @@ class Parts(NamedTuple):
         settings = self.settings.at(context)
         if settings is self.settings:
             return self
-        browsers, provider = Browsers(settings, self.values), self.provider.at(settings)
+        browsers = Browsers(settings, self.values)
+        provider = self.provider.at(settings)
         return self._replace(settings=settings, browsers=browsers, provider=provider)
 
     @property
@@ -97,7 +98,8 @@ class Front:
             OAuthError: the request is refused.
             McpError: KMS or the provider does not answer.
         """
-        notes, parts = observability.current(), self._parts.at(http.context)
+        notes = observability.current()
+        parts = self._parts.at(http.context)
         document = discovery.documents(parts.settings).get(http.path)
         if document is not None:
             notes.method = "metadata"
@@ -142,7 +144,7 @@ def make(
         environ: the environment, as `os.environ`.
         function_name: the physical name of the Lambda function.
         wrapping: another KMS than the keys of the environment.
-        network: what fetches of clients' URLs use.
+        network: the network for fetches of clients' URLs.
         now: the clock, unix seconds.
 
     Raises:
@@ -169,11 +171,11 @@ def make(
 
 
 def _fetch_budget(now: Callable[[], float]) -> Callable[[str], None]:
-    """Return the check that a payer may cause another fetch."""
+    """Return the check that a caller may cause another fetch."""
     budgets = UnwrapBudgets(FETCHES)
 
-    def admit(payer: str) -> None:
-        if not budgets.charge(payer, now(), 1):
+    def admit(caller_id: str) -> None:
+        if not budgets.charge(caller_id, now(), 1):
             raise Busy(reason="fetch_budget")
 
     return admit

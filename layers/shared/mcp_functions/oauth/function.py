@@ -38,8 +38,8 @@ def serve_oauth(
 
     Args:
         wrapping: another KMS than the keys of MCP_KMS_KEYS, as in `serve`.
-        network: what fetches of metadata documents use, for tests.
-        logger: writes the line of each request, as in `serve`.
+        network: the network for fetches of metadata documents, which tests replace.
+        logger: the logger that writes the line of each request, as in `serve`.
         now: the clock, unix seconds, for tests.
     """
     aws.prepare(aws.find_endpoint(os.environ, "kms"))  # at init, where Lambda gives a full CPU
@@ -50,7 +50,7 @@ class SignInFunction:
     """A Lambda entry point: `handler(event, context)`.
 
     Attributes:
-        handlers: of MCP; there are none, so the catalog has nothing of this function.
+        handlers: the MCP handlers; there are none, so the catalog does not list this function.
         now: the clock, unix seconds.
     """
 
@@ -65,7 +65,8 @@ class SignInFunction:
         self.__name__ = "handler"  # Powertools' Tracer names a segment after the function that it wraps
         self.handlers: tuple[Any, ...] = ()
         self.now = now
-        self._wrapping, self._network = wrapping, network
+        self._wrapping = wrapping
+        self._network = network
         self._log = outcomes.RequestLog(logger)
         self._front: front.Front | None = None
         self._lock = Lock()

@@ -33,7 +33,7 @@ class Answer(NamedTuple):
         """Return the body.
 
         Raises:
-            NoAnswer: it is no JSON object.
+            NoAnswer: the body is not a JSON object.
         """
         media_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != "application/json" and not (
@@ -76,9 +76,9 @@ def exchange(connection: HTTPConnection, request: Request, limit: int) -> Answer
     """Send a request and read its response, then close the connection.
 
     Args:
-        connection: with a deadline.
-        request: to send.
-        limit: bytes of the response's body.
+        connection: the connection, with a deadline.
+        request: the request to send.
+        limit: the largest number of bytes of the response's body.
 
     Raises:
         NoAnswer: the response did not arrive in time, or is over the limit.

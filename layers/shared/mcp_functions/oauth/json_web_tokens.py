@@ -13,10 +13,12 @@ from cryptography.hazmat.primitives.hashes import SHA256
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-RSA, ELLIPTIC = "RS256", "ES256"
+RSA = "RS256"
+ELLIPTIC = "ES256"
 ALGORITHMS = (RSA, ELLIPTIC)  # "none" and the symmetric algorithms are not among them
 MAX_CHARS = 16 * 1024
-LEAST_RSA_BITS, MOST_RSA_BITS = 2048, 8192
+LEAST_RSA_BITS = 2048
+MOST_RSA_BITS = 8192
 _COORDINATE = 32  # bytes, on P-256
 PARTS = 3
 
@@ -68,7 +70,8 @@ def _parts(token: object) -> tuple[dict[str, Any], dict[str, Any], bytes, bytes]
         raise BadToken(message)
     try:
         head, body, signature = map(decode, token.split("."))
-        header, claims = json.loads(head), json.loads(body)
+        header = json.loads(head)
+        claims = json.loads(body)
     except (ValueError, RecursionError):
         raise BadToken(message) from None
     if not isinstance(header, dict) or not isinstance(claims, dict):
@@ -105,7 +108,8 @@ def _check_elliptic(key: Mapping[str, Any], signed: bytes, signature: bytes) -> 
     if key["crv"] != "P-256" or len(signature) != 2 * _COORDINATE:
         raise ValueError
     numbers = ec.EllipticCurvePublicNumbers(_integer(key["x"]), _integer(key["y"]), ec.SECP256R1())
-    r, s = int.from_bytes(signature[:_COORDINATE]), int.from_bytes(signature[_COORDINATE:])
+    r = int.from_bytes(signature[:_COORDINATE])
+    s = int.from_bytes(signature[_COORDINATE:])
     numbers.public_key().verify(utils.encode_dss_signature(r, s), signed, ec.ECDSA(SHA256()))
 
 

@@ -34,7 +34,7 @@ class Tokens(NamedTuple):
 
     access_token: str  # as the provider issued it
     expires_in: int  # seconds
-    scope: str  # that was granted, in this server's words; "" if the provider does not say
+    scope: str  # the granted scope in this server's words; "" if the provider does not return it
     refresh_token: str  # the provider's own, which only the front may see; "" if it issued none
 
 
@@ -45,11 +45,13 @@ class Provider:
         """Keep what requests need; nothing is sent.
 
         Args:
-            settings: of the front.
+            settings: the settings of the front.
             api: the provider's endpoints.
             now: the clock, unix seconds.
         """
-        self._settings, self._api, self._now = settings, api, now
+        self._settings = settings
+        self._api = api
+        self._now = now
 
     def at(self, settings: FrontSettings) -> Provider:
         """Return the same provider, as the front of these settings sees it."""
@@ -64,10 +66,10 @@ class Provider:
         """Return where a browser is sent to sign in.
 
         Args:
-            state: that the provider repeats.
-            seed: of this sign-in's PKCE verifier and nonce.
-            scope: that the client asked for.
-            prompt: that the client asked for; "" if none.
+            state: the `state` that the provider returns unchanged.
+            seed: the secret from which this sign-in's PKCE verifier and nonce derive.
+            scope: the scope that the client asked for.
+            prompt: the `prompt` that the client asked for; "" if none.
         """
         parameters = {
             "response_type": "code",
@@ -148,7 +150,8 @@ class Provider:
 
         A provider that binds its tokens neither to this server nor to this client is refused here.
         """
-        token, now = answer.get("access_token"), self._now()
+        token = answer.get("access_token")
+        now = self._now()
         try:
             claims = json_web_tokens.claims_of(token)
             access_tokens.check(claims, {}, self._settings.common, now)
@@ -156,7 +159,8 @@ class Provider:
             raise Misconfigured(reason="provider:access_token_is_no_jwt") from None
         except Unauthorized as error:
             raise Misconfigured(reason=f"provider:{error.reason}") from None
-        scope, refresh_token = answer.get("scope"), answer.get("refresh_token")
+        scope = answer.get("scope")
+        refresh_token = answer.get("refresh_token")
         return Tokens(
             access_token=str(token),
             expires_in=max(0, int(claims["exp"] - now)),

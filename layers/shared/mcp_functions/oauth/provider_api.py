@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.client_secret import ClientSecret
 
 DISCOVERY = "/.well-known/openid-configuration"
-SECONDS = 6.0  # for one request
+SECONDS = 6.0  # the time limit of one request
 MAX_BYTES = 128 * 1024
-FRESH_SECONDS = 3600  # for which metadata and keys stay in memory
-OK, SERVER_FAULT, TOO_MANY = 200, 500, 429
+FRESH_SECONDS = 3600  # how long metadata and keys stay in memory
+OK = 200
+TOO_MANY = 429
+SERVER_FAULT = 500
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 NEEDED = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 # A browser may bring any text as the provider's code, so a malformed one must not raise an alarm.
@@ -37,13 +39,15 @@ class ProviderApi:
         """Keep the parts of a request; the constructor sends none.
 
         Args:
-            issuer: of the provider, exactly as its metadata has it.
-            client_id: of this client.
-            secret: of this client.
+            issuer: the issuer of the provider, exactly as in its metadata.
+            client_id: the id of the front's client at the provider.
+            secret: the secret of this client.
             now: the clock, unix seconds.
         """
-        self.issuer, self.client_id = issuer, client_id
-        self._secret, self._now = secret, now
+        self.issuer = issuer
+        self.client_id = client_id
+        self._secret = secret
+        self._now = now
         self._documents: dict[str, tuple[float, dict[str, Any]]] = {}
 
     def metadata(self) -> dict[str, Any]:
@@ -109,7 +113,8 @@ class ProviderApi:
 
     def _post(self, url: str, form: Mapping[str, str]) -> Answer:
         """Send a form with this client's own authentication."""
-        secret, headers = self._secret.get(), {"content-type": "application/x-www-form-urlencoded"}
+        secret = self._secret.get()
+        headers = {"content-type": "application/x-www-form-urlencoded"}
         fields = dict(form)
         methods = self.metadata().get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
         if secret and "client_secret_basic" in methods:

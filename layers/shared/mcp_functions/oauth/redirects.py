@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 MAX_CHARS = 512
-CHARACTERS = r"[!$-;=?-\[\]_a-z~]+"  # of a URI without a fragment: printable, no quotes, braces or backslashes
+CHARACTERS = r"[!$-;=?-\[\]_a-z~]+"  # a URI without a fragment: printable, no quotes, braces or backslashes
 LOOPBACK = r"(http://(?:localhost|127\.0\.0\.1|\[::1\]))(?::\d{1,5})?((?:[/?].*)?)"
 # The last label of a host begins with a letter: browsers read any other as an IPv4 address ("https://2130706433").
 WEB = r"https://((?:[A-Za-z0-9][A-Za-z0-9.-]*\.)?[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?)(?::\d{1,5})?(?:[/?].*)?"

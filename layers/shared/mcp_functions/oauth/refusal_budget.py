@@ -1,4 +1,4 @@
-"""Limits how often a payer makes the provider refuse a code or a refresh token.
+"""Limits how often a caller makes the provider refuse a code or a refresh token.
 
 The front makes these calls in its own name, so the provider would throttle the whole deployment.
 """
@@ -15,11 +15,11 @@ from mcp_functions.seal.budgets import Limits, UnwrapBudgets
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-REFUSALS = Limits(burst=30, refill_seconds=2, ratio=1)  # of one payer, at once and later
+REFUSALS = Limits(burst=30, refill_seconds=2, ratio=1)  # the refusals of one caller, at once and later
 
 
 class RefusalBudget:
-    """The budgets of all payers. A request that the provider accepts costs nothing."""
+    """The budgets of all callers. A request that the provider accepts costs nothing."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         """Start with full budgets.
@@ -27,26 +27,27 @@ class RefusalBudget:
         Args:
             now: the clock, unix seconds.
         """
-        self._budgets, self._now = UnwrapBudgets(REFUSALS), now
+        self._budgets = UnwrapBudgets(REFUSALS)
+        self._now = now
 
     @contextmanager
-    def charged(self, payer: str) -> Iterator[None]:
-        """Charge a payer if the provider refuses what the block sends.
+    def charged(self, caller_id: str) -> Iterator[None]:
+        """Charge a caller if the provider refuses what the block sends.
 
         Raises:
             Busy: the budget is empty, so the block does not run.
         """
         # The price is taken before the provider answers, as no result is known yet.
-        if not self._budgets.charge(payer, self._now(), 1):
+        if not self._budgets.charge(caller_id, self._now(), 1):
             raise Busy(reason="provider_budget")
         try:
             yield
         except OAuthError:
             raise
         except BaseException:
-            self._refund(payer)
+            self._refund(caller_id)
             raise
-        self._refund(payer)
+        self._refund(caller_id)
 
-    def _refund(self, payer: str) -> None:
-        self._budgets.refund(payer, self._now(), 1)
+    def _refund(self, caller_id: str) -> None:
+        self._budgets.refund(caller_id, self._now(), 1)

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from ssl import SSLContext
 
-SECONDS = 3.0  # for the name, the connection, the handshake and the response together
+SECONDS = 3.0  # the time limit for name, connection, handshake and response together
 MAX_BYTES = 5 * 1024
 MAX_URL = 512
-FRESH_SECONDS, FAILED_SECONDS = 300, 60  # for which a document, or a failure, stays in memory
+FRESH_SECONDS = 300  # how long a document stays in memory
+FAILED_SECONDS = 60  # how long a failure stays in memory
 MAX_ENTRIES = 256
 PORT = 443
 OK = 200
@@ -43,7 +44,7 @@ def resolve(host: str) -> list[str]:
     """Return every address of a host.
 
     Raises:
-        OSError: it has none.
+        OSError: the host has no address.
     """
     answers = socket.getaddrinfo(host, PORT, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_rest, address in answers))
@@ -70,19 +71,21 @@ class SafeFetch:
 
         Args:
             now: the clock, unix seconds.
-            admit: raises if this payer may not cause another fetch.
-            network: what a fetch uses.
+            admit: the check that raises if a caller id may not cause another fetch.
+            network: the network for fetches, which tests replace.
         """
-        self._now, self._admit, self._network = now, admit, network or Network()
+        self._now = now
+        self._admit = admit
+        self._network = network or Network()
         self._lock = Lock()
         self._kept: OrderedDict[str, tuple[float, dict[str, Any] | None]] = OrderedDict()
 
-    def get(self, url: str, payer: str) -> dict[str, Any]:
+    def get(self, url: str, caller_id: str) -> dict[str, Any]:
         """Return the JSON object at a URL.
 
         Args:
-            url: that a client named.
-            payer: whose budget is charged if the object is not in memory.
+            url: the URL that a client named.
+            caller_id: the id whose budget is charged if the object is not in memory.
 
         Raises:
             NoAnswer: there is none that may be fetched.
@@ -90,7 +93,7 @@ class SafeFetch:
         with self._lock:
             until, document = self._kept.get(url, (0.0, None))
         if self._now() >= until:
-            self._admit(payer)
+            self._admit(caller_id)
             document = self._fetch(url)
         if document is None:
             message = "the client's URL has no usable document"

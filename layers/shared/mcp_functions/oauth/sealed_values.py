@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.seal.envelope import Envelope
 
-MINUTE, DAY = 60, 24 * 3600
+MINUTE = 60  # seconds
+DAY = 24 * 3600  # seconds
 
 
 class Purpose(NamedTuple):
@@ -47,7 +48,7 @@ class SealedValues:
         """Take the seals of the function; no key is fetched yet.
 
         Args:
-            seals: of the function.
+            seals: the factory of the function's envelopes.
             now: the clock, unix seconds.
         """
         self._now = now
@@ -68,20 +69,21 @@ class SealedValues:
         ends = int(self._now()) + purpose.seconds
         return self._envelope(purpose).seal(dumps_ascii({**claims, "exp": ends}).encode(), about=about(*bound))
 
-    def open(self, purpose: Purpose, value: str, payer: str, *bound: str) -> dict[str, Any]:
+    def open(self, purpose: Purpose, value: str, caller_id: str, *bound: str) -> dict[str, Any]:
         """Return the claims of a value.
 
         Args:
-            purpose: of the value.
-            value: as a client or a browser sent it.
-            payer: whose budget an unknown data key is charged to.
-            bound: what the value must have been bound to.
+            purpose: the purpose of the value.
+            value: the text from a client or a browser.
+            caller_id: the id whose budget is charged for an unknown data key.
+            bound: the texts to which the value must be bound.
 
         Raises:
             InvalidRequestState: this front did not seal the value for this purpose and these texts, or it has expired.
-            TemporarilyUnavailable, Misconfigured: no key is available, or the payer's budget is empty.
+            TemporarilyUnavailable, Misconfigured: no key is available, or the caller's budget is empty.
         """
-        claims: dict[str, Any] = json.loads(self._envelope(purpose).unseal(value, caller=payer, about=about(*bound)))
+        opened = self._envelope(purpose).unseal(value, caller=caller_id, about=about(*bound))
+        claims: dict[str, Any] = json.loads(opened)
         if not self._now() < claims["exp"]:
             raise InvalidRequestState(reason="expired")
         return claims

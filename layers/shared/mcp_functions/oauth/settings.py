@@ -23,11 +23,11 @@ class FrontSettings(NamedTuple):
     """The settings of the front."""
 
     common: Settings  # the settings that all functions of the deployment share
-    secret_arn: str = ""  # of the provider's client secret in Secrets Manager; "" for a public client
+    secret_arn: str = ""  # the ARN of the client secret in Secrets Manager; "" for a public client
     resource_parameter: str = ""  # the name under which the provider takes the resource; "" if it takes none
     extra_scopes: tuple[str, ...] = ()  # further scopes to ask the provider for, for example `offline_access`
-    registration: bool = True  # whether clients may register (RFC 7591)
-    documents: bool = True  # whether a client id may be the URL of a metadata document
+    registration: bool = True  # True if clients may register (RFC 7591)
+    documents: bool = True  # True if a client id may be the URL of a metadata document
     clients: Mapping[str, Mapping[str, Any]] = {}  # the pre-registered clients, by their id
     blocked_clients: frozenset[str] = frozenset()  # names in the log (`flow`), or URLs, of clients that may not sign in
     blocked_hosts: frozenset[str] = frozenset()  # hosts that no redirect may lead to
@@ -49,7 +49,7 @@ class FrontSettings(NamedTuple):
         A variable of the function cannot name its own API, so a deployment may leave the URLs empty.
 
         Args:
-            context: `requestContext`, which the gateway alone writes.
+            context: the event's `requestContext`, which the gateway alone writes.
         """
         if self.common.oauth_url and self.common.resource_url:
             return self

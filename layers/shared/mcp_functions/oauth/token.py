@@ -41,7 +41,7 @@ def issue(visit: Visit, parts: Parts) -> Response:
 
     Raises:
         OAuthError: the request is refused.
-        McpError: KMS or the provider does not answer, or the payer's budget is empty.
+        McpError: KMS or the provider does not answer, or the caller's budget is empty.
     """
     client = authenticate(visit, parts.clients, {parts.settings.url, f"{parts.settings.url}/token"}, parts.now())
     check_resource(visit.parameters, parts.settings)
@@ -58,7 +58,7 @@ def revoke(visit: Visit, parts: Parts) -> Response:
 
     Raises:
         OAuthError: the request is refused.
-        McpError: KMS or the provider does not answer, or the payer's budget is empty.
+        McpError: KMS or the provider does not answer, or the caller's budget is empty.
     """
     client = authenticate(visit, parts.clients, {parts.settings.url, f"{parts.settings.url}/revoke"}, parts.now())
     token = visit.parameters.get("token")
@@ -67,10 +67,10 @@ def revoke(visit: Visit, parts: Parts) -> Response:
     if not token.startswith("ks1."):
         raise OAuthError(CANNOT_REVOKE, "only refresh tokens can be revoked: an access token ends by itself")
     try:
-        claims = parts.values.open(REFRESH, token, visit.payer, parts.digest(client.id), parts.settings.resource)
+        claims = parts.values.open(REFRESH, token, visit.caller_id, parts.digest(client.id), parts.settings.resource)
     except InvalidRequestState:
         return answers.json(200, {})  # "invalid tokens do not cause an error response"
-    with parts.refusals.charged(visit.payer):
+    with parts.refusals.charged(visit.caller_id):
         parts.provider.revoke(claims["token"])
     return answers.json(200, {})
 
@@ -83,7 +83,7 @@ def _redeem(visit: Visit, client: Client, parts: Parts) -> Response:
     matches = hmac.compare_digest(challenge(verifier), claims["challenge"]) if verifier.isascii() else False
     if not re.fullmatch(VERIFIER, verifier) or not matches:
         raise OAuthError(INVALID_GRANT, "code_verifier does not match code_challenge")
-    with parts.refusals.charged(visit.payer):
+    with parts.refusals.charged(visit.caller_id):
         tokens = parts.provider.redeem(claims["code"], claims["seed"])
     return _response(tokens, client, claims["scope"], parts)
 
@@ -96,7 +96,7 @@ def _refresh(visit: Visit, client: Client, parts: Parts) -> Response:
     if not set(scope.split()) <= set(claims["scope"].split()):
         raise OAuthError(INVALID_SCOPE, "the scope is more than was granted")
     narrower = scope if set(scope.split()) != set(claims["scope"].split()) else ""
-    with parts.refusals.charged(visit.payer):
+    with parts.refusals.charged(visit.caller_id):
         tokens = parts.provider.refresh(claims["token"], narrower)
     # A provider that does not rotate its refresh tokens sends none: the old one stays valid.
     issued = tokens._replace(refresh_token=tokens.refresh_token or claims["token"])
@@ -105,7 +105,7 @@ def _refresh(visit: Visit, client: Client, parts: Parts) -> Response:
 
 def _open(visit: Visit, parts: Parts, purpose: Purpose, value: str, *bound: str) -> dict[str, Any]:
     try:
-        return parts.values.open(purpose, value, visit.payer, *bound)
+        return parts.values.open(purpose, value, visit.caller_id, *bound)
     except InvalidRequestState:
         raise OAuthError(INVALID_GRANT, GONE) from None
 

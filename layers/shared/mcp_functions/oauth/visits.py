@@ -24,25 +24,25 @@ class Visit(NamedTuple):
     """A request to the front."""
 
     http: HttpRequest  # the request
-    parameters: Mapping[str, str]  # of the query, or of the form; each at most once, none of them empty
-    cookies: Mapping[str, str]  # by name
-    payer: str  # the network that is charged for forged values and for fetches
+    parameters: Mapping[str, str]  # the parameters of the query or the form; each occurs once, and none is empty
+    cookies: Mapping[str, str]  # the cookies by name
+    caller_id: str  # the id whose budgets are charged for forged values and for fetches
 
 
 def read(event: Mapping[str, Any], http: HttpRequest) -> Visit:
     """Read a request with a query or a form.
 
     Raises:
-        OAuthError: it is too large, ambiguous, or of another media type.
+        OAuthError: the request is too large, is ambiguous, or has another media type.
         McpError: the body is over the limit.
     """
     query = str(event.get("rawQueryString") or "")
     text = _form(http) if http.method == "POST" else query
-    return Visit(http, _parameters(text), _cookies(event.get("cookies")), payer(http))
+    return Visit(http, _parameters(text), _cookies(event.get("cookies")), caller_id(http))
 
 
-def payer(http: HttpRequest) -> str:
-    """Return the name of the budgets that a request is charged to."""
+def caller_id(http: HttpRequest) -> str:
+    """Return the id whose budgets a request is charged to: the network of its address."""
     return f"oauth:{network(http.address)}"
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 NAME = "mcp_functions"
 
-# Reasons of responses to clients of 2025 that are no fault of the server: an answer came twice or too late, or the
-# client has cancelled or could not ask.
+# Usual reasons of responses to clients of 2025: an answer came twice or too late, or the client has cancelled or could
+# not ask. The server has not failed.
 USUAL = {
     "answered_before", "answered_late", "cancelled", "client_error", "not_answered", "not_cancelled", "nothing_waits",
 }  # fmt: skip

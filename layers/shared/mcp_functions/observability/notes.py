@@ -15,42 +15,44 @@ from mcp_functions.protocol.json_writer import base64url
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-CRASHED, FAILED = "crashed", "failed"
+CRASHED = "crashed"
+FAILED = "failed"
 SEVERITY = {"refused": 1, FAILED: 2, CRASHED: 3}
 PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # noqa: PTH118, PTH120 - no pathlib for a path
-UNKNOWN = "unknown"  # in the place of a name or method that only the client knows
+UNKNOWN = "unknown"  # replaces a method or name that this server does not have
 # W3C Trace Context, "traceparent Header": version ff is invalid, and so is an id of zeros.
 TRACEPARENT = r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
 XRAY = r"Root=(1-[0-9a-f]{8}-[0-9a-f]{24})\b"
-# The characters of API Gateway's and Lambda's ids, and the longest id.
-ID_LETTERS, LONGEST_ID = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_=+/.-", 64
-EACH_END = 7  # frames of a crash that are logged, of the innermost and of the outermost
-TRACED = "_X_AMZN_TRACE_ID"  # another value for each invocation
+# The ids of API Gateway and Lambda: their characters, and the length of the longest.
+ID_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_=+/.-"
+LONGEST_ID = 64
+EACH_END = 7  # a crash is logged with this number of innermost and of outermost frames
+TRACED = "_X_AMZN_TRACE_ID"  # the variable that Lambda sets for each invocation
 
 
 class Notes:
     """The facts about one request."""
 
-    # of the specification, else "unknown"; "metadata" or "preflight" for requests without JSON-RPC; or None
+    # A method of the specification or "unknown"; "metadata" or "preflight" for requests without JSON-RPC.
     method: str | None = None
-    revision: str | None = None  # of a client that is not of 2026-07-28
-    handler: str | None = None  # its name in the catalog, else "unknown"; None if the request has no name
-    round: int | None = None  # of the conversation, from 1
-    flow: str | None = None  # the conversation's name, which is told as a digest
-    caller: str | None = None  # the caller's pseudonym, where the deployment logs callers
-    payer: str = ""  # who is charged for unwraps (`binding.caller_id`); never told
-    jti: bytes | None = None  # names the presented state, once that proved authentic; told as base64url
+    revision: str | None = None  # the client's revision, if that is not 2026-07-28
+    handler: str | None = None  # a name in the catalog or "unknown"; None if the request has no name
+    round: int | None = None  # the number of the round in its conversation, from 1
+    flow: str | None = None  # the conversation's id, which is logged as a digest
+    caller: str | None = None  # the caller's pseudonym, if the deployment logs callers
+    caller_id: str = ""  # the id whose budget is charged for unwraps (`binding.caller_id`); it is not logged
+    jti: bytes | None = None  # the id of the client's state, once that proved authentic; logged as base64url
     answered_by: str | None = None  # who gave the answers of this request; None if it has none
-    outcome: str = ""  # complete, input_required, shed, forwarded, refused, failed or crashed
+    outcome: str = ""  # complete, input_required, shed (ended without a question), forwarded, refused, failed, crashed
     status: int = 500
-    code: int | None = None  # of the JSON-RPC error
-    # a constant of this package, or of AWS; of a crash, the exception's type or the broken rule
+    code: int | None = None  # the code of the JSON-RPC error
+    # A constant of this package or of AWS; for a crash, the exception's type or the broken rule.
     reason: str | None = None
     place: str | None = None  # the frames of an unexpected exception
-    # that exception. Its text may quote secrets: only a listener on the author's machine reads it
+    # The unexpected exception. Its text may quote secrets: only a listener on the author's machine reads it.
     raised: BaseException | None = None
     tool_error: bool = False
-    misconfigured: bool = False  # whether the operator has to act
+    misconfigured: bool = False  # True if the operator has to act
     cold_start: bool = False
     request_bytes: int = 0
     response_bytes: int = 0
@@ -58,22 +60,25 @@ class Notes:
     kms_calls: int = 0
     kms_failures: int = 0
     kms_seconds: float = 0.0
-    forward_seconds: float | None = None  # the endpoint's wait for the function behind it
-    # API Gateway's, `request_id` Lambda's, both unchecked. The line holds them only if they have the form of an id
+    forward_seconds: float | None = None  # how long the endpoint waited for the function behind it
+    # The unchecked ids of the request, from API Gateway and from Lambda. They are logged only if they look like ids.
     correlation_id: object = None
     request_id: object = None
-    trace_id: str | None = None  # of the client's `traceparent`, if that is valid
+    trace_id: str | None = None  # the trace id in the client's `traceparent`, if that is valid
 
     def conclude(self, outcome: str, reason: str | None = None) -> None:
         """Set the outcome, unless an earlier one of the same batch is worse."""
         if SEVERITY.get(outcome, 0) >= SEVERITY.get(self.outcome, 0):
-            self.outcome, self.reason = outcome, reason or self.reason
+            self.outcome = outcome
+            self.reason = reason or self.reason
 
     def crash(self, error: BaseException) -> None:
         """Set the outcome to an unexpected exception: its type or broken rule, and its frames, but not its text."""
         broken = isinstance(error, DeveloperError)
-        self.outcome, self.raised, self.place = CRASHED, error, frames(error, of_author=broken)
-        self.handler = self.handler or UNKNOWN  # a metric with this dimension counts no line without it
+        self.outcome = CRASHED
+        self.raised = error
+        self.place = frames(error, of_author=broken)
+        self.handler = self.handler or UNKNOWN  # the metric counts only lines with a handler
         self.reason = error.rule if isinstance(error, DeveloperError) else type(error).__name__
 
 
@@ -102,7 +107,8 @@ class KmsTimer:
 
     def __enter__(self) -> None:
         """Start the timer."""
-        self._notes, self._began = current(), time.perf_counter()
+        self._notes = current()
+        self._began = time.perf_counter()
 
     def __exit__(self, *_error: object) -> None:
         """Add the call to the notes."""
@@ -151,7 +157,7 @@ def frames(error: BaseException, *, of_author: bool = False) -> str:
 
     Args:
         error: the exception.
-        of_author: whether to begin with the innermost frame outside of this package, if there is one.
+        of_author: True to begin with the innermost frame outside of this package, if there is one.
     """
     import traceback  # noqa: PLC0415 - only for a crash
 

@@ -37,10 +37,10 @@ class _ReadContents(Protocol):
 
 
 def block(value: object) -> JSONObject:
-    """Return one content block.
+    """Return one content block, as JSON.
 
     Args:
-        value: text, or a value whose role is CONTENT.
+        value: the text, or a value whose role is CONTENT.
 
     Raises:
         DeveloperError: the value is neither, or lacks a member of its type.
@@ -63,7 +63,7 @@ def contents(value: object, uri: str) -> JSONObject:
 
     Args:
         value: a value whose role is CONTENTS.
-        uri: that was read, for a type that has no URI.
+        uri: the URI that was read, for a type that has no URI.
 
     Raises:
         DeveloperError: the value has another role, or lacks a member of its type.
@@ -82,7 +82,7 @@ def messages(value: object) -> list[JSONObject]:
     """Return a value of a prompt as messages. A message with several blocks becomes one message for each block.
 
     Args:
-        value: text, or a value whose role is CONTENT or MESSAGE.
+        value: the text, or a value whose role is CONTENT or MESSAGE.
 
     Raises:
         DeveloperError: the value is none of these, or its `role` is unknown to the protocol.

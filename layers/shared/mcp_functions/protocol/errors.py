@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MAX_QUOTE = 200  # characters of a client's text that an error may repeat
+MAX_QUOTE = 200  # how many characters of a client's text an error may repeat
 PLACEHOLDER = r"\{[^{}]*\}"
 
 
@@ -21,18 +21,18 @@ class McpError(Exception):
     """A JSON-RPC error.
 
     Attributes:
-        code: of JSON-RPC.
-        status: of the HTTP response.
+        code: the error code of JSON-RPC.
+        status: the status of the HTTP response.
         sentence: the default message.
-        ours: whether the server failed, so that an alarm counts it; otherwise the request was refused.
-        headers: of the HTTP response.
-        id: of the request, if the error knows it.
+        is_server_fault: True if the server failed, which an alarm counts; False if it refused the request.
+        headers: the further headers of the HTTP response.
+        id: the id of the request, if it is known.
     """
 
     code: ClassVar[int] = -32603
     status: ClassVar[int] = 200
     sentence: ClassVar[str] = "Internal error"
-    ours: ClassVar[bool] = False
+    is_server_fault: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -114,8 +114,8 @@ class MissingRequiredClientCapability(McpError):
 
         Args:
             required: the `ClientCapabilities` object that would have been enough.
-            asks: text of each question, by its key.
-            earlier: whether the client is of 2025, so that `data` must hold the questions too.
+            asks: the text of each question, by its key.
+            earlier: True for a client of 2025: `data` then has the questions too.
         """
         message = f"{self.sentence}: {', '.join(capability_names(required))}"
         data: dict[str, object] = {"requiredCapabilities": required}
@@ -216,7 +216,7 @@ class CallerStopped(McpError):
 class InternalError(McpError):
     """The server failed. The log says why."""
 
-    ours = True
+    is_server_fault = True
 
 
 class Crash(InternalError):
@@ -260,7 +260,7 @@ class TemporarilyUnavailable(McpError):
     """KMS or a table cannot answer now. Nothing is lost, and the client may retry with the same state."""
 
     code, status, sentence = -32603, 503, "Temporarily unavailable"
-    ours = True
+    is_server_fault = True
 
     def __init__(self, reason: str, *, retry_after: int = 2) -> None:
         """Keep the reason for the log, and the seconds of `Retry-After`."""
@@ -271,7 +271,7 @@ class TemporarilyUnavailable(McpError):
 class Busy(TemporarilyUnavailable):
     """The client must slow down, or wait for its own other request. The server has not failed."""
 
-    ours = False
+    is_server_fault = False
 
 
 class FunctionStopped(Busy):
@@ -341,5 +341,8 @@ def capability_names(required: Mapping[str, object]) -> list[str]:
     """Name the capabilities of a `ClientCapabilities` object: `["elicitation.url", "sampling"]`."""
     names: list[str] = []
     for family, members in required.items():
-        names += [f"{family}.{member}" for member in members] if isinstance(members, dict) and members else [family]
+        if isinstance(members, dict) and members:
+            names += [f"{family}.{member}" for member in members]
+        else:
+            names.append(family)
     return names

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PACKAGES = frozenset({"mcp_functions", "mcp_types", "mcp", "fastmcp"})
-CONTENT, MESSAGE, CONTENTS, RESULT = "content", "message", "contents", "result"
+CONTENT = "content"
+MESSAGE = "message"
+CONTENTS = "contents"
+RESULT = "result"
 ROLES = {
     **dict.fromkeys(("Text", "TextContent", "Image", "ImageContent", "Audio", "AudioContent", "File"), CONTENT),
     **dict.fromkeys(("EmbeddedResource", "ResourceLink"), CONTENT),

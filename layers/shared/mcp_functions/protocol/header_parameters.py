@@ -25,13 +25,13 @@ NOT_SUBSCHEMAS = ("properties", "enum", "const", "default", "examples")  # keywo
 
 
 class HeaderParameter(NamedTuple):
-    """An argument that a header repeats."""
+    """An argument whose value the client also sends in a header."""
 
-    path: tuple[str, ...]  # of the property in the arguments
+    path: tuple[str, ...]  # the path of the property in the arguments
     json_type: str
 
 
-HeaderParameters: TypeAlias = "Mapping[str, HeaderParameter]"  # by name of the header, in lower case
+HeaderParameters: TypeAlias = "Mapping[str, HeaderParameter]"  # by the header's name in lower case
 
 
 def find(schema: Mapping[str, Any]) -> dict[str, HeaderParameter]:
@@ -56,9 +56,9 @@ def check(parameters: HeaderParameters, arguments: Mapping[str, Any], headers: M
     """Check that every `Mcp-Param-*` header has the value of its argument.
 
     Args:
-        parameters: of the tool.
-        arguments: of the call.
-        headers: of the HTTP request, names in lower case.
+        parameters: the header parameters of the tool.
+        arguments: the arguments of the call.
+        headers: the headers of the HTTP request, with names in lower case.
 
     Raises:
         HeaderMismatch: a header is missing, superfluous, malformed, or different. The message names it.

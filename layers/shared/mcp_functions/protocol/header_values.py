@@ -10,15 +10,16 @@ from mcp_functions.protocol.errors import HeaderMismatch
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-PREFIX, SUFFIX = "=?base64?", "?="
+PREFIX = "=?base64?"
+SUFFIX = "?="
 
 
 def check_value(headers: Mapping[str, str], name: str, expected: str) -> None:
     """Check that a header has the value that the body has.
 
     Args:
-        headers: of the HTTP request, names in lower case.
-        name: of the header, as the message of the error spells it.
+        headers: the headers of the HTTP request, with names in lower case.
+        name: the name of the header, as error messages spell it.
         expected: the value in the body.
 
     Raises:

@@ -36,7 +36,7 @@ def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
 
     Args:
         message: one JSON-RPC request.
-        headers: of the HTTP request, names in lower case.
+        headers: the headers of the HTTP request, with names in lower case.
 
     Raises:
         InvalidParams: `_meta` lacks a required member (basic, "Request metadata").
@@ -57,7 +57,7 @@ def check_no_contradiction(message: Mapping[str, Any], headers: Mapping[str, str
 
     Args:
         message: a JSON-RPC message; a notification has no `_meta` that must be there.
-        headers: of the HTTP request, names in lower case.
+        headers: the headers of the HTTP request, with names in lower case.
 
     Raises:
         HeaderMismatch: a header is malformed, or differs from the body.

@@ -101,7 +101,7 @@ def read_icons(value: object) -> list[dict[str, Any]] | None:
     """Read a list of icons (Icon[]); None if there are none.
 
     Raises:
-        TypeError: it is no list, or an icon has no `src`, or a member that is unknown or has a wrong value.
+        TypeError: the value is not a list, or an icon lacks `src`, or has an unknown member or a wrong value.
     """
     if value is None:
         return None
@@ -119,7 +119,7 @@ def read_meta(value: object) -> dict[str, Any] | None:
     """Read `_meta`; None if there is none.
 
     Raises:
-        TypeError: it is no mapping, a key is reserved or malformed, or JSON cannot carry a value.
+        TypeError: the value is not a mapping, a key is reserved or malformed, or JSON cannot carry a value.
     """
     if value is None:
         return None

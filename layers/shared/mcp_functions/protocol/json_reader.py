@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONValue
 
 MAX_DEPTH = 64
-MAX_DIGITS = 309  # of the largest double
-MAX_VALUES = 100_000  # in one value that pydantic or jsonschema validates
+MAX_DIGITS = 309  # the digits of the largest double
+MAX_VALUES = 100_000  # the values in one document that pydantic or jsonschema validates
 MAX_EXACT = 2**53  # a double beyond this no longer identifies one integer
 CONTAINERS = (dict, list, tuple)
 
@@ -36,8 +36,8 @@ def loads(text: str | bytes) -> JSONValue:
         string = text if isinstance(text, str) else text.decode()
         if not string.isascii():
             string.encode()  # a Python string can hold half of a surrogate pair
-        # While a document is read, none of it is garbage. But the collector would look at all of it again for every
-        # few hundred containers: 4 MiB of nested arrays would take four times as long.
+        # While a document is read, none of it is garbage. The collector would still look at all of it again for every
+        # few hundred containers, and 4 MiB of nested arrays would take four times as long.
         with GcPause():
             value = _decoder.decode(string)
     except ParseError:
@@ -80,12 +80,12 @@ class GcPause:
     """Pauses the garbage collector while code creates many objects and drops few."""
 
     def __enter__(self) -> None:
-        """Pause it."""
+        """Pause the collector."""
         self._was_enabled = gc.isenabled()
         gc.disable()
 
     def __exit__(self, *_error: object) -> None:
-        """Resume it."""
+        """Resume the collector, if it was running."""
         if self._was_enabled:
             gc.enable()
 
@@ -95,7 +95,7 @@ def by_level(value: object) -> Iterator[list[Any]]:
     level: list[Any] = [value] if isinstance(value, CONTAINERS) else []
     while level:
         yield level
-        groups = [each.values() if isinstance(each, dict) else each for each in level]
+        groups = [container.values() if isinstance(container, dict) else container for container in level]
         level = [child for group in groups for child in group if isinstance(child, CONTAINERS)]
 
 
@@ -108,15 +108,19 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _float(text: str) -> int | float:
     value = float(text)
-    if value in (float("inf"), float("-inf")):
-        raise ParseError(message="A JSON number is too large")
+    _check_finite(value)
     return int(value) if value.is_integer() and abs(value) <= MAX_EXACT else value
 
 
 def _integer(text: str) -> int:
-    if len(text) >= MAX_DIGITS:
-        _float(text)  # the same limit for both ways of writing a number
+    if len(text) >= MAX_DIGITS:  # both ways of writing a number have the same limit
+        _check_finite(float(text))
     return int(text)
+
+
+def _check_finite(value: float) -> None:
+    if value in (float("inf"), float("-inf")):
+        raise ParseError(message="A JSON number is too large")
 
 
 def _constant(_name: str) -> NoReturn:

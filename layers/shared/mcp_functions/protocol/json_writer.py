@@ -49,7 +49,7 @@ def dumps_utf8(value: object, errors: str = "strict") -> bytes:
     Each string is encoded separately, because one emoji makes Python store a whole text in four bytes per character.
 
     Args:
-        value: JSON.
+        value: the JSON value to write.
         errors: how to encode half of a surrogate pair, as in `str.encode`.
 
     Raises:

@@ -41,14 +41,14 @@ class Request(NamedTuple):
     """A JSON-RPC request that passed the checks of HTTP."""
 
     message: JSONRPCRequest  # the JSON-RPC request
-    headers: Mapping[str, str]  # of the HTTP request, names in lower case
+    headers: Mapping[str, str]  # the headers of the HTTP request, with names in lower case
     principal: Principal | None  # the caller; None with AuthMode none
     address: str  # the caller's IP address as the gateway saw it. Failed attempts without a principal count against it
-    deadline: float  # unix seconds; after it the gateway has stopped waiting for the response
+    deadline: float  # when the gateway stops waiting for the response, in unix seconds
     event: Mapping[str, Any]  # the API Gateway event, which the endpoint forwards unchanged
-    scopes: frozenset[str] = frozenset()  # of the caller's access token
-    ends: float = 0.0  # unix seconds at which Lambda ends this function; 0 if unknown
-    task_ttl: int = 0  # milliseconds for which a dialect's client wants a task kept; 0 means the tool's own time
+    scopes: frozenset[str] = frozenset()  # the scopes of the caller's access token
+    ends: float = 0.0  # when Lambda ends this function, in unix seconds; 0 if unknown
+    task_ttl: int = 0  # how long the client wants to keep a task, in milliseconds; 0 means the tool's own time
 
     @property
     def params(self) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def to_message(value: JSONValue) -> JSONRPCRequest | JSONRPCNotification:
     """Check that a JSON value is one JSON-RPC request or notification (basic, "Messages").
 
     Raises:
-        InvalidRequest: it is neither.
+        InvalidRequest: the value is neither a request nor a notification.
     """
     if isinstance(value, list):
         raise InvalidRequest(message="Batches are not part of this revision: send one request")

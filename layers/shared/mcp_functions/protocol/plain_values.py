@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONValue
 
 SCALARS = (str, int, float, bool, type(None))
-# For subclasses of a scalar, such as a member of a StrEnum.
+# Converts subclasses of a scalar, for example a member of a StrEnum.
 TO_SCALAR: dict[type, Callable[[Any], JSONValue]] = {str: str.__str__, int: int.__int__, float: float.__float__}
 BYTES = (bytes, bytearray, memoryview)
 REFUSED: dict[type | tuple[type, ...], str] = {
@@ -38,7 +38,8 @@ class _UnsupportedValue(Exception):
 
     def __init__(self, value: object, reason: str) -> None:
         super().__init__(reason)
-        self.value, self.reason = value, reason
+        self.value = value
+        self.reason = reason
 
 
 def to_json(value: object) -> JSONValue:

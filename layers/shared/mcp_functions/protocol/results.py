@@ -26,9 +26,9 @@ def call_tool_result(value: object, *, promised: bool = False, lists: bool = Fal
     """Write the return value of a tool as CallToolResult.
 
     Args:
-        value: text, content, a list with content in it, or any value that JSON can carry.
-        promised: whether the tool's signature promises structured content, which text and None then are too.
-        lists: whether its signature promises lists of content, which an empty list then is too.
+        value: the return value: text, content, a list with content in it, or any value that JSON can carry.
+        promised: True if the signature promises structured content; text and None then are structured content too.
+        lists: True if the signature promises lists of content; an empty list then is a list of content too.
 
     Raises:
         DeveloperError: the value is none of these.
@@ -38,7 +38,8 @@ def call_tool_result(value: object, *, promised: bool = False, lists: bool = Fal
     if value is None and not promised:
         return _content([])
     if isinstance(value, list | tuple):
-        return _content(_blocks(value)) if lists or _holds_content(value) else _structured(value)
+        is_content = lists or _holds_content(value)
+        return _content(_blocks(value)) if is_content else _structured(value)
     role = _role(value)
     if role == "result":
         return _whole_result(value)
@@ -54,8 +55,8 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
     """Write the return value of a prompt as GetPromptResult.
 
     Args:
-        value: text, a message, content, a list of these, or a whole GetPromptResult.
-        description: of the prompt, for a value without one.
+        value: the return value: text, a message, content, a list of these, or a whole GetPromptResult.
+        description: the description of the prompt, for a value without one.
 
     Raises:
         DeveloperError: the value is none of these.
@@ -70,20 +71,18 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
         meta = {"_meta": whole["_meta"]} if "_meta" in whole else {}
         value = value.messages
     items = value if isinstance(value, list | tuple) else [value]
-    return {
-        **({"description": description} if description else {}),
-        "messages": [message for item in items for message in content_blocks.messages(item)],
-        **meta,
-    }
+    messages = [message for item in items for message in content_blocks.messages(item)]
+    described = {"description": description} if description else {}
+    return {**described, "messages": messages, **meta}
 
 
 def read_resource_contents(value: object, uri: str, mime_type: str | None) -> list[dict[str, Any]]:
     """Write the return value of a resource as `contents`.
 
     Args:
-        value: text, bytes, ResourceContents or a list of them, or a value that JSON can carry.
-        uri: of the resource.
-        mime_type: of the resource, for a value without one.
+        value: the return value: text, bytes, ResourceContents or a list of them, or a value that JSON can carry.
+        uri: the URI of the resource.
+        mime_type: the MIME type of the resource, for a value without one.
 
     Raises:
         DeveloperError: the value is none of these.
@@ -129,14 +128,17 @@ def _structured(value: object) -> dict[str, Any]:
 
 
 def _blocks(values: Iterable[object]) -> list[dict[str, Any]]:
-    """Write a list of content. None in it is left out, and a value beside content becomes its JSON, as text."""
+    """Write a list of content. A value beside content becomes text, its JSON; None is left out."""
     from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - plain values do not need it
 
-    return [
-        content_blocks.block(item) if isinstance(item, str) or _role(item) else _text(_json(item, TOOL)[1])
-        for item in values
-        if item is not None
-    ]
+    blocks = []
+    for item in values:
+        if isinstance(item, str) or _role(item):
+            blocks.append(content_blocks.block(item))
+        elif item is not None:
+            _plain, text = _json(item, TOOL)
+            blocks.append(_text(text))
+    return blocks
 
 
 def _whole_result(value: object) -> dict[str, Any]:
@@ -155,7 +157,8 @@ def _whole_result(value: object) -> dict[str, Any]:
     is_absent = structured is None and not foreign_types.is_ours(type(value))
     if structured is not ... and not is_absent:
         result["structuredContent"] = _json(structured, TOOL)[0]
-    if meta := getattr(value, "meta", None):
+    meta = getattr(value, "meta", None)
+    if meta:
         result["_meta"] = _json(dict(meta), TOOL)[0]
     return result
 

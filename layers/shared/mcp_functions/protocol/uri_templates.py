@@ -47,7 +47,8 @@ def match(template: str, uri: str) -> dict[str, str] | None:
     if len(uri) > MAX_URI or not uri.startswith(literals[0]) or not uri.endswith(literals[-1]):
         return None
     limits = {True: [len(uri)] * (len(uri) + 1), False: _segment_ends(uri)}
-    values, start = {}, len(literals[0])
+    values = {}
+    start = len(literals[0])
     for (plus, name), literal, ends in zip(expressions, literals[1:], _last_ends(template, uri, limits), strict=True):
         end = ends[limits[plus][start]]
         if end <= start:
@@ -78,12 +79,18 @@ def _segment_ends(uri: str) -> list[int]:
 
 
 def _last_ends(template: str, uri: str, limits: Mapping[bool, Sequence[int]]) -> list[list[int]]:
-    """Find, for each expression and each place, the last end up to there after which the rest matches; -1 if none."""
+    """Find where each expression may end, so that the rest of the template matches the rest of the URI.
+
+    Returns:
+        A row for each expression. At each place, it has the last possible end up to there; -1 if there is none.
+    """
     literals, expressions = _parts(template)
     last = len(uri) - len(literals[-1])
     rows = [[-1] * last + [last] * (len(uri) + 1 - last)]
     for (plus, _name), literal in zip(expressions[:0:-1], literals[-2:0:-1], strict=True):
-        after, row, end = rows[-1], [], -1
+        after = rows[-1]
+        row = []
+        end = -1
         for place in range(len(uri) + 1):
             start = place + len(literal)
             if start <= len(uri) and uri.startswith(literal, place) and after[limits[plus][start]] > start:

@@ -22,22 +22,22 @@ ANONYMOUS = ("", "", "")
 class Capability:
     """The base of all capabilities. Each belongs to one round."""
 
-    needs_state: ClassVar[bool] = False  # whether it can end a round, so that its Lambda has to seal a state
-    asks: ClassVar[bool] = False  # whether it asks the user
-    low_level: ClassVar[bool] = False  # whether it is for functions that return InputRequiredResult
-    logs: ClassVar[bool] = False  # whether it sends log messages, so that the server advertises them
+    needs_state: ClassVar[bool] = False  # True if it can end a round, so that its Lambda has to seal a state
+    asks: ClassVar[bool] = False  # True if it asks the user
+    low_level: ClassVar[bool] = False  # True for the functions that return InputRequiredResult
+    logs: ClassVar[bool] = False  # True if it sends log messages, which the server then advertises
 
     def __init__(self, round_: Round) -> None:
-        """Take the round."""
+        """Keep the round in which the function runs."""
         self._round = round_
 
     @classmethod
     def check(cls, parameter: str, _args: tuple[Any, ...]) -> None:
-        """Refuse a parameter of a signature whose brackets are wrong, with a TypeError."""
+        """Raise a TypeError if the types in a parameter's brackets are wrong, as in `RequestState[int]`."""
 
     @classmethod
     def for_round(cls, round_: Round, _args: tuple[Any, ...]) -> Self:
-        """Make it for one round; `_args` are the types in its brackets in the signature."""
+        """Make the capability for one round; `_args` are the types in its brackets in the signature."""
         return cls(round_)
 
 

@@ -54,7 +54,9 @@ class Question(AnyQuestion[Form]):
 
     def __init__(self, key: str, message: str, form: TypeForm[Form]) -> None:
         """Take the key in `inputRequests`, the text for the user, and the type of the answer."""
-        self.key, self.message, self.form = key, message, form
+        self.key = key
+        self.message = message
+        self.form = form
 
     def formatted(self, arguments: Mapping[str, Any]) -> Question[Form]:
         """Return the question with arguments in place of `{name}` in its message."""
@@ -76,7 +78,8 @@ class SampleQuestion(AnyQuestion["dict[str, Any]"]):
 
     def __init__(self, key: str, request: CreateMessageRequest) -> None:
         """Take the key in `inputRequests`, and the request."""
-        self.key, self.request = key, request
+        self.key = key
+        self.request = request
 
     def to_wire(self, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - there are no forms in it
         """Return the question for the client."""
@@ -105,7 +108,7 @@ class Elicit(Capability):
         """Return the user's answer as a value of the form's type, in this round or a later one.
 
         Args:
-            key: of the question in `inputRequests`. Keep it across deployments, so that answers stay valid.
+            key: the question's key in `inputRequests`. Keep it across deployments, so that answers stay valid.
             message: the text for the user. Keep it the same in every round, because an answer belongs to this text.
             form: a dataclass, a TypedDict or a pydantic model with a field for each thing to fill in; or the type of
                 one value: `str`, `bool`, `int`, `float`, `date`, `datetime`, a Literal or Enum of strings, a list of
@@ -150,9 +153,9 @@ class Elicit(Capability):
         `while not connected(user): elicit.url(…)` asks until the check succeeds.
 
         Args:
-            key: of the question in `inputRequests`.
-            message: why the user should open the page.
-            url: absolute https:// URL, without secrets or personal data.
+            key: the question's key in `inputRequests`.
+            message: the reason why the user should open the page.
+            url: an absolute https:// URL, without secrets or personal data.
 
         Raises:
             NotAnswered: the user declined, or closed the question.
@@ -195,11 +198,11 @@ class Sample(Capability):
         """Return the model's message (CreateMessageResult), in this round or a later one.
 
         Args:
-            key: of the request in `inputRequests`.
-            messages: the conversation, as SamplingMessage objects, dicts or the official SDK's; a string is
-                one message of the user.
+            key: the request's key in `inputRequests`.
+            messages: the conversation, as dicts or as SamplingMessage objects of the official SDK; a string is one
+                message of the user.
             max_tokens: the limit for the answer.
-            options: further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
+            options: the further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
         """
         request = input_requests.sampling_request(messages, max_tokens, options)
         (message,) = self._round.ask(WireQuestion(key, request, _read_message))

@@ -142,10 +142,11 @@ def check_capabilities(
     Args:
         requests: the questions, by key.
         declared: the client's capabilities.
-        earlier: whether the error carries the questions as data too, for clients of 2025.
+        earlier: True for a client of 2025: the error's `data` then has the questions too.
 
     Raises:
-        MissingRequiredClientCapability: with the text of the questions, because the model may know the answers.
+        MissingRequiredClientCapability: the client cannot show a question. The error has the text of the questions,
+            because the model may know the answers.
     """
     lacking = missing_capabilities(requests.values(), declared)
     if lacking:

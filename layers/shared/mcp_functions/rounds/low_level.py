@@ -52,7 +52,9 @@ class ElicitRequest(InputRequest):
 
     def __init__(self, message: str, form: TypeForm[Any] | None, page: str | None = None) -> None:
         """Take the message, and the form to fill in or the page to open."""
-        self.message, self.form, self.page = message, form, page
+        self.message = message
+        self.form = form
+        self.page = page
 
     @classmethod
     def url(cls, message: str, url: str) -> ElicitRequest:
@@ -70,17 +72,19 @@ class CreateMessageRequest(InputRequest):
     """Asks the client's model (client/sampling).
 
     Args:
-        messages: the conversation, as SamplingMessage objects, dicts or the official SDK's; a string is one message of
-            the user.
-        max_tokens: the most that the answer may have.
-        options: further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
+        messages: the conversation, as dicts or as SamplingMessage objects of the official SDK; a string is one message
+            of the user.
+        max_tokens: the limit for the answer.
+        options: the further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
     """
 
     def __init__(
         self, messages: str | Sequence[JSONObject | Model], max_tokens: int, options: Mapping[str, Any] | None = None
     ) -> None:
         """Take the params of the request, under their names in Python."""
-        self.messages, self.max_tokens, self.options = messages, max_tokens, options or {}
+        self.messages = messages
+        self.max_tokens = max_tokens
+        self.options = options or {}
 
     def wire(self, key: str = "answer", *, camel_case: bool = False) -> WireRequest:  # noqa: ARG002 - the wire names are the protocol's
         """Return the CreateMessageRequest of the specification."""
@@ -99,7 +103,7 @@ class InputRequiredResult(NamedTuple):
     """The result of a low-level function that ends a round.
 
     Args:
-        input_requests: the questions for the client, under keys of the author's choice; may be empty.
+        input_requests: the questions for the client by the author's keys; may be empty.
         request_state: the model for `RequestState.value` in the next round; the client gets it sealed.
     """
 
@@ -144,11 +148,11 @@ class InputResponses(Capability, Mapping[str, "JSONObject"]):
 
 
 class RequestState(Capability, Generic[State]):
-    """The state that this function kept in the previous round, `request_state.value`; a new one in the first."""
+    """The state that this function kept in the previous round, as `request_state.value`; empty in the first round."""
 
     needs_state = True
     low_level = True
-    value: State  # a model of the type in brackets. `InputRequiredResult(request_state=…)` carries it to the next round
+    value: State  # a model of the type in brackets; `InputRequiredResult(request_state=…)` keeps it for the next round
 
     @classmethod
     def check(cls, parameter: str, args: tuple[Any, ...]) -> None:
@@ -181,5 +185,5 @@ def _read(model: type[State], state: str | None) -> State:
         return read_state(model, state)
     except (ValueError, TypeError, LookupError, AttributeError):
         # Another deployed version wrote the state with other fields. The model may migrate them in a validator of mode
-        # "before". Otherwise the answers still count, and the state begins anew.
+        # "before". Otherwise the state starts empty, and the recorded answers still count.
         return model()

@@ -21,7 +21,7 @@ class Progress(Capability):
     """Reports how far the work is: `progress(50, total=100)`."""
 
     def __init__(self, round_: Round) -> None:
-        """Take the round."""
+        """Keep the round, and begin below every progress value."""
         super().__init__(round_)
         self._last = float("-inf")
 
@@ -29,16 +29,17 @@ class Progress(Capability):
         """Notify the client, if it sent a progress token (basic/patterns/progress). A task shows it as `statusMessage`.
 
         Args:
-            progress: "MUST increase with each notification", so a lower value is not sent.
+            progress: the work done so far. It "MUST increase with each notification", so a lower value is not sent.
             total: the final value of `progress`, if known.
-            message: describes the current work.
+            message: a description of the current work.
 
         Raises:
             DeveloperError: the message is not text.
         """
         if not isinstance(message, str | None):
             self._round.fail("the message of progress is text, and not of type {type}", type=type(message).__name__)
-        self._round.progress_message = message or (f"{progress:g} of {total:g}" if total else f"{progress:g}")
+        numbers = f"{progress:g} of {total:g}" if total else f"{progress:g}"
+        self._round.progress_message = message or numbers
         listening = progress_listener.get()
         if listening:
             listening(progress, total)
@@ -66,9 +67,9 @@ class Log(Capability):
         """Send one message, if this request asked for its level.
 
         Args:
-            level: debug, info, notice, warning, error, critical, alert or emergency.
-            data: any JSON value.
-            logger: name of the source.
+            level: the severity: debug, info, notice, warning, error, critical, alert or emergency.
+            data: the message, any JSON value.
+            logger: the name of the source.
 
         Raises:
             DeveloperError: the level is unknown, or `data` is not JSON.

@@ -5,7 +5,7 @@ sealed state shows that the round before asked exactly this question, by key and
 responses, and each question ends in one of four ways:
 
     response in the record        what the round does                         outcome
-    none                          sends the question to the client            open
+    no response                   sends the question to the client            open
     `read` returns a value        keeps the fields that the form asked for    the answer
     `read` raises InvalidAnswer   drops it, asks again and says why           open
     `read` raises another error   keeps it: the user declined, for example    the error
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import InputRequest, JSONObject
     from mcp_functions.rounds.record import Record
 
-MAX_MESSAGE_CHANGES = 2  # of one question: a price may change once or twice, but a clock changes in every round
-MAX_KEY_CHANGES = 1  # in a row: a deployment may rename a key once, but a random key changes in every round
-MAX_READINGS = 10_000  # of one answer in a round: only a loop that waits for another answer reads so often
+MAX_MESSAGE_CHANGES = 2  # a price in a message may change once or twice, but a clock changes in every round
+MAX_KEY_CHANGES = 1  # a deployment may rename a key once, but a random key changes in every round
+MAX_READINGS = 10_000  # only a loop that waits for another answer reads one answer so often in a round
 
 SHARED_KEY = "two different questions under the key {key!r}: give each question a key of its own"
 ENDLESS_LOOP = (
@@ -59,7 +59,7 @@ class WireQuestion(NamedTuple):
     key: str
     request: InputRequest
     read: Callable[[JSONObject], object]
-    read_once: bool = False  # whether a second reading in the same round drops the answer and asks again
+    read_once: bool = False  # True if a second reading in the same round drops the answer and asks again
 
 
 class Outcome(NamedTuple):
@@ -82,9 +82,9 @@ class _QuestionState:
 
     def __init__(self, digest: str, request: InputRequest | None = None) -> None:
         self.fingerprint = digest
-        self.request = request  # for the client, while the question is open
+        self.request = request  # the request for the client, while the question is open
         self.readings = 0  # how often the handler asked; 0 for a question of a low-level function
-        self.has_answer = False  # whether the handler got an answer, or an error in its place
+        self.has_answer = False  # True once the handler got an answer, or an error in its place
 
 
 class Questions:
@@ -92,8 +92,8 @@ class Questions:
 
     def __init__(self, record: Record, responses: Mapping[str, JSONObject]) -> None:
         """Record the responses before the handler runs: then no response is lost if the round ends early."""
-        self.actions = record.add_responses(responses)  # of the user, by key, as AuditRecord has them
-        self.renamed_key: RenamedKey | None = None  # found by `check_keys`, when the round has ended
+        self.actions = record.add_responses(responses)  # the user's actions by key, as AuditRecord has them
+        self.renamed_key: RenamedKey | None = None  # set by `check_keys`, when the round has ended
         self._record = record
         self._states: dict[str, _QuestionState] = {}
         self._is_closed = False
@@ -137,7 +137,7 @@ class Questions:
         return {key: state.fingerprint for key, state in self._states.items() if state.request}
 
     def close(self) -> None:
-        """Let no other thread open a question from now on."""
+        """Refuse further questions, also from other threads."""
         self._is_closed = True
 
     def check_keys(self) -> None:
@@ -148,7 +148,8 @@ class Questions:
 
     def _count_reading(self, question: WireQuestion) -> _QuestionState:
         """Count a reading of a question. A key belongs to one question in a round, and is not read without end."""
-        key, digest = question.key, fingerprint(question.request)
+        key = question.key
+        digest = fingerprint(question.request)
         state = self._states.setdefault(key, _QuestionState(digest))
         if state.fingerprint != digest:
             raise DeveloperError(SHARED_KEY, key=key)
@@ -213,9 +214,9 @@ def message_of(request: InputRequest) -> str:
 
 
 def _without_extra_fields(request: InputRequest, response: JSONObject) -> JSONObject:
-    """Return a response to a form with its requested fields only: no round reads others, but every state carries them.
+    """Keep only the requested fields of a form's response: no round reads others, but every state would carry them.
 
-    A response that is not one of a form stays as it is.
+    Other responses are returned unchanged.
     """
     params: Mapping[str, Any] = request.get("params", {})
     content = response.get("content")

@@ -27,7 +27,7 @@ class Record:
 
     def __init__(self, document: Mapping[str, Any], asked: Mapping[str, str]) -> None:
         """Read the JSON of the previous round, and the fingerprints of its questions by key."""
-        self.lock = Condition()  # for the record and the round: a handler may use several threads
+        self.lock = Condition()  # guards the record and the round: a handler may use several threads
         self.asked = asked
         self.is_new = not document and not asked  # no earlier round left a record
         # Responses by key and by fingerprint, because a question may have been reworded.
@@ -76,17 +76,28 @@ class Record:
             return max((step[2] for step in self.steps.values()), default=0) / 1000
 
     def to_json(self, *, has_questions: bool, renamed_key: bool) -> dict[str, Any]:
-        """Write the record for the next round; `renamed_key`: it renamed an answered question."""
+        """Write the record for the next round.
+
+        Args:
+            has_questions: True if the client has to answer questions.
+            renamed_key: True if this round asked an answered question under another key.
+        """
+        document: dict[str, Any] = {}
         with self.lock:
-            members = {
-                "answers": {key: dict(answers) for key, answers in self.answers.items() if answers} or None,
-                "steps": dict(self.steps) or None,
-                "sheds": None if has_questions else self.sheds + 1,
-                "began": self.started_at,
-                "lost_answers": self.key_changes + 1 if renamed_key else None,
-                "state": self.next_state,
-            }
-        return {name: value for name, value in members.items() if value is not None}
+            answers = {key: dict(by_fingerprint) for key, by_fingerprint in self.answers.items() if by_fingerprint}
+            if answers:
+                document["answers"] = answers
+            if self.steps:
+                document["steps"] = dict(self.steps)
+            if not has_questions:
+                document["sheds"] = self.sheds + 1
+            if self.started_at is not None:
+                document["began"] = self.started_at
+            if renamed_key:
+                document["lost_answers"] = self.key_changes + 1
+            if self.next_state is not None:
+                document["state"] = self.next_state
+        return document
 
 
 def write_state(state: BaseModel) -> str:

@@ -3,6 +3,14 @@
 A handler runs from its first line in every round. A question returns its answer if an earlier round received it;
 otherwise the round ends with the question. The same holds for steps. The round does not know who carries the record to
 the next round: the client in a sealed state, or the table in a task.
+
+A round can end before its handler returns. Then InputRequired leaves the author's function:
+
+    ask                     a question has no answer yet
+    end_with                a low-level function returned an InputRequiredResult
+    end_without_question    the time is up: the client repeats the request, and the next round continues (a "shed")
+    end_without_state       a first round gives the client a state before its first step
+    end                     a task was cancelled
 """
 
 from __future__ import annotations
@@ -10,7 +18,6 @@ from __future__ import annotations
 import math
 import time
 from contextlib import contextmanager
-from contextvars import ContextVar
 from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -18,17 +25,16 @@ from mcp_functions.protocol.errors import DeveloperError, InputRequired, ToolErr
 from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.rounds.questions import Questions, check_text, message_of
 from mcp_functions.rounds.record import EMPTY, Record, write_state
+from mcp_functions.rounds.running_steps import RunningSteps
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from asyncio import Future
     from collections.abc import Callable, Iterator, Mapping
 
     from mcp_functions.protocol.messages import Principal
     from mcp_functions.protocol.wire_types import InputRequest, JSONObject
     from mcp_functions.rounds.low_level import InputRequiredResult
     from mcp_functions.rounds.questions import WireQuestion
-    from mcp_functions.rounds.step_call import StepCall
 
 MARGIN_SECONDS = 2.0  # between the end of a step and the deadline: to seal, to answer, and for clocks that differ
 
@@ -37,24 +43,21 @@ class RoundRequest(NamedTuple):
     """The request of a round, with the limits of its deployment."""
 
     responses: Mapping[str, JSONObject] = EMPTY  # `inputResponses` as the client sent them
-    capabilities: Mapping[str, Any] = EMPTY  # of the client
+    capabilities: Mapping[str, Any] = EMPTY  # the client's capabilities
     meta: Mapping[str, Any] = EMPTY  # `_meta`: the progress token and the log level
     principal: Principal | None = None  # the caller; None without authentication
-    scopes: frozenset[str] = frozenset()  # of the caller's token
+    scopes: frozenset[str] = frozenset()  # the scopes of the caller's token
     flow: str = ""  # the conversation's id, the same in all its rounds; "" if nothing can seal a state
-    number: int = 1  # of the round in its conversation
+    number: int = 1  # the number of the round in its conversation
     deadline: float = math.inf  # when the client stops waiting, in unix seconds
-    now: Callable[[], float] = time.time  # in unix seconds
-    camel_case: bool = False  # whether forms use camelCase on the wire
-    max_sheds: int = 2  # rounds in a row that may end without a question
-    single_use: bool = False  # whether the first round has to end before its first step
-    has_app: bool = False  # whether the client's host shows a form for questions that the client cannot
+    now: Callable[[], float] = time.time  # the clock, in unix seconds
+    camel_case: bool = False  # True if forms use camelCase on the wire
+    max_sheds: int = 2  # how many rounds in a row may end without a question
+    single_use: bool = False  # True if the first round has to end before its first step
+    has_app: bool = False  # True if the client's host shows a form for questions that the client cannot
 
 
 DEFAULT_REQUEST = RoundRequest()
-
-
-running_step: ContextVar[StepCall | None] = ContextVar("running_step", default=None)
 
 
 class AuditRecord(NamedTuple):
@@ -64,11 +67,11 @@ class AuditRecord(NamedTuple):
 
     Attributes:
         flow: the id of the conversation.
-        round: counts its rounds from 1.
+        round: the number of the round, from 1.
         handler: the name of the tool, prompt or resource.
-        principal: digest of the caller, as in the state's claims; None without authentication.
-        asked: key of each open question, to the message that the user sees (or the request's method).
-        answered: key of each question that this request answered, to "accept", "decline" or "cancel"; "answer" if the
+        principal: a digest of the caller, as in the state's claims; None without authentication.
+        asked: the open questions by key, each as the message that the user sees (or the request's method).
+        answered: the actions of this request's answers by key: "accept", "decline" or "cancel"; "answer" if the
             client's model or the client itself answered; "invalid" if the answer did not fit and the question is asked
             again. It never holds the content of an answer.
         answered_by: "client" where an elicitation of the client was answered; "app" for a form that the host showed,
@@ -87,15 +90,13 @@ class AuditRecord(NamedTuple):
 class Round:
     """One round: it combines the request with the record, and ends with a result or with questions."""
 
-    ended = False  # InputRequired was raised; the author's code cannot undo that
-    closed = False  # the handler has returned, and nothing more may happen
+    ended = False  # True once InputRequired was raised, even if the author's code caught it
+    closed = False  # True once the handler has returned: no step or question is possible any more
     developer_error: DeveloperError | None = None  # the first rule that the author's function broke
-    error_for_model: str | None = None  # why the conversation cannot continue
-    new_steps = 0
-    handler_returned = False  # of an async handler: its tasks start no more steps
-    progress_message = ""  # the last one of Progress
-    on_step_recorded: Callable[[], object] | None = None  # a task sets it, to write the record at once
-    must_stop: Callable[[], bool] | None = None  # a task sets it, to end the round before a step
+    error_for_model: str | None = None  # the reason why the conversation cannot continue
+    progress_message = ""  # the last message that the function reported
+    on_step_recorded: Callable[[], object] | None = None  # a task's hook, which writes the record after each step
+    must_stop: Callable[[], bool] | None = None  # a task's hook, which ends the round before a step
 
     def __init__(
         self,
@@ -105,14 +106,16 @@ class Round:
     ) -> None:
         """Read the record that the previous round left, and add the responses of the request.
 
-        `asked` has the fingerprints of the previous round's questions by key, as the sealed state proves them.
+        Args:
+            request: the request of this round.
+            record: the record of the previous round, as JSON.
+            asked: the fingerprints of the previous round's questions by key, as the sealed state proves them.
         """
         self.request = request
         self.record = Record(record, asked)
         self.questions = Questions(self.record, request.responses)
-        self.notifications: list[dict[str, Any]] = []  # for the client, before the result
-        self.running_futures: set[Future[None]] = set()  # one for each step that an async handler waits for
-        self.running_steps: set[str] = set()  # keys
+        self.steps = RunningSteps()
+        self.notifications: list[dict[str, Any]] = []  # messages that the client gets before the result
 
     @property
     def requests(self) -> dict[str, InputRequest]:
@@ -140,15 +143,6 @@ class Round:
         """Record when the conversation began, so that later rounds know it."""
         self.record.started_at = self.started_at
 
-    @property
-    def enclosing_step(self) -> str | None:
-        """The key of the step whose function calls; None outside of steps."""
-        step = running_step.get()
-        # A task or thread that a step started keeps its context variables after the step has ended.
-        if step is None or step.round is not self or step.step_key not in self.running_steps:
-            return None
-        return step.step_key
-
     @contextmanager
     def noting_errors(self) -> Iterator[None]:
         """Note a rule that the block breaks, so that the author's code cannot hide it."""
@@ -172,7 +166,7 @@ class Round:
             Exception: the outcome of a question, as its `read` raised it, once all questions have answers.
         """
         self.check_can_continue()
-        step = self.enclosing_step
+        step = self.steps.current_key
         if questions and step is not None:
             rule = "{question!r} is asked inside step {step!r}, which would run again: ask before it"
             self.fail(rule, question=questions[0].key, step=step)
@@ -185,8 +179,8 @@ class Round:
                 raise outcome.error
         return [outcome.answer for outcome in outcomes]
 
-    def require(self, result: InputRequiredResult) -> NoReturn:
-        """End the round with what a low-level function returned.
+    def end_with(self, result: InputRequiredResult) -> NoReturn:
+        """End the round with the questions and the state that a low-level function returned.
 
         "servers MUST include at least one of inputRequests or requestState" (basic/patterns/mrtr).
         """
@@ -200,25 +194,16 @@ class Round:
                 self.record.next_state = write_state(result.request_state)
         self.end()
 
-    def check_time_left(self, takes: float | None) -> None:
-        """End the round if a step would not end in time. The first new step of a round always runs.
-
-        `takes` is in seconds; None expects as many as the longest step so far.
-        """
-        needed = self.record.longest_step() if takes is None else takes
-        if self.new_steps and needed > self.seconds_left:
-            self.shed()
-
-    def shed(self) -> NoReturn:
-        """End the round without a question: the client repeats the request, and the next round continues the work.
+    def end_without_question(self) -> NoReturn:
+        """End the round: the client repeats the request, and the next round continues after the recorded steps.
 
         Raises:
-            InputRequired: always, unless one of these applies.
+            InputRequired: the normal outcome.
             DeveloperError: this round recorded no step, so the next round would only repeat it.
-            ToolError: too many rounds in a row ended like this. Clients limit such rounds.
+            ToolError: too many rounds in a row ended without a question. Clients limit such rounds.
         """
         self.check_can_continue()
-        if not self.new_steps:
+        if not self.steps.recorded:
             self.fail("a round that ends without a question must have recorded a step, or it would only repeat itself")
         if self.record.sheds >= self.request.max_sheds:
             self.error_for_model = (
@@ -228,10 +213,10 @@ class Round:
             raise ToolError(self.error_for_model)
         self.end()
 
-    def require_state(self) -> None:
-        """End a round that came without a state, so that the client gets one with the conversation's id.
+    def end_without_state(self) -> None:
+        """End the round if its request has no state, so that the client gets one with the conversation's id.
 
-        A repeated first request begins another conversation, because it carries no state.
+        Without a state, a repeated request would begin another conversation.
 
         Raises:
             InputRequired: the request has no state, so this is the first round.
@@ -240,20 +225,20 @@ class Round:
             self.end()
 
     def end(self) -> NoReturn:
-        """End the round. It stays ended, even if the author's code catches the exception."""
+        """End the round for good: the author's code may catch the exception, but cannot undo the end."""
         self.ended = True
         raise InputRequired
 
     def close(self) -> None:
-        """Let nothing more happen in this round, after the function has ended.
+        """Refuse further steps and questions, because the handler has returned.
 
-        If the round asks, steps in other threads may finish until the deadline, so that the record has them.
-        Otherwise the next round would run them again.
+        A round that has ended waits for the steps in other threads, until the deadline. Steps that the record misses
+        would run again in the next round.
         """
         with self.record.lock:
             if self.ended:
                 timeout = min(max(0.0, self.seconds_left), TIMEOUT_MAX)
-                self.record.lock.wait_for(lambda: not self.running_steps, timeout)
+                self.record.lock.wait_for(lambda: not self.steps.keys, timeout)
             self.closed = True
             self.questions.close()
         if self.ended:
@@ -269,10 +254,17 @@ class Round:
         )
 
     def audit(self, handler: str, principal: str | None, *, sent: bool, answered_by: str = "client") -> AuditRecord:
-        """Return the audit record of this round; without `sent`, the client does not get its questions."""
-        asked = {key: message_of(request) for key, request in self.requests.items()} if sent else {}
-        answered = dict(self.questions.actions)
-        return AuditRecord(self.request.flow, self.request.number, handler, principal, asked, answered, answered_by)
+        """Return the audit record of this round; `sent` is False if the client does not get its questions."""
+        requests = self.requests if sent else {}
+        return AuditRecord(
+            flow=self.request.flow,
+            round=self.request.number,
+            handler=handler,
+            principal=principal,
+            asked={key: message_of(request) for key, request in requests.items()},
+            answered=dict(self.questions.actions),
+            answered_by=answered_by,
+        )
 
     def check_can_continue(self) -> None:
         """Raise again what has stopped this round, because the author's code may have caught it."""
@@ -281,22 +273,20 @@ class Round:
         if self.error_for_model:
             raise ToolError(self.error_for_model)
 
-    def check_may_run(self, takes: float | None) -> None:
+    def check_may_run(self, max_seconds: float | None) -> None:
         """End the round before a step if the task, `single_use` or the deadline requires it.
 
+        Args:
+            max_seconds: the longest duration of the step; None expects the duration of the longest step so far.
+
         Raises:
-            InputRequired: one of them does.
+            InputRequired: the round ends before the step, and the next round runs it.
         """
         if self.must_stop and self.must_stop():
             self.end()
         if self.request.single_use:
-            self.require_state()
-        self.check_time_left(takes)
-
-    async def wait_for_steps(self) -> None:
-        """Wait for the steps that the tasks of an async handler have started, so that the record has them."""
-        import asyncio  # noqa: PLC0415 - its caller runs in it
-
-        self.handler_returned = True
-        while self.running_futures:
-            await asyncio.wait(self.running_futures)
+            self.end_without_state()
+        needed = self.record.longest_step() if max_seconds is None else max_seconds
+        is_first = self.steps.recorded == 0  # it always runs, or no round would make progress
+        if not is_first and needed > self.seconds_left:
+            self.end_without_question()

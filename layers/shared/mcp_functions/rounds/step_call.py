@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from mcp_functions.protocol.errors import InputRequired
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.rounds.questions import check_text
-from mcp_functions.rounds.round import running_step
+from mcp_functions.rounds.running_steps import current_call
 from mcp_functions.rounds.step_values import digest_arguments, is_json, read_return_type, to_record
 
 if TYPE_CHECKING:
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
     from mcp_functions.rounds.round import Round
 
-MAX_BYTES = 8 * 1024  # of one result; the whole state has another limit
+MAX_BYTES = 8 * 1024  # the limit for one result; the whole state has another one
 
 
 class StepCall:
     """One call of a step.
 
     Attributes:
-        round: in which it is called.
-        step_key: names the step in all rounds.
-        arguments_digest: of its arguments; a recorded result counts only for the same arguments.
+        round: the round that calls the step.
+        step_key: the step's key, the same in all rounds.
+        arguments_digest: a digest of the arguments; a recorded result counts only for the same arguments.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class StepCall:
         kwargs: Mapping[str, object],
     ) -> None:
         """Refuse a call inside another step, and arguments that JSON cannot carry."""
-        outer = round_.enclosing_step
+        outer = round_.steps.current_key
         if outer is not None:
             round_.fail("step {key!r} runs inside step {outer!r}: a step is recorded as a whole", key=key, outer=outer)
         self.round = round_
@@ -82,7 +82,7 @@ class StepCall:
         return self._recorded_result()
 
     async def wait(self, max_seconds: float | None) -> object:
-        """Do the same with an async function, in an async handler."""
+        """Return the recorded result of an async function; await the function first if the record has none."""
         if self._reserve():
             try:
                 self.round.check_may_run(max_seconds)
@@ -99,20 +99,21 @@ class StepCall:
 
     def _reserve(self) -> bool:
         """Reserve the key, so that no other task or thread runs the step too. Return False if it was recorded."""
-        round_, key = self.round, self.step_key
+        round_ = self.round
+        key = self.step_key
         round_.check_can_continue()
         with round_.noting_errors():
             check_text(key, "a step's key is text, and not of type {type}")
         with round_.record.lock:
             if round_.ended or round_.closed:
                 raise InputRequired
-            if key in round_.running_steps:
+            if key in round_.steps.keys:
                 self._fail(
                     "step {key!r} is called again while its first call still runs, in another task or thread: "
                     "give each call a key of its own"
                 )
             if key not in round_.record.steps:
-                round_.running_steps.add(key)
+                round_.steps.keys.add(key)
                 return True
             if round_.record.steps[key][0] != self.arguments_digest:
                 self._fail(
@@ -124,33 +125,33 @@ class StepCall:
 
     def _release(self) -> None:
         with self.round.record.lock:
-            self.round.running_steps.discard(self.step_key)
+            self.round.steps.keys.discard(self.step_key)
             self.round.record.lock.notify_all()
 
     @contextmanager
     def _running(self) -> Iterator[None]:
         """Set the running step for `Step.key`, and measure how long the block runs."""
         now = self.round.request.now
-        token = running_step.set(self)
+        token = current_call.set(self)
         started = now()
         try:
             yield
         finally:
-            running_step.reset(token)
+            current_call.reset(token)
             self._seconds = max(0.0, now() - started)  # a wall clock may be set back
 
     async def _wait_and_record(self) -> None:
         import asyncio  # noqa: PLC0415 - its caller runs in it
 
         future = asyncio.get_running_loop().create_future()
-        self.round.running_futures.add(future)
+        self.round.steps.futures.add(future)
         try:
             with self._running():
                 result, cancelled = await self._wait_for_function()
             self._record(result)
         finally:
             future.set_result(None)
-            self.round.running_futures.discard(future)
+            self.round.steps.futures.discard(future)
         if cancelled:
             raise cancelled
 
@@ -162,7 +163,7 @@ class StepCall:
         import asyncio  # noqa: PLC0415 - its caller runs in it
 
         task = asyncio.ensure_future(self._function(*self._args, **self._kwargs))
-        if self.round.handler_returned:
+        if self.round.steps.handler_returned:
             task.cancel()  # before it begins
         try:
             return await asyncio.shield(task), None
@@ -197,7 +198,7 @@ class StepCall:
         round_ = self.round
         with round_.record.lock:
             round_.record.steps[self.step_key] = [self.arguments_digest, value, int(self._seconds * 1000)]
-            round_.new_steps += 1
+            round_.steps.recorded += 1
         if round_.on_step_recorded:
             round_.on_step_recorded()
 

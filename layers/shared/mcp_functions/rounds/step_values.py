@@ -1,7 +1,7 @@
 """The values of a step as the record holds them: a digest of its arguments, and its result as JSON.
 
-A later round may run in another process, where a set has another order. So the digest sorts sets. The return annotation
-of the step's function says which type the recorded JSON is read as.
+A later round may run in another process, where a set has another order. So the digest sorts sets. The recorded JSON is
+read as the type in the return annotation of the step's function.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def digest_arguments(args: Sequence[object], kwargs: Mapping[str, object]) -> st
 def read_return_type(function: Callable[..., Any]) -> JsonType | None:
     """Read the return annotation of a function; None if it has no type that JSON can be read as."""
     while inner := getattr(function, "__wrapped__", None) or getattr(function, "func", None):
-        function = inner  # decorated, or functools.partial
+        function = inner  # the function inside a decorator or functools.partial
     if not inspect.isroutine(function) and not isinstance(function, type):
         function = type(function).__call__
     try:
@@ -76,7 +76,7 @@ def _sort_sets(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_sort_sets(member) for member in value]
     if hasattr(value, "model_dump"):
-        return _sort_sets(value.model_dump(by_alias=True, warnings=False))  # which would quote values in the log
+        return _sort_sets(value.model_dump(by_alias=True, warnings=False))  # a warning would quote values in the log
     if is_dataclass(value) and not isinstance(value, type):
         return {name: _sort_sets(getattr(value, name)) for name in value.__dataclass_fields__}
     return value

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast
 from uuid import UUID
 
 from mcp_functions.rounds.capabilities import Capability
-from mcp_functions.rounds.round import running_step
+from mcp_functions.rounds.running_steps import current_call
 from mcp_functions.rounds.step_call import StepCall
 
 if TYPE_CHECKING:
@@ -42,13 +42,13 @@ class Step(Capability):
     needs_state = True
 
     def __init__(self, round_: Round, max_seconds: float | None = None) -> None:
-        """Take the round, and the longest duration of a step, if `within` has set one."""
+        """Keep the round, and the longest duration of a step in seconds, if `within` has set one."""
         super().__init__(round_)
         self._max_seconds = max_seconds
 
     @classmethod
     def for_round(cls, round_: Round, _args: tuple[Any, ...]) -> Self:
-        """Make it for one round, and record when the conversation began, for `now`."""
+        """Make the capability for one round, and record when the conversation began, for `now`."""
         round_.record_start()
         return cls(round_)
 
@@ -56,10 +56,10 @@ class Step(Capability):
         """Return what `function` returned, now or in an earlier round.
 
         Args:
-            key: of the step in all rounds; each call needs its own.
-            function: to run. Its return annotation is the type of a recorded result.
-            args: of the function: JSON values, models or dataclasses.
-            kwargs: of the function: JSON values, models or dataclasses.
+            key: the step's key, the same in all rounds; each call needs its own.
+            function: the function to run. Its return annotation is the type of a recorded result.
+            args: the positional arguments of the function: JSON values, models or dataclasses.
+            kwargs: the keyword arguments of the function.
 
         Raises:
             InputRequired: the round ends before the step, and the next round runs it.
@@ -105,7 +105,7 @@ class Step(Capability):
         Raises:
             DeveloperError: no step is running.
         """
-        call = running_step.get()
+        call = current_call.get()
         if call is None or call.round is not self._round:
             self._round.fail("step.key is the key of a running step: read it in the function that the step calls")
         return self._derive("step", f"{call.step_key}\0{call.arguments_digest}").hex()[:32]
@@ -126,9 +126,11 @@ class Step(Capability):
         """End the round here, without a question: the next round continues the work.
 
         Raises:
-            InputRequired: always, unless `Round.shed` refuses.
+            InputRequired: the normal outcome.
+            DeveloperError: this round recorded no step, so the next round would only repeat it.
+            ToolError: too many rounds in a row ended without a question.
         """
-        self._round.shed()
+        self._round.end_without_question()
 
     def _derive(self, purpose: str, key: str) -> bytes:
         """Derive 32 bytes that are the same in all rounds of the conversation, and that no other one has."""
@@ -142,7 +144,7 @@ class KeyedStep:
     """A step whose function gets `key=`. It does not run in a conversation's first round, which has no state."""
 
     def __init__(self, round_: Round, step: Step) -> None:
-        """Take the round, and the step that runs the function."""
+        """Keep the round, and the step that runs the function."""
         self._round = round_
         self._step = step
 
@@ -159,7 +161,7 @@ class KeyedStep:
 
         @functools.wraps(function)
         def keyed(*args: object, **kwargs: object) -> R:
-            self._round.require_state()  # the first round has none: it raises InputRequired
+            self._round.end_without_state()  # the first round has none: it raises InputRequired
             return function(*args, key=self._step.key, **kwargs)
 
         return keyed

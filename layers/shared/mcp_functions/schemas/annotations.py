@@ -41,7 +41,7 @@ class Keywords:
         """Return a value that the keywords allow.
 
         Raises:
-            ValueError: they do not.
+            ValueError: the keywords do not allow the value.
         """
         return value
 
@@ -113,7 +113,7 @@ class Format(Keywords):
         """Return a value that is no string, or has the format.
 
         Raises:
-            ValueError: a string does not have the format.
+            ValueError: the string does not have the format.
         """
         if isinstance(value, str) and not re.fullmatch(FORMATS[self._name], value):
             message = f"must be a valid {self._name}"

@@ -27,27 +27,27 @@ class InvalidArgument(Exception):
 class Argument(NamedTuple):
     """One argument of a handler."""
 
-    parameter: str  # its name in the function
-    wire_name: str  # its name for the client
-    type: JsonType  # its type, whose schema the client reads
-    required: bool  # whether the client must send it
-    make_default: Callable[[], Any] | None = None  # makes its default for one call; None leaves it to the function
-    title: str | None = None  # its title for people
+    parameter: str  # the name in the function
+    wire_name: str  # the name for the client
+    type: JsonType  # the type, whose schema the client reads
+    required: bool  # True if the client must send the argument
+    make_default: Callable[[], Any] | None = None  # makes the default for one call; None: the function has it
+    title: str | None = None  # the title for people
 
     @property
     def description(self) -> str | None:
-        """Its description for the model."""
+        """The description for the model."""
         return self.type.schema.get("description")
 
     def read(self, value: object, *, text: bool) -> object:
         """Read the value that the client sent.
 
         Args:
-            value: from the client.
-            text: whether the protocol makes it a string, so that "5" may be a number.
+            value: the unchecked value from the client.
+            text: True if the protocol writes every value as a string, so that "5" may be a number.
 
         Raises:
-            InvalidArgument: it does not fit the type.
+            InvalidArgument: the value does not fit the type.
         """
         try:
             if text and isinstance(value, str):
@@ -69,7 +69,7 @@ class RawArguments(NamedTuple):
         """Turn the client's arguments into the function's one keyword argument.
 
         Raises:
-            InvalidArgument: they do not fit the schema.
+            InvalidArgument: the arguments do not fit the schema.
         """
         try:
             self.validate(sent)
@@ -102,7 +102,7 @@ class Arguments:
 
         Args:
             sent: the arguments by wire name.
-            text: whether the protocol makes them strings: a prompt's arguments, a URI's variables.
+            text: True if the protocol writes every value as a string: a prompt's arguments, a URI's variables.
 
         Raises:
             InvalidArgument: one is missing, unknown, or does not fit its type.
@@ -138,8 +138,8 @@ def read_arguments(parameters: Iterable[Parameter], hints: Mapping[str, Any], *,
             message = f"parameter {parameter.name!r}: {error}"
             raise TypeError(message) from error
         name = argument.wire_name
-        if same := by_wire_name.get(name):
-            both = f"parameters {same.parameter!r} and {parameter.name!r}"
+        if name in by_wire_name:
+            both = f"parameters {by_wire_name[name].parameter!r} and {parameter.name!r}"
             message = f"{both} have the same name on the wire, {name!r}: rename one"
             raise TypeError(message)
         by_wire_name[name] = argument
@@ -196,7 +196,8 @@ def _schema_of(arguments: Mapping[str, Argument]) -> dict[str, Any]:
                 raise TypeError(message)
         properties[wire_name] = property_
     schema: dict[str, Any] = {"type": "object", "properties": properties}
-    if required := [name for name, argument in arguments.items() if argument.required]:
+    required = [name for name, argument in arguments.items() if argument.required]
+    if required:
         schema["required"] = required
     schema["additionalProperties"] = False
     if definitions:

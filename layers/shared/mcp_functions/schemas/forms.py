@@ -31,13 +31,13 @@ ALLOWED = {
     "boolean": COMMON,
     "array": COMMON | {"minItems", "maxItems", "items"},
 }
-ITEMS = ({"type", "enum"}, {"anyOf"})
+ITEM_KEYWORDS = ({"type", "enum"}, {"anyOf"})
 FORMATS = {"email", "uri", "date", "date-time"}
-SECRETS = {
+SECRET_NAMES = {
     "accesstoken", "apikey", "cardnumber", "clientsecret", "creditcard", "credential", "credentials", "cvc", "cvv",
     "passphrase", "passwd", "password", "privatekey", "refreshtoken", "secret",
 }  # fmt: skip
-UNREADABLE = (TypeError, NameError, AttributeError, SyntaxError)  # from annotations, which can be any value
+ANNOTATION_ERRORS = (TypeError, NameError, AttributeError, SyntaxError)  # an annotation can be any expression
 
 
 class InvalidAnswer(Exception):
@@ -47,20 +47,20 @@ class InvalidAnswer(Exception):
 class Form(NamedTuple):
     """A type that a user fills in."""
 
-    # writes the `requestedSchema`, once; or raises DeveloperError, which names the field and the reason
+    # Returns the `requestedSchema`; raises DeveloperError, which names the field and the reason.
     schema: Callable[[], dict[str, Any]]
     wire: Mapping[str, str]  # the name of each field on the wire
-    # makes the answer from the fields that the user filled in, or raises ValueError
+    # Makes the answer from the fields that the user filled in; raises ValueError.
     read: Callable[[dict[str, Any]], Any]
 
     def accept(self, content: object) -> Any:  # noqa: ANN401 - a value of the author's type
         """Read the user's answer.
 
         Args:
-            content: `ElicitResult.content`, unchecked; keys that the form does not have are ignored.
+            content: the unchecked `ElicitResult.content`; keys that the form does not have are ignored.
 
         Raises:
-            InvalidAnswer: it does not fit the form.
+            InvalidAnswer: the content does not fit the form.
         """
         if not isinstance(content, dict):
             message = "the form came back without content"
@@ -77,8 +77,8 @@ def read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
 
     Args:
         annotation: a type with named fields, or the type of one value.
-        key: of the question; it names the property of one value.
-        camel_case: whether the names of properties become camelCase on the wire.
+        key: the key of the question, which also names the property of a form with one value.
+        camel_case: True if the names of properties become camelCase on the wire.
 
     Raises:
         DeveloperError: JSON has no such type.
@@ -91,29 +91,38 @@ def read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
 def _read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
     try:
         type_ = read_type(annotation)
-    except UNREADABLE as error:
+    except ANNOTATION_ERRORS as error:
         rule = "{key}: a form is a dataclass, a TypedDict, a pydantic model, or the type of one value ({reason})"
-        raise DeveloperError(rule, key=key, reason=_unreadable_field(annotation) or error) from error
+        raise DeveloperError(rule, key=key, reason=_find_unreadable_field(annotation) or error) from error
     definitions = type_.schema.get("$defs", {})
-    root = {**definitions.get(type_.schema.get("$ref", "").rpartition("/")[2], {}), **type_.schema}
-    prefix = f"{getattr(annotation, '__name__', '')}."
-    read: Callable[[dict[str, Any]], Any] = type_.read
-    if "properties" not in root:
-        name = re.sub(r"[^\w-]+", "_", key) or "answer"  # clients may read a dot in it as a path
-        is_optional = {"type": "null"} in type_.schema.get("anyOf", ())
-        root = {"properties": {name: type_.schema}, "required": [] if is_optional else [name]}
-        prefix, read = "", partial(_read_value, name, type_)
-    wire = {name: to_camel_case(name) if camel_case else name for name in root["properties"]}
+    schema = _follow_reference(type_.schema, definitions)
+    if "properties" in schema:
+        class_name = getattr(annotation, "__name__", "")
+        return _make_form(schema, type_.read, f"{class_name}.", camel_case=camel_case)
+    name = re.sub(r"[^\w-]+", "_", key) or "answer"  # clients may read a dot in it as a path
+    is_optional = {"type": "null"} in schema.get("anyOf", ())
+    required = [] if is_optional else [name]
+    schema = {"properties": {name: type_.schema}, "required": required, "$defs": definitions}
+    return _make_form(schema, partial(_read_value, name, type_), "", camel_case=camel_case)
+
+
+def _make_form(schema: dict[str, Any], read: Callable[[dict[str, Any]], Any], prefix: str, *, camel_case: bool) -> Form:
+    """Make the form of an object's schema; errors name a field by `prefix` and its name."""
+    wire = {name: to_camel_case(name) if camel_case else name for name in schema["properties"]}
 
     @cache
-    def schema() -> dict[str, Any]:
+    def requested_schema() -> dict[str, Any]:
+        definitions = schema.get("$defs", {})
         properties = {
-            wire[name]: _property(prefix, name, field, definitions) for name, field in root["properties"].items()
+            wire[name]: _property(prefix + name, name, field, definitions)
+            for name, field in schema["properties"].items()
         }
-        required = [wire[name] for name in root.get("required", ())]
-        return {"type": "object", "properties": properties, **({"required": required} if required else {})}
+        requested: dict[str, Any] = {"type": "object", "properties": properties}
+        if schema.get("required"):
+            requested["required"] = [wire[name] for name in schema["required"]]
+        return requested
 
-    return Form(schema, wire, read)
+    return Form(requested_schema, wire, read)
 
 
 _read_cached = lru_cache(maxsize=256)(_read_form)
@@ -123,59 +132,72 @@ def _read_value(name: str, type_: JsonType, filled: dict[str, Any]) -> object:
     return read_part(name, type_, filled.get(name))
 
 
-def _unreadable_field(annotation: object) -> str:
+def _find_unreadable_field(annotation: object) -> str:
     """Name the field that cannot be read, with the reason; "" if it is unknown."""
     try:
         hints = get_type_hints(annotation, include_extras=True) if isinstance(annotation, type) else {}
-    except UNREADABLE:
+    except ANNOTATION_ERRORS:
         return ""
     for name, hint in hints.items():
         try:
             read_type(hint)
-        except UNREADABLE as error:
+        except ANNOTATION_ERRORS as error:
             return f"{getattr(annotation, '__name__', '')}.{name}: {error}"
     return ""
 
 
-def _property(prefix: str, name: str, field: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    place = prefix + name
+def _property(place: str, name: str, field: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     # "Servers MUST NOT request sensitive information through form mode": it would pass through client and model.
-    if name.lower().replace("_", "").replace("-", "") in SECRETS:
+    if name.lower().replace("_", "").replace("-", "") in SECRET_NAMES:
         _refuse(place, "a form is no place for secrets: elicit.url(…) leads to a page of your own")
-    schema = _resolved(field, definitions)
+    schema = _simplify(field, definitions)
+    # Pydantic makes a title from the name. Clients do the same, so it is left out.
     if schema.get("title") == name.replace("_", " ").title().strip():
-        del schema["title"]  # pydantic wrote it from the name, as a client can
+        del schema["title"]
     if schema.get("type") == "array":
-        schema["items"] = _items(place, _resolved(schema.get("items", {}), definitions))
+        items = _simplify(schema.get("items", {}), definitions)
+        schema["items"] = _choices(place, items)
     _check_property(place, schema)
     return schema
 
 
-def _resolved(field: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """Write a field without references, without null, and its one choice as a list."""
-    schema = dict(field)
-    if reference := schema.pop("$ref", None):
-        target = dict(definitions[reference.rpartition("/")[2]])
-        target.pop("title", None)
-        schema = {**target, **schema}
+def _follow_reference(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy a schema, and replace its `$ref` with the keywords of that definition. The schema's own keywords win."""
+    own = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
+    if "$ref" not in schema:
+        return own
+    definition = dict(definitions[schema["$ref"].rpartition("/")[2]])
+    definition.pop("title", None)  # the name of the class, which says nothing to users
+    return {**definition, **own}
+
+
+def _simplify(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """Write a field's schema with the few keywords that the restricted schema has."""
+    schema = _follow_reference(field, definitions)
+    # The restricted schema has no null: a field that may be empty is one that is not required.
     members = [member for member in schema.get("anyOf", []) if member.get("type") != "null"]
+    # Each integer is a number.
     if {member.get("type") for member in members} == {"integer", "number"}:
         members = [{"type": "number"}]
+    # A union of one member is this member.
     if len(members) == 1:
         del schema["anyOf"]
-        schema = {**_resolved(members[0], definitions), **schema}
+        schema = {**_simplify(members[0], definitions), **schema}
+    # A constant is a list of one choice.
     if "const" in schema:
         schema["enum"] = [schema.pop("const")]
+    # A default of null means that the field starts empty.
     if "default" in schema and schema["default"] is None:
         del schema["default"]
     return schema
 
 
-def _items(place: str, items: dict[str, Any]) -> dict[str, Any]:
+def _choices(place: str, items: dict[str, Any]) -> dict[str, Any]:
+    """Return the `items` of a list, which must be choices; choices with titles are `anyOf` there, and not `oneOf`."""
     items.pop("title", None)
     if "oneOf" in items:
         items = {"anyOf": items["oneOf"]}
-    if set(items) not in ITEMS or items.get("type", "string") != "string":
+    if set(items) not in ITEM_KEYWORDS or items.get("type", "string") != "string":
         _refuse(place, "a list in a form is a choice among fixed strings: list[Literal[…]] or a list of an Enum")
     return items
 
@@ -190,9 +212,10 @@ def _check_property(place: str, schema: dict[str, Any]) -> None:
     # "enumNames: (Legacy) Display names for enum values", for clients without `oneOf`.
     if "enumNames" in schema and len(schema["enumNames"]) != len(choices):
         _refuse(place, "enumNames names each of the choices, in their order")
-    if unknown := sorted(set(schema) - allowed):
+    unknown = sorted(set(schema) - allowed)
+    if unknown:
         _refuse(place, "a form cannot say {unknown!r} (the specification's restricted schema)", unknown=unknown[0])
-    if schema.get("format", "date") not in FORMATS:
+    if "format" in schema and schema["format"] not in FORMATS:
         _refuse(place, "a form knows the formats {formats}", formats=", ".join(sorted(FORMATS)))
 
 

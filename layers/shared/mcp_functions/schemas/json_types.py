@@ -21,14 +21,14 @@ Number: TypeAlias = int | float  # a JSON number: an int where it has no fractio
 class JsonType(NamedTuple):
     """A type as JSON sees it."""
 
-    schema: dict[str, Any]  # its JSON Schema
+    schema: dict[str, Any]  # the JSON Schema of the type
     read: Callable[[object], Any]  # turns a JSON value into a value of the type, or raises ValueError with the reason
 
     def read_text(self, text: str) -> object:
         """Read a value from text, because URIs and prompts transport nothing else.
 
         Raises:
-            ValueError: the text is no value of this type.
+            ValueError: the text is not a value of this type.
         """
         try:
             return self.read(text)
@@ -87,7 +87,7 @@ def read_choice(values: tuple[object, ...]) -> JsonType | None:
     """Read a choice among values; None if one of them is no scalar of JSON."""
     if not all(type(value) in CHOICES for value in values):
         return None
-    accepted = {(type(value), value) for value in values}  # to Python, True equals 1
+    accepted = {(type(value), value) for value in values}  # with the type, because True equals 1 in Python
 
     def read(value: object) -> object:
         if type(value) not in CHOICES or (type(value), value) not in accepted:
@@ -96,7 +96,8 @@ def read_choice(values: tuple[object, ...]) -> JsonType | None:
         return value
 
     schema: dict[str, Any] = {"enum": list(values)}
-    if len(names := _type_names(schema)) == 1:
+    names = _type_names(schema)
+    if len(names) == 1:
         schema = {"type": names.pop(), **schema}
     return JsonType(schema, read)
 
@@ -180,7 +181,7 @@ def check_object(value: object) -> dict[str, object]:
     """Return a value that is an object.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the value is not an object.
     """
     if isinstance(value, dict):
         return value
@@ -192,7 +193,7 @@ def read_part(place: str, type_: JsonType, value: object) -> object:
     """Read a part of a value.
 
     Raises:
-        ValueError: it does not fit; the message begins with its place.
+        ValueError: the part does not fit the type; the message begins with its place.
     """
     try:
         return type_.read(value)
@@ -202,7 +203,7 @@ def read_part(place: str, type_: JsonType, value: object) -> object:
 
 
 def needs_pydantic(item: object) -> bool:
-    """Tell a class's or an annotation's item that only pydantic understands."""
+    """Return True for an item of `Annotated`, or a class, that only pydantic understands."""
     if type(item).__module__.partition(".")[0] in ("pydantic", "pydantic_core"):
         return True
     is_ours = hasattr(item, "add_to")  # a `Keywords` of `annotations`

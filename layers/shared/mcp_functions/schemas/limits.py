@@ -36,13 +36,15 @@ class Limits:
 class Between(Limits):
     """Limits a number: `Annotated[int, Between(1, 30)]`."""
 
-    names, classes = ("ge", "le"), ("Ge", "Le")
+    names = ("ge", "le")
+    classes = ("Ge", "Le")
 
 
 class Length(Limits):
     """Limits the characters of a string or the items of a list: `Annotated[str, Length(3, 200)]`."""
 
-    names, classes = ("min_length", "max_length"), ("MinLen", "MaxLen")
+    names = ("min_length", "max_length")
+    classes = ("MinLen", "MaxLen")
 
 
 # By the attribute that holds a limit: the keyword of the schema, the comparison, and the words for people.
@@ -89,16 +91,17 @@ def _add_limit(cls: object, type_: JsonType, name: str, limit: object) -> JsonTy
     keyword, compare, words = RULES[name]
     is_of_length = name.endswith("length")
     if cls in (int, float) and not is_of_length and _is_number(cls, limit):
-        return _limited(type_, keyword, limit, lambda value: compare(value, limit), f"must be {words} {limit}")
+        reason = f"must be {words} {limit}"
+        return _limited(type_, keyword, limit, lambda value: compare(value, limit), reason)
     if cls in COUNTED and is_of_length and type(limit) is int and limit >= 0:
-        suffix, things = COUNTED[cls]
-        reason = f"must have {words} {limit} {things}"
+        suffix, unit = COUNTED[cls]
+        reason = f"must have {words} {limit} {unit}"
         return _limited(type_, keyword + suffix, limit, lambda value: compare(len(value), limit), reason)
     return None
 
 
 def _is_number(cls: object, limit: object) -> TypeGuard[float]:
-    """Tell a limit that JSON can write, and that has the type of the value."""
+    """Return True for a limit that JSON can write, and that has the type of the value."""
     is_finite_float = type(limit) is float and abs(limit) < float("inf")
     return type(limit) is int or (cls is float and is_finite_float)
 

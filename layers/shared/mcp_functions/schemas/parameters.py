@@ -28,18 +28,18 @@ class Header(NamedTuple):
 class Parameter(NamedTuple):
     """A parameter of an author's function."""
 
-    name: str  # its name in the function
-    default: Any  # its default; MISSING if it has none, or if `make_default` makes it
-    keyword_only: bool = False  # whether it is after `*`
-    # whether a direct call needs `make_default`, because the value after `=` is not the default
+    name: str  # the name in the function
+    default: Any  # the default; MISSING if there is none, or if `make_default` makes it
+    keyword_only: bool = False  # True after `*`
+    # True if a direct call needs `make_default`, because the value after `=` is not the default.
     replaces_default: bool = False
-    make_default: Callable[[], Any] | None = None  # makes the default for one call
-    alias: str | None = None  # its name on the wire, if `Field` gives one
-    title: str | None = None  # its title for people, if `Field` gives one
+    make_default: Callable[[], Any] | None = None  # the function that makes the default for one call
+    alias: str | None = None  # the name on the wire, if `Field` gives one
+    title: str | None = None  # the title for people, if `Field` gives one
 
     @property
     def required(self) -> bool:
-        """Whether it has no default."""
+        """Whether the parameter has no default."""
         return self.default is MISSING and self.make_default is None
 
 
@@ -62,7 +62,7 @@ def read_parameter(declared: Parameter, annotation: object) -> tuple[Parameter, 
 
     Args:
         declared: the parameter as the signature has it.
-        annotation: its resolved type hint.
+        annotation: the resolved type hint of the parameter.
 
     Returns:
         The parameter with its default, and the annotation of its type, without the options of `Field`.

@@ -24,8 +24,8 @@ OUTSIDE = re.compile(
 )
 INSIDE = re.compile(rf"{ESCAPE}|.", re.DOTALL)
 GROUPS = {"(?:", "(?=", "(?!", "(?<=", "(?<!"}
-LITERAL = {".": "[^\n\r\u2028\u2029]", "$": r"\Z", "{": r"\{"}  # what Python reads otherwise, outside a class
-NESTED = set("[&~|")  # what Python may read otherwise one day, inside a class
+LITERAL = {".": "[^\n\r\u2028\u2029]", "$": r"\Z", "{": r"\{"}  # Python reads these differently outside of a class
+NESTED = set("[&~|")  # Python warns that it may read these differently inside of a class one day
 
 
 def translate(pattern: str) -> str:
@@ -89,7 +89,7 @@ def _escape(name: str, *, inside: bool) -> str:
         return f"\\{name}"
     if not inside and name.startswith("k<"):
         return f"(?P={name[2:-1]})"
-    if not inside and re.fullmatch("[1-9][0-9]?", name):  # to Python, three digits are one character
+    if not inside and re.fullmatch("[1-9][0-9]?", name):  # Python reads three digits as one character
         return rf"(?:\{name})"
     return re.escape(_character(name))
 

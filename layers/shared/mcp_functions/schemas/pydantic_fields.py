@@ -38,7 +38,8 @@ def read_field(declared: Parameter, annotation: object, default: object) -> tupl
     type_: Any = _type_of(info)
     validate = TypeAdapter(type_).validate_python if info.validate_default else _return
     parameter = declared._replace(default=MISSING, replaces_default=True, alias=_alias(info), title=info.title)
-    if factory := info.default_factory:
+    factory = info.default_factory
+    if factory:
         if info.default_factory_takes_validated_data:
             message = "its default_factory takes the validated data, and a parameter knows no other parameter"
             raise TypeError(message)
@@ -79,7 +80,8 @@ def _alias(info: FieldInfo) -> str | None:
 
 def _type_of(info: FieldInfo) -> object:
     """Write the annotation of the type alone; pydantic reads its options in a `Field` without a default."""
-    options: dict[str, Any] = {name: value for name in OF_THE_TYPE if (value := getattr(info, name)) is not None}
+    options: dict[str, Any] = {name: getattr(info, name) for name in OF_THE_TYPE}
+    options = {name: value for name, value in options.items() if value is not None}
     if info.deprecated:
         options["json_schema_extra"] = _with_deprecated(info.json_schema_extra)
     metadata = [info.description] if info.description else []

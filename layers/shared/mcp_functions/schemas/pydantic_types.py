@@ -42,10 +42,10 @@ KEYS: dict[object, dict[str, Any]] = {
 # pydantic accepts some values that its own schemas forbid, so `jsonschema` enforces these schemas too. Its import costs
 # tens of milliseconds of a cold start. So it is used only where an expression finds text that may make a difference.
 ALWAYS = ""
-BOOLEANS = "true|false"  # to pydantic, true is 1 in a Literal and in an enum
-CHARACTERS = r"[^\x00-\x7f]|\\"  # to pydantic, \d and \w match every script, and . matches most ends of lines
-DECIMALS = rf"[ _]|{CHARACTERS}"  # to Python, "1_000" and " 1 " are decimals
-NUMERALS = r'"[-+]?[0-9.]+"'  # to pydantic, "1" is the first day of 1970
+BOOLEANS = "true|false"  # pydantic reads true as 1 in a Literal and in an enum
+CHARACTERS = r"[^\x00-\x7f]|\\"  # in pydantic, \d and \w match every script, and . most ends of lines
+DECIMALS = rf"[ _]|{CHARACTERS}"  # Python reads "1_000" and " 1 " as decimals
+NUMERALS = r'"[-+]?[0-9.]+"'  # pydantic reads "1" as the first day of 1970
 LAX_TYPES = {"generator", "named-tuple"}  # pydantic reads the first lazily, and the second from an object too
 BY_NAME = ("populate_by_name", "validate_by_name")  # the schema has the alias only
 CHANGES = ("strip_whitespace", "to_lower", "to_upper")  # an author's change comes before the check
@@ -67,9 +67,11 @@ class SchemaGenerator(GenerateJsonSchema):
             TypeError: no text could be a key of the dict.
         """
         written = super().dict_schema(schema)
-        if names := self._names(schema.get("keys_schema", any_schema())):
+        names = self._names(schema.get("keys_schema", any_schema()))
+        if names:
             # pydantic writes a key's pattern as patternProperties, which do not restrict other names.
-            ((_pattern, values),) = written.pop("patternProperties", {"": written.get("additionalProperties")}).items()
+            patterns = written.pop("patternProperties", {})
+            values = next(iter(patterns.values()), written.get("additionalProperties"))
             written |= {"additionalProperties": values or True, "propertyNames": names}
         return written
 
@@ -81,7 +83,7 @@ class SchemaGenerator(GenerateJsonSchema):
         if key["type"] == "enum" and all(type(member.value) is int for member in key["members"]):
             return {"enum": [str(member.value) for member in key["members"]]}
         enum: Any = key if key["type"] == "enum" else None
-        # Of an enum, `generate_inner` would write a reference without a target.
+        # For an enum, `generate_inner` would write a reference without its target.
         schema = self.enum_schema(enum) if enum else self.generate_inner(key)
         is_choice = "enum" in schema or "const" in schema
         if not is_choice and schema.get("type") in KEYS:
@@ -157,7 +159,9 @@ def _first_reason(error: ValidationError) -> str:
 def _enforcement(schema: dict[str, Any], core_schema: object) -> Callable[[object, bytes], None]:
     """Return a function that enforces a schema where pydantic may accept more; an author's own validator decides."""
     parts = list(_parts(core_schema))
-    expressions = set() if any(map(_is_custom, parts)) else {*_lax_reads(parts), *_strict_keywords(schema)}
+    expressions = set()
+    if not any(map(_is_custom, parts)):
+        expressions = {*_lax_reads(parts), *_strict_keywords(schema)}
     compile_once = cache(partial(compile_schema, schema))
     if ALWAYS in expressions:
         compile_once()  # while the function starts, and not in its first call
@@ -185,7 +189,7 @@ def _parts(tree: object) -> Iterator[dict[str, Any]]:
 
 
 def _is_custom(part: dict[str, Any]) -> bool:
-    """Tell a validator that an author wrote, or a change of a string."""
+    """Return True for a validator that an author wrote, or for an option that changes strings."""
     function = part.get("function")
     if part.get("type") in CUSTOM and isinstance(function, dict):
         module = str(getattr(function["function"], "__module__", ""))
@@ -196,7 +200,8 @@ def _is_custom(part: dict[str, Any]) -> bool:
 def _lax_reads(parts: list[dict[str, Any]]) -> Iterator[str]:
     """List expressions for values that pydantic reads, though its schema does not describe them."""
     for part in parts:
-        if isinstance(path := part.get("validation_alias"), list):
+        path = part.get("validation_alias")
+        if isinstance(path, list):
             if not isinstance(path[0], list) or len(path[0]) > 1:
                 message = "a schema cannot describe an AliasPath"
                 raise TypeError(message)

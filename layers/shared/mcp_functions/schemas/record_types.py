@@ -35,7 +35,8 @@ def _read_typed_dict(cls: type[Any], hints: Mapping[str, Any], read_type: ReadTy
 
 def _unqualified(hint: object, *, is_required: bool) -> tuple[object, bool]:
     """Remove Required, NotRequired and ReadOnly, of `typing` or `typing_extensions`; return whether it is required."""
-    qualifier, args = str(get_origin(hint)).rpartition(".")[2], get_args(hint)
+    qualifier = str(get_origin(hint)).rpartition(".")[2]
+    args = get_args(hint)
     if qualifier == "ReadOnly":
         return _unqualified(args[0], is_required=is_required)
     if qualifier in ("Required", "NotRequired"):

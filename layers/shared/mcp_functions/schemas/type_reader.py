@@ -56,7 +56,8 @@ def _read_native(annotation: object) -> JsonType | None:
 
 
 def _read_generic(annotation: object) -> JsonType | None:
-    origin, args = get_origin(annotation), get_args(annotation)
+    origin = get_origin(annotation)
+    args = get_args(annotation)
     if origin is Literal:
         return json_types.read_choice(args)
     if origin in UNIONS:

@@ -41,7 +41,7 @@ def check_schema(schema: Mapping[str, Any]) -> None:
     """Check a schema that an author wrote.
 
     Raises:
-        TypeError: it may not be published; the message gives the reason.
+        TypeError: the schema may not be published; the message gives the reason.
     """
     from jsonschema import Draft202012Validator, FormatChecker, SchemaError  # noqa: PLC0415 - few tools need it
 

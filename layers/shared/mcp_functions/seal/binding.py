@@ -35,9 +35,9 @@ def bind_request(audience: str, method: str, params: Mapping[str, Any], principa
     """Return the binding of a state to its request.
 
     Args:
-        audience: "<service>/<stage>".
-        method: one of `CALLS`.
-        params: of the request; the target's name and `arguments` count, `_meta` and `inputResponses` may change.
+        audience: the server that the state is for: "<service>/<stage>".
+        method: the method of the request, one of `CALLS`.
+        params: the params of the request; the target and `arguments` count, `_meta` and `inputResponses` may change.
         principal: the authenticated caller; None without authentication.
 
     Raises:
@@ -71,7 +71,7 @@ def caller_id(principal: Principal | None, address: str) -> str:
 
     Args:
         principal: the authenticated caller; None without authentication.
-        address: of the caller; it is the id without authentication.
+        address: the IP address of the caller, which is the id without authentication.
     """
     return address if principal is None else _digest(b"ks1/payer\0", principal.iss, principal.sub)
 

@@ -23,7 +23,7 @@ class Limits(NamedTuple):
     opened: int = 256  # how many data keys the cache holds
     callers: int = 4096  # how many budgets are in memory
     burst: int = 3  # how many failed unwraps a caller may cause at once
-    refill_seconds: int = 30  # after which a caller may cause one more
+    refill_seconds: int = 30  # how long it takes until a caller may cause one more
     ratio: int = 20  # how many successful unwraps cost as much as a failed one
 
 
@@ -39,9 +39,9 @@ class SingleFlight:
         """Return the result of `call`, or raise its exception. Other threads wait for the same outcome.
 
         Args:
-            name: of the call.
-            call: to run once.
-            admit: raises if this thread may not call; a thread that only waits does not run it.
+            name: the name of the call, by which threads share it.
+            call: the function to run once.
+            admit: a check that raises if this thread may not call; threads that only wait do not run it.
         """
         with self._lock:
             flight = self._futures.get(name)
@@ -73,9 +73,9 @@ class KeyCache:
     """
 
     def __init__(self, most: int) -> None:
-        """Take the maximal number of keys."""
+        """Set the maximal number of keys."""
         self._most = most
-        self._keys: OrderedDict[Header, tuple[DataKey, str]] = OrderedDict()  # with the caller of `add`
+        self._keys: OrderedDict[Header, tuple[DataKey, str]] = OrderedDict()  # each key with the caller of `add`
 
     def __len__(self) -> int:
         """Count the keys."""
@@ -97,8 +97,8 @@ class KeyCache:
 
         Args:
             header: the key's part of a token.
-            key: that was opened, or generated here.
-            caller: whose token made this container ask KMS; "" for a key that was generated here.
+            key: the key that was opened, or generated here.
+            caller: the caller whose token made this container ask KMS; "" for a key that was generated here.
         """
         self._keys[header] = key, caller
         while len(self._keys) > self._most:
@@ -119,7 +119,8 @@ class UnwrapBudgets:
 
     def __init__(self, limits: Limits) -> None:
         """Begin with every bucket full."""
-        self._limits, self._full = limits, float(limits.burst * limits.ratio)
+        self._limits = limits
+        self._full = float(limits.burst * limits.ratio)
         self._lock = threading.Lock()
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # caller -> units left, at unix seconds
 

@@ -14,7 +14,7 @@ from mcp_functions.protocol.json_writer import CHUNK, chunks, dumps_ascii
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-MAX_DEPTH = 64  # of arguments
+MAX_DEPTH = 64  # levels of objects and arrays in arguments
 _RUN = 256  # items of a list that are written at once
 _SCALARS = frozenset({int, float, bool, type(None)})
 
@@ -48,7 +48,7 @@ def write_canonical(value: object, write: Callable[[str], object]) -> None:
 
 
 def _write(value: object, write: Callable[[str], object], levels: int) -> None:
-    """Write a value that may have so many levels of objects and arrays."""
+    """Write a value that may have at most `levels` levels of objects and arrays."""
     if isinstance(value, str):
         _write_string(value, write)
     elif type(value) is int:

@@ -36,7 +36,7 @@ _TYPES: dict[str, set[type]] = {
 
 
 class ClaimReason(StrEnum):
-    """Why claims are refused: for the log and the metric, never on the wire (§9.5)."""
+    """The reason why claims are refused: for the log and the metric, never on the wire (§9.5)."""
 
     CODEC = "codec"
     CLAIMS = "claims"
@@ -51,7 +51,7 @@ class ClaimReason(StrEnum):
     ROUND = "round"
 
 
-BINDING_FIELDS = {  # the field of a Binding that each reason is about, in the order of §9.5
+BINDING_FIELDS = {  # the field of a Binding for each reason, in the order of §9.5
     ClaimReason.AUDIENCE: "audience",
     ClaimReason.PRINCIPAL: "principal",
     ClaimReason.METHOD: "method",
@@ -65,9 +65,9 @@ class Claims(NamedTuple):
 
     binding: Binding
     flow: str  # the id of the conversation
-    round: int  # number of the round that left the state, from 1
-    asked: dict[str, str]  # fingerprint of each question of that round, by wire key
-    record: dict[str, Any]  # JSON of the rounds engine
+    round: int  # the number of the round that left the state, from 1
+    asked: dict[str, str]  # the fingerprint of each question of that round, by wire key
+    record: dict[str, Any]  # the JSON of `rounds.record`
     issued: int
     expires: int
     flow_deadline: int  # when the conversation ends
@@ -82,7 +82,8 @@ def encode_claims(claims: Claims) -> bytes:
         DeveloperError: the record is not JSON, or is nested too deep.
     """
     record = dict(claims.record)
-    kept = "\n" + record.pop("state") if isinstance(record.get("state"), str) else ""
+    has_state = isinstance(record.get("state"), str)
+    kept = "\n" + record.pop("state") if has_state else ""
     try:
         payload = (dumps(_members(claims, record)) + kept).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError):
@@ -120,7 +121,7 @@ def check_binding(claims: Claims, binding: Binding) -> None:
     """Compare every claim about the request. A state without a principal opens only without one.
 
     Raises:
-        InvalidRequestState: one of them differs.
+        InvalidRequestState: a claim differs from the request.
     """
     for reason, field in BINDING_FIELDS.items():
         if not _is_equal(getattr(claims.binding, field), getattr(binding, field)):

@@ -14,16 +14,17 @@ if TYPE_CHECKING:
 
 
 class CodecAdapter:
-    """Seals and opens tokens with a codec. For an author's codec it adds what only an envelope knows."""
+    """Seals and opens tokens with a codec. It adds the binding to `about` if an author's codec does not have it."""
 
     def __init__(self, codec: Codec, label: bytes = b"") -> None:
         """Use a codec.
 
         Args:
             codec: an `Envelope`, or an author's own codec, which takes the token alone.
-            label: the kind of the payloads that have an `about`.
+            label: the kind of payload, part of the binding to `about` with an author's codec.
         """
-        self._codec, self._label = codec, label
+        self._codec = codec
+        self._label = label
         self._envelope = cast("Envelope", codec) if getattr(codec, "knows_callers", False) else None
 
     def seal(self, payload: bytes, *, about: bytes = b"") -> str:
@@ -33,7 +34,7 @@ class CodecAdapter:
         return self._codec.seal(self._digest(about) + payload)
 
     def unseal(self, token: str, *, caller: str, about: bytes = b"") -> bytes:
-        """Open a token; see `Envelope.unseal`. Whatever an author's codec raises, it fails closed.
+        """Open a token; see `Envelope.unseal`. Any exception of an author's codec means that the token does not open.
 
         Raises:
             InvalidRequestState: the token does not open, or was sealed with another `about`.

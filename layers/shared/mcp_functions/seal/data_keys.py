@@ -1,4 +1,4 @@
-"""Data keys: a fleet generates about one in fifteen minutes, KMS wraps it, and every token carries it.
+"""Data keys: all containers together generate about one in fifteen minutes. KMS wraps it, and every token carries it.
 
 The EncryptionContext holds a key's time of birth, which is checked before KMS is asked. So an attacker cannot make a
 leaked data key younger. The keyring is safe for threads. It forgets its keys before a snapshot, after a restore and in
@@ -64,7 +64,7 @@ class _State:
         self.mine: dict[int, DataKey] = {}  # epoch -> the oldest key of this container
         self.adopted: dict[int, DataKey] = {}  # epoch -> the oldest key of another container
         self.early: tuple[int, float] = (-1, 0.0)  # epoch, seconds
-        self.paused_until = 0.0  # after a failed GenerateDataKey
+        self.paused_until = 0.0  # until then no GenerateDataKey follows a failed one; unix seconds
 
 
 class Keyring:
@@ -80,15 +80,15 @@ class Keyring:
         rules: Rules = DEFAULT_RULES,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        """Take the wrapping keys, without a call to them.
+        """Keep the wrapping keys, without a call to them.
 
         Args:
-            wrappings: the first one seals, each of them opens.
-            scope: service, stage and generation: part of every EncryptionContext and every derivation.
+            wrappings: the wrapping keys; the first one seals, each of them opens.
+            scope: the service, stage and generation, part of every EncryptionContext and every derivation.
             now: the wall clock, in unix seconds; a monotonic clock would be wrong after a snapshot.
-            rand: returns so many random bytes, for the roll-over jitter.
+            rand: the function that returns a number of random bytes, for the roll-over jitter.
             rules: the lifetime of a key.
-            limits: memory and budgets.
+            limits: the limits of memory and budgets.
 
         Raises:
             Misconfigured: there is no wrapping key, or two that headers cannot tell apart.
@@ -96,8 +96,12 @@ class Keyring:
         self._hints = {kek_hint(wrapping.id): index for index, wrapping in enumerate(wrappings)}
         if not wrappings or len(self._hints) != len(wrappings):
             raise Misconfigured(reason="MCP_KMS_KEYS must list at least one KMS key ARN, and none twice")
-        self.scope, self.rules = scope, rules
-        self._wrappings, self._limits, self._now, self._rand = tuple(wrappings), limits, now, rand
+        self.scope = scope
+        self.rules = rules
+        self._wrappings = tuple(wrappings)
+        self._limits = limits
+        self._now = now
+        self._rand = rand
         self._primary = kek_hint(wrappings[0].id)
         self._state = _State(limits)
         register_for_reset(self)
@@ -124,8 +128,8 @@ class Keyring:
         """Return the data key of a token, from the cache or from KMS.
 
         Args:
-            header: of the token, not authenticated yet.
-            caller: who is charged if KMS is asked.
+            header: the header of the token, not authenticated yet.
+            caller: the caller whose budget is charged if KMS is asked (`binding.caller_id`).
             max_age: how long a token may live, in seconds.
 
         Raises:
@@ -133,7 +137,8 @@ class Keyring:
             TemporarilyUnavailable: KMS is not available, or the caller's budget is empty.
             Misconfigured: KMS fails until the operator acts.
         """
-        state, now = self._state, self._now()
+        state = self._state
+        now = self._now()
         if header.kek not in self._hints:
             raise InvalidRequestState(TokenReason.KEK_UNKNOWN)
         # Checked before KMS is asked (§6.3): the key is not from the future, and a token under it may still be valid.
@@ -145,7 +150,8 @@ class Keyring:
 
     def confirm(self, key: DataKey) -> None:
         """Cache a key after a token under it was authentic, and adopt it if the primary wrapping key wrapped it."""
-        state, header = self._state, key.header
+        state = self._state
+        header = key.header
         with state.lock:
             if header in state.opened:
                 return
@@ -157,7 +163,8 @@ class Keyring:
 
     def reject(self, key: DataKey, caller: str) -> None:
         """Charge for a failed unwrap after a token was not authentic, unless another token confirmed the key."""
-        state, header = self._state, key.header
+        state = self._state
+        header = key.header
         with state.lock:
             if header in state.opened:
                 return
@@ -212,7 +219,8 @@ class Keyring:
         return _checked(DataKey(*header, plaintext))
 
     def _mint(self, state: _State) -> DataKey:
-        choice, now = self._choice(state), self._now()  # another thread may have generated a key meanwhile
+        choice = self._choice(state)  # another thread may have generated a key meanwhile
+        now = self._now()
         if choice.key:
             return choice.key
         if choice.stale and now < state.paused_until:
@@ -256,7 +264,8 @@ class Keyring:
     def _choice(self, state: _State) -> Choice:
         now = self._now()
         with state.lock:
-            mine, adopted = list(state.mine.values()), list(state.adopted.values())
+            mine = list(state.mine.values())
+            adopted = list(state.adopted.values())
         return choose_key(mine, adopted, now, self._early(state, now), self.rules)
 
     def _early(self, state: _State, now: float) -> float:

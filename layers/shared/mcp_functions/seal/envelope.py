@@ -54,14 +54,15 @@ class Envelope:
         max_age: float = MAX_AGE,
         rand: Callable[[int], bytes] = os.urandom,
     ) -> None:
-        """Take the keyring, without a call to KMS.
+        """Keep the keyring, without a call to KMS.
 
         Args:
             keys: the keyring of the scope.
             label: the kind of payload; a token opens only under the label that sealed it.
-            max_chars: limit of a token, in characters, when sealing and when opening.
+            max_chars: the limit of a token in characters, when sealing and when opening.
             max_age: how long a token may live, in seconds; it bounds the age of the data keys.
-            rand: returns so many random bytes. Clones of a snapshot need `os.urandom`: others repeat.
+            rand: the function that returns a number of random bytes. After a snapshot only `os.urandom` does not
+                repeat them.
 
         Raises:
             Misconfigured: `max_chars` is not within 1 and the ceiling of 4 MiB.
@@ -79,8 +80,8 @@ class Envelope:
         """Seal `payload` into a token.
 
         Args:
-            payload: to encrypt.
-            about: further context that the token is bound to; `unseal` needs the same (§4).
+            payload: the bytes to encrypt.
+            about: the further context that the token is bound to; `unseal` needs the same (§4).
 
         Raises:
             StateTooLarge: the token would be over the limit.
@@ -98,9 +99,9 @@ class Envelope:
         """Open a token.
 
         Args:
-            token: that a client sent.
-            caller: whose budget pays for a call to KMS (`binding.caller_id`).
-            about: the same as in `seal`.
+            token: the token from the client.
+            caller: the caller whose budget is charged for a call to KMS (`binding.caller_id`).
+            about: the same context as in `seal`.
 
         Raises:
             InvalidRequestState: another scope sealed the token, or its key is too old.

@@ -20,7 +20,7 @@ MAX_WRAPPED = 1024
 
 
 class TokenReason(StrEnum):
-    """Why a token is refused: for the log and the metric, never on the wire (§8)."""
+    """The reason why a token is refused: for the log and the metric, never on the wire (§8)."""
 
     PREFIX = "prefix"
     LENGTH = "length"
@@ -108,11 +108,11 @@ def choose_key(mine: Iterable[DataKey], adopted: Iterable[DataKey], now: float, 
     """Choose the data key to seal with (§6.2). It reads no clock and asks no KMS.
 
     Args:
-        mine: keys that this container generated.
-        adopted: keys of other containers that a token has confirmed.
-        now: unix seconds.
-        early: seconds by which this container leaves the grace period early, drawn again for each epoch.
-        rules: lengths in seconds.
+        mine: the keys that this container generated.
+        adopted: the keys of other containers that a token has confirmed.
+        now: the current time in unix seconds.
+        early: the seconds by which this container leaves the grace period early, drawn again for each epoch.
+        rules: the lifetime of a key.
     """
     known = [*mine, *adopted] if rules.adopt else [*mine]
     epoch = int(now // rules.epoch)
@@ -120,7 +120,7 @@ def choose_key(mine: Iterable[DataKey], adopted: Iterable[DataKey], now: float, 
     def oldest(of: int) -> DataKey | None:
         return min((key for key in known if key.born // rules.epoch == of), key=rank, default=None)
 
-    # "the oldest proven key of the current epoch": two containers that know the same keys choose_key the same one.
+    # "the oldest proven key of the current epoch": two containers that know the same keys choose the same one.
     current = oldest(epoch)
     if current:
         return Choice(current)

@@ -16,7 +16,9 @@ from mcp_functions.seal.key_choice import KEY_BYTES, TokenReason
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CONNECT_SECONDS, READ_SECONDS, ATTEMPTS = 0.5, 1.0, 3
+CONNECT_SECONDS = 0.5
+READ_SECONDS = 1.0
+ATTEMPTS = 3
 # Error codes of KMS for a bad token (§8).
 _BAD_BLOB = {"InvalidCiphertextException", "IncorrectKeyException", "ValidationException"}
 
@@ -49,11 +51,11 @@ class KmsKey:
     """A KMS key, by ARN."""
 
     def __init__(self, arn: str, client: Callable[[], object] = kms_client) -> None:
-        """Take the key's ARN, without a call and without a client.
+        """Keep the key's ARN, without a call and without a client.
 
         Args:
-            arn: of the key. An alias is refused: if it moved, no older token could be opened.
-            client: builds a boto3-like KMS client.
+            arn: the ARN of the key. An alias is refused: if it moved, no older token could be opened.
+            client: the function that builds a KMS client with boto3's methods.
 
         Raises:
             Misconfigured: the ARN is that of an alias.
@@ -89,7 +91,7 @@ class KmsKey:
             client = self._client = self._client or self._make_client()
             answer: dict[str, Any] = getattr(client, operation)(**arguments)
         except Exception as error:  # noqa: BLE001 - botocore's classes are not imported; `_error_for` reads their names
-            raise _error_for(error, unwrapping=operation == "decrypt") from None  # its text may hold the context
+            raise _error_for(error, unwrapping=operation == "decrypt") from None  # its text may quote the context
         return answer
 
     def _checked(self, answer: dict[str, Any]) -> bytes:

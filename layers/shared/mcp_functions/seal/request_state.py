@@ -42,10 +42,10 @@ class VerifiedState(NamedTuple):
     """The claims of a state that passed every check."""
 
     flow: str  # the id of the conversation
-    round: int  # number of the round that left the state, from 1
-    asked: dict[str, str]  # fingerprint of each question of that round, by wire key
-    record: dict[str, Any]  # JSON of the rounds engine
-    issued: int  # when it was sealed, in unix milliseconds
+    round: int  # the number of the round that left the state, from 1
+    asked: dict[str, str]  # the fingerprint of each question of that round, by wire key
+    record: dict[str, Any]  # the JSON of `rounds.record`
+    issued: int  # when the state was sealed, in unix milliseconds
     flow_deadline: int  # when the conversation ends, in unix milliseconds
 
 
@@ -71,9 +71,9 @@ def start_round(audience: str, request: Request, states: RequestStates | None) -
     """Verify the state that a request carries, or begin a conversation.
 
     Args:
-        audience: "<service>/<stage>".
-        request: of this round.
-        states: opens the state; None if the function has no keys.
+        audience: the server that the state is for: "<service>/<stage>".
+        request: the request of this round.
+        states: the object that opens the state; None if the function has no keys.
 
     Raises:
         InvalidParams: the arguments have no canonical form.
@@ -113,8 +113,8 @@ class RequestStates:
             now: the clock, in unix seconds.
             lifetime_seconds: how long one answer may take.
             max_rounds: how many states one conversation may leave.
-            anonymous: whether states may have no principal (a server without authentication).
-            rand: returns so many random bytes, for the id of a conversation.
+            anonymous: True if states may have no principal (a server without authentication).
+            rand: the function that returns a number of random bytes, for the id of a conversation.
 
         Raises:
             Misconfigured: the codec cannot open a state of this lifetime.
@@ -149,9 +149,9 @@ class RequestStates:
         Args:
             binding: the request of this round.
             previous: the state that this round began with; None in the first round.
-            asked: fingerprint of each open question, by wire key.
-            record: JSON of the rounds engine.
-            flow: the id of the conversation, if this is its first round; empty: it gets a new id.
+            asked: the fingerprint of each open question, by wire key.
+            record: the JSON of `rounds.record`.
+            flow: the id of a new conversation; "" makes one.
 
         Raises:
             RoundBudgetExceeded: the conversation has used its rounds or its time.
@@ -186,9 +186,9 @@ class RequestStates:
         """Open a state, and check that it belongs to a request.
 
         Args:
-            token: that the client sent.
-            binding: of the request that carries it.
-            caller: whose budget a failed unwrap counts against (`caller_id`).
+            token: the token from the client.
+            binding: the binding of the client's request.
+            caller: the caller whose budget a failed unwrap counts against (`caller_id`).
 
         Raises:
             InvalidRequestState: the state does not belong to this request; `reason` is for the log.
@@ -196,9 +196,10 @@ class RequestStates:
         """
         self._check_principal(binding)
         notes = observability.current()
-        notes.payer = caller
+        notes.caller_id = caller
         claims = read_claims(self._codec.unseal(token, caller=caller))
-        notes.flow, notes.round = claims.flow, claims.round + 1
+        notes.flow = claims.flow
+        notes.round = claims.round + 1
         check_binding(claims, binding)
         self._check_times(claims)
         if not 1 <= claims.round <= self._max_rounds:

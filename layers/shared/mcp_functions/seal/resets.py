@@ -15,7 +15,7 @@ class Resettable(Protocol):
     """An object that holds keys, clients, connections or locks of its process."""
 
     def reset(self) -> None:
-        """Drop them. No other thread runs meanwhile."""
+        """Drop these objects. No other thread runs meanwhile."""
 
 
 _registered: weakref.WeakSet[Resettable] = weakref.WeakSet()

@@ -25,7 +25,7 @@ PREFIX = "ks1."
 SUITE = 0x01
 KEY_IN_TOKEN = 0x01  # the key kind: the token holds the wrapped data key; 0x02 is reserved and refused
 CEILING = 4 * 1024 * 1024  # characters
-ID_BYTES = 16  # of the commitment
+ID_BYTES = 16  # the bytes of the commitment that are the token's id
 
 _FIXED = struct.Struct(">BBI4sH")  # the head before the wrapped data key
 _TO_BASE64 = bytes.maketrans(b"-_+/=", b"+/\0\0\0")  # invalid characters become NUL, which the decoder refuses
@@ -82,7 +82,8 @@ def parse(text: str, max_chars: int) -> Token:
     head_bytes = _FIXED.size + wrapped_bytes
     if not 1 <= wrapped_bytes <= MAX_WRAPPED or len(body) < head_bytes + MIN_MESSAGE_BYTES:
         raise InvalidRequestState(TokenReason.TRUNCATED)
-    head, message = body[:head_bytes], body[head_bytes:]
+    head = body[:head_bytes]
+    message = body[head_bytes:]
     return Token(head, Header(born, kek, wrapped=head[_FIXED.size :]), message)
 
 

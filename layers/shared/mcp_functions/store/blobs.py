@@ -68,8 +68,11 @@ class BlobStore:
 
     def __init__(self, bucket: Bucket, seal: ItemSeal, service: str, rand: Callable[[int], bytes]) -> None:
         """Use a bucket; `service` is the first part of every key, by which a role's policy separates functions."""
-        self._bucket, self._seal, self._service, self._rand = bucket, seal, service, rand
-        self._last = ("", b"")  # key and body of the last object, which a worker reads after it wrote it
+        self._bucket = bucket
+        self._seal = seal
+        self._service = service
+        self._rand = rand
+        self._last = ("", b"")  # key and body of the last object: a worker reads what it wrote
 
     def put(self, row: Row, plaintext: bytes) -> BlobReference:
         """Write the payload of a row into a new object.

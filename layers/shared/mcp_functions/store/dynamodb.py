@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 # AWS, "Constraints in Amazon DynamoDB": "The maximum item size in DynamoDB is 400 KB", with the names of attributes
 MAX_BYTES = 400_000
-METHODS = {"GetItem": "get_item", "PutItem": "put_item", "DeleteItem": "delete_item"}  # of a client
-CONNECT_SECONDS, READ_SECONDS, ATTEMPTS = 0.5, 1.0, 3
+METHODS = {"GetItem": "get_item", "PutItem": "put_item", "DeleteItem": "delete_item"}  # the client's methods
+CONNECT_SECONDS = 0.5
+READ_SECONDS = 1.0
+ATTEMPTS = 3
 
 
 class Row(NamedTuple):
@@ -44,9 +46,11 @@ class DynamoDbError(Exception):
     """A failed request: DynamoDB's `code`, the HTTP `status` (0: no response), and the conflicting item."""
 
     def __init__(self, code: str, status: int = BAD_REQUEST, item: Mapping[str, Any] | None = None) -> None:
-        """Hold the parts of the response."""
+        """Keep the parts of the response."""
         super().__init__(code)
-        self.code, self.status, self.item = code, status, item
+        self.code = code
+        self.status = status
+        self.item = item
 
 
 class DynamoDbTable:
@@ -54,7 +58,8 @@ class DynamoDbTable:
 
     def __init__(self, name: str, make_call: Callable[[], Call]) -> None:
         """Use a table; no request is sent, and no client is made before the first one."""
-        self._name, self._make_call = name, make_call
+        self._name = name
+        self._make_call = make_call
         self._call: Call | None = None
         register_for_reset(self)
 
@@ -70,9 +75,18 @@ class DynamoDbTable:
             raise _translated(error) from None
         return row_of(answer["Item"]) if answer.get("Item") else None
 
-    def write(self, row: Row, *, over: int | None, now: int) -> None:
-        """Write a row over a version, or where it is absent or expired at `now` (unix seconds); else a Conflict."""
-        condition = _is_absent(now) if over is None else _has_version(over)
+    def write(self, row: Row, *, replaced_version: int | None, now: int) -> None:
+        """Write a row, if the table still has the version that it replaces.
+
+        Args:
+            row: the new row.
+            replaced_version: the version in the table; None if the row must be absent or expired.
+            now: the current time in unix seconds.
+
+        Raises:
+            Conflict: the table has another version.
+        """
+        condition = _is_absent(now) if replaced_version is None else _has_version(replaced_version)
         try:
             self._ask("PutItem", Item=_item(row), ReturnValuesOnConditionCheckFailure="ALL_OLD", **condition)
         except DynamoDbError as error:

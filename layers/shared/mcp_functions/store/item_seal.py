@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from mcp_functions.seal.envelope import Codec, Envelope
     from mcp_functions.store.dynamodb import Row
 
-LABEL, BLOB_LABEL = b"ks1/item", b"ks1/blob"
+LABEL = b"ks1/item"
+BLOB_LABEL = b"ks1/blob"
 
 
 class ItemSeal:
@@ -41,9 +42,9 @@ class ItemSeal:
             InvalidRequestState: the token was not sealed for this row.
             TemporarilyUnavailable, Misconfigured: KMS does not answer.
         """
-        # Failures are charged to the caller of the request. A worker has none, so its item is charged.
-        payer = observability.current().payer or f"item:{row.key}"
-        return self._codec.unseal(token, caller=payer, about=_binding(row))
+        # Failed unwraps are charged to the caller of the request. A worker has no caller, so its item is charged.
+        caller_id = observability.current().caller_id or f"item:{row.key}"
+        return self._codec.unseal(token, caller=caller_id, about=_binding(row))
 
 
 def item_envelope(keys: Keyring, *, max_age: int, label: bytes = LABEL) -> Envelope:

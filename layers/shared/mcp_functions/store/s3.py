@@ -14,7 +14,9 @@ from mcp_functions.store.blobs import ObjectNotFound
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CONNECT_SECONDS, READ_SECONDS, ATTEMPTS = 0.5, 3.0, 3
+CONNECT_SECONDS = 0.5
+READ_SECONDS = 3.0
+ATTEMPTS = 3
 # AWS, "GetObject": "If you don't have the s3:ListBucket permission, Amazon S3 returns an HTTP status code 403" for an
 # object that does not exist
 MISSING = {"NoSuchKey", "404", "AccessDenied", "403", "Forbidden", "InvalidObjectState"}
@@ -25,7 +27,8 @@ class S3:
 
     def __init__(self, name: str, make_client: Callable[[], object] | None = None) -> None:
         """Use a bucket; no request is sent, and no client is built."""
-        self._name, self._make_client = name, make_client or s3_client
+        self._name = name
+        self._make_client = make_client or s3_client
         register_for_reset(self)
 
     def reset(self) -> None:

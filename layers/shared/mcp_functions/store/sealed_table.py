@@ -1,7 +1,7 @@
 """A table whose payloads are sealed, so that its readers and writers need the key (envelope.md, section 12).
 
-The key of each seal depends on the item's key, version and expiry time. So a writer without the data key cannot move an
-item, restore an old version under a new number, or extend its life.
+Each seal is bound to the item's key, version and expiry time. So a writer without the data key cannot move an item to
+another key, present an old version as the current one, or change when the item expires.
 A payload that does not fit into an item goes to a bucket, if the deployment has one.
 """
 
@@ -35,7 +35,7 @@ TOO_LARGE = (
     f"an item of {{}} bytes: the table takes {MAX_BYTES}. Keep references in it instead of documents,"
     " or give the deployment a bucket (BlobBucket)"
 )
-OBJECT_PAUSES = (0.0, 0.2)  # seconds before an object is read again: it may be late, or its item may have changed
+OBJECT_PAUSES = (0.0, 0.2)  # seconds before an object is read again: its item may have changed meanwhile
 _NONCE_BYTES = 16
 
 
@@ -59,9 +59,25 @@ class SealedTable:
         rand: Callable[[int], bytes] = os.urandom,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Use a table whose items live at most `max_age` seconds after a write; no request is sent."""
-        self._rows, self._seal, self._service = rows, ItemSeal(codec), service
-        self._max_age, self._now, self._rand, self._sleep = max_age, now, rand, sleep
+        """Keep the parts of the table; no request is sent.
+
+        Args:
+            rows: the rows of the DynamoDB table.
+            codec: the codec that seals payloads in items.
+            service: the first part of every key.
+            max_age: the longest time that an item lives after a write, in seconds.
+            blobs: the bucket for large payloads and its codec; None if the deployment has no bucket.
+            now: the clock, in unix seconds.
+            rand: the function that returns a number of random bytes.
+            sleep: the function that waits some seconds.
+        """
+        self._rows = rows
+        self._seal = ItemSeal(codec)
+        self._service = service
+        self._max_age = max_age
+        self._now = now
+        self._rand = rand
+        self._sleep = sleep
         self._blobs = BlobStore(blobs[0], ItemSeal(blobs[1], BLOB_LABEL), service, rand) if blobs else None
 
     def get(self, key: Key) -> Item | None:
@@ -92,7 +108,7 @@ class SealedTable:
             Conflict: the item exists and has not expired.
             ItemTooLarge: the payload does not fit.
         """
-        return self._write(Item(key, 1, payload, expires), over=None)
+        return self._write(Item(key, 1, payload, expires), replaced_version=None)
 
     def replace(self, item: Item, payload: Mapping[str, Any], *, expires: int | None = None) -> Item:
         """Replace an item that was read or written before; without `expires` it keeps its expiry time.
@@ -102,7 +118,7 @@ class SealedTable:
             ItemTooLarge: the payload does not fit.
         """
         ends = item.expires if expires is None else expires
-        after = self._write(Item(item.key, item.version + 1, payload, ends), over=item.version)
+        after = self._write(Item(item.key, item.version + 1, payload, ends), replaced_version=item.version)
         self._delete_blob(item.blob)
         return after
 
@@ -119,17 +135,17 @@ class SealedTable:
         # The principal's digest has 43 characters without a slash, and a kind has no slash: names are unique.
         return f"{self._service}/{key.kind}/{key.principal or '-'}/{key.id}"
 
-    def _write(self, item: Item, *, over: int | None) -> Item:
+    def _write(self, item: Item, *, replaced_version: int | None) -> Item:
         now = int(self._now())
         if not now < item.expires <= now + self._max_age:
-            rule = "an item of {kind!r} would live {seconds} s, of at most {most}"
+            rule = "an item of kind {kind!r} may live {most} s at most, and not {seconds} s"
             raise DeveloperError(rule, kind=item.key.kind, seconds=item.expires - now, most=self._max_age)
         nonce = base64url(self._rand(_NONCE_BYTES))
         unsealed = Row(self._name(item.key), item.version, item.expires, nonce, sealed="")
         row, blob = self._sealed_row(unsealed, item.payload)
         try:
-            self._rows.write(row, over=over, now=now)
-        except Conflict:  # after any other error the item may name the object
+            self._rows.write(row, replaced_version=replaced_version, now=now)
+        except Conflict:  # after another error the item may have been written, and then it needs the object
             self._delete_blob(blob)
             raise
         return dataclasses.replace(item, blob=blob)
@@ -146,12 +162,13 @@ class SealedTable:
         return row._replace(sealed=self._seal.seal(row, _encode(reference))), reference.key
 
     def _fitting_row(self, row: Row, plaintext: bytes) -> tuple[Row | None, int]:
-        """Return the sealed row, or None if it is too large; and its size in bytes."""
+        """Return the sealed row and its size in bytes; None in place of the row if it is too large."""
         try:
             sealed = row._replace(sealed=self._seal.seal(row, plaintext))
         except StateTooLarge:
             return None, len(plaintext)
-        return (sealed if sealed.size <= MAX_BYTES else None), sealed.size
+        fits = sealed.size <= MAX_BYTES
+        return (sealed if fits else None), sealed.size
 
     def _item(self, key: Key, row: Row) -> Item:
         try:

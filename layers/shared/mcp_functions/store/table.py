@@ -15,18 +15,18 @@ class Key(NamedTuple):
     """The key of an item. Each principal has separate keys, so no principal can find another's item."""
 
     kind: str  # a constant of the toolkit ("task", "conversation"), without a slash
-    id: str  # cannot be guessed if a client may name it
+    id: str  # the item's id, which cannot be guessed if clients may name it
     principal: str | None = None  # a `principal_digest`; None on a server without sign-in
 
 
 @dataclass(frozen=True)
 class Item:
-    """An item as it was read or written; `SealedTable.replace` takes it back."""
+    """An item as it was read or written. `SealedTable.replace` replaces this version of it."""
 
     key: Key
-    version: int  # counts its writes from 1
-    payload: Mapping[str, Any]  # JSON
-    expires: int  # unix seconds; an expired item counts as deleted
+    version: int  # the number of the write, from 1
+    payload: Mapping[str, Any]  # the JSON that the item holds
+    expires: int  # when the item expires, in unix seconds; an expired item counts as deleted
     blob: str | None = None  # the key of the object with the payload, if the payload does not fit into the item
 
 

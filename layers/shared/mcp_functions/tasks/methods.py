@@ -111,7 +111,7 @@ class Tasks:
         task_id = request.params.get("taskId")
         if not isinstance(task_id, str):
             raise InvalidParams(message="params.taskId must be a string")
-        observability.current().payer = caller_id(request.principal, request.address)
+        observability.current().caller_id = caller_id(request.principal, request.address)
         owner, method = principal_digest(request.principal), request.message["method"]
         task = self.store.get(task_id, owner)
         observability.current().handler = task.tool

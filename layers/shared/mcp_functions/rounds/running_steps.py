@@ -1,0 +1,48 @@
+"""The steps of one round that run now, in the tasks or threads of a handler."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from asyncio import Future
+
+    from mcp_functions.rounds.step_call import StepCall
+
+current_call: ContextVar[StepCall | None] = ContextVar("current_call", default=None)
+
+
+class RunningSteps:
+    """The steps that run in one round, and the number of those that it has recorded.
+
+    Attributes:
+        keys: the keys of the running steps.
+        recorded: the number of steps that ran in this round.
+        handler_returned: True once an async handler has returned, so that its tasks start no more steps.
+        futures: one future for each step that an async handler waits for.
+    """
+
+    def __init__(self) -> None:
+        """Begin without steps."""
+        self.keys: set[str] = set()
+        self.recorded = 0
+        self.handler_returned = False
+        self.futures: set[Future[None]] = set()
+
+    @property
+    def current_key(self) -> str | None:
+        """The key of the step that is running now; None outside of steps."""
+        call = current_call.get()
+        # A task or thread that a step started keeps its context variables after the step has ended.
+        if call is None or call.round.steps is not self or call.step_key not in self.keys:
+            return None
+        return call.step_key
+
+    async def wait(self) -> None:
+        """Wait for the steps that the tasks of an async handler have started, so that the record has them."""
+        import asyncio  # noqa: PLC0415 - its caller runs in it
+
+        self.handler_returned = True
+        while self.futures:
+            await asyncio.wait(self.futures)
