@@ -237,11 +237,36 @@ def test_a_form_that_was_answered_is_shown_as_answered(host: Host) -> None:
     assert host.seen("calls")[-1]["arguments"]["check"] is True
 
 
-def test_a_form_whose_time_is_over_is_shown_as_expired_and_calls_nothing(host: Host) -> None:
-    result = {"content": [], "_meta": {"mcp-functions/form": {"questions": {"a": {}}, "expires": 1, "asked": 0}}}
-    host.run("book", stored=result)
+def test_a_form_whose_time_is_over_is_shown_as_expired(host: Host) -> None:
+    form = {"tool": "book-form", "state": "ks1.old", "questions": {"a": {}}, "expires": 1, "asked": 0}
+    host.run("book", stored={"content": [], "_meta": {"mcp-functions/form": form}})
     host.shows("This question was answered before, or its time is over.")
-    assert host.seen("calls") == []
+    assert [call["arguments"] for call in host.seen("calls")] == [{"state": "ks1.old", "check": True}]
+
+
+def pending(host: Host, **changed: object) -> dict[str, Any]:
+    """Return a pending result of `book`, changed as a chat that is opened again or another clock shows it."""
+    host.run("book", {"city": "Lisbon"})
+    host.shows("Where would you like to sit?")
+    form: Any = host.evaluate("result._meta['mcp-functions/form']")
+    host.evaluate("seen.isShown = false")
+    return {"content": [], "_meta": {"mcp-functions/form": {**form, **changed}}}
+
+
+def test_a_machine_whose_clock_is_wrong_can_answer(host: Host) -> None:
+    host.run("book", stored=pending(host, asked=1, expires=2))
+    host.shows("Where would you like to sit?")
+    choose(host, "window")
+    host.press_button("Send")
+    host.shows("A window seat to Lisbon costs 70 EUR. Book it?")
+
+
+def test_work_of_a_chat_that_is_opened_again_runs_only_when_a_person_goes_on(host: Host) -> None:
+    host.run("book", stored=pending(host, questions={}, asked=1))
+    host.shows("The work has stopped here.")
+    assert all(call["arguments"].get("check") for call in host.seen("calls"))
+    host.press_button("Go on")
+    host.shows("Where would you like to sit?")
 
 
 def test_a_call_that_asked_nothing_shows_nothing(host: Host) -> None:
@@ -274,6 +299,28 @@ def test_a_page_is_opened_by_the_host_and_only_then_accepted(host: Host) -> None
     assert host.seen("links") == [{"url": "https://bank.example/login"}]
 
 
+@pytest.mark.parametrize(
+    ("url", "seen", "name"),
+    [
+        ("https://bank.example@evil.example/x", "https://bank.example@evil.example/x", "evil.example"),
+        ("https://b\u0430nk.example/", "https://xn--bnk-6cd.example/", "xn--bnk-6cd.example"),
+        ("https://evil.example/\u202egpj.exe", "https://evil.example/%E2%80%AEgpj.exe", "evil.example"),
+    ],
+)
+def test_an_address_that_looks_like_another_is_shown_as_the_browser_reads_it(
+    host: Host, url: str, seen: str, name: str
+) -> None:
+    question = {"mode": "url", "message": "Open it", "url": url}
+    now = time.time() * 1000
+    form = {"tool": "connect-form", "state": "s", "questions": {"it": question}, "asked": now, "expires": now + 60_000}
+    host.run("connect", stored={"content": [], "_meta": {"mcp-functions/form": form}})
+    host.shows(seen)
+    host.shows(f"The page is of {name}.")
+    host.press_button("Open the page")
+    host.wait("seen.links.length")
+    assert host.seen("links") == [{"url": seen}]
+
+
 @pytest.mark.parametrize("url", ["javascript:parent.isHacked=1", "data:text/html,x", "file:///etc/passwd", "no url"])
 def test_an_address_that_is_no_web_page_cannot_be_opened(host: Host, url: str) -> None:
     question = {"mode": "url", "message": "Open it", "url": url}
@@ -293,6 +340,28 @@ def test_a_message_of_another_window_than_the_host_changes_nothing(host: Host) -
     host.inside("new Promise((done) => setTimeout(done, 50)) && 1")
     assert host.inside("document.getElementById('status').textContent") == ""
     assert host.inside("document.querySelectorAll('select').length") == 1
+
+
+def test_a_message_of_a_frame_inside_or_of_the_frame_beside_changes_nothing(host: Host) -> None:
+    host.run("book", {"city": "Lisbon"})
+    host.shows("Where would you like to sit?")
+    forged = '{jsonrpc: "2.0", method: "ui/notifications/tool-result", params: {_meta: {"mcp-functions/form": {}}}}'
+    host.inside(
+        "(() => { const inner = document.body.appendChild(document.createElement('iframe'));"
+        f" inner.contentWindow.eval(`parent.postMessage({forged}, '*')`); }})()"
+    )
+    host.evaluate(f"void frames[0].frames[0]?.postMessage({forged}, '*')")
+    host.inside("new Promise((done) => setTimeout(done, 50)) && 1")
+    assert host.inside("document.querySelectorAll('select').length") == 1
+
+
+def test_a_question_written_from_right_to_left_turns_no_other_text_around(host: Host) -> None:
+    fields = {"it": {"type": "string", "title": "\u202eeltit\u202c", "enum": ["\u202ea", "b" * 5000]}}
+    question = {"mode": "form", "message": "\u202e" + "?" * 5000, "requestedSchema": {"properties": fields}}
+    host.run("book", stored=pending(host, questions={"q": question}))
+    host.shows("Send")
+    assert host.inside("getComputedStyle(document.querySelector('legend')).unicodeBidi") == "plaintext"
+    assert host.inside("document.documentElement.scrollWidth <= window.innerWidth") is True
 
 
 def test_the_form_wears_the_hosts_colours(host: Host) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import shutil
 import subprocess
@@ -365,6 +366,26 @@ def test_a_copied_call_is_quoted_in_a_shell_and_in_python(user: User, project: P
     options = ["-q", "-p", "no:cacheprovider", f"--rootdir={project}", "-o", f"pythonpath={project}"]
     assert "1 passed" in ran(tmp_path, sys.executable, "-m", "pytest", *options, "test_copied.py")
     assert [file.name for file in tmp_path.iterdir() if file.name not in {"test_copied.py", "__pycache__"}] == []
+
+
+@pytest.mark.parametrize("name", ["self", "__debug__", "__proto__", "class", "name", "a b", "it's", "\u202e"])
+def test_a_copied_test_is_python_whatever_the_names_are(user: User, name: str) -> None:
+    answers = json.dumps(json.dumps({name: {"action": "accept", "content": {"a": 1, "b": 2}}}))
+    arguments = json.dumps(json.dumps({name: 1}))
+    copied = user.run(
+        "const { pytest } = await import('/page/copies.js');"
+        f"const params = {{ name: 't', arguments: JSON.parse({arguments}) }};"
+        "const call = { method: 'tools/call', title: 't', params };"
+        f"const answered = {{ inputs: {{ inputResponses: JSON.parse({answers}) }}, questions: [], result: {{}} }};"
+        "const asked = { inputs: {}, questions: [['q', {}]], asks: true };"
+        "return pytest({ call, rounds: [asked, answered], folder: 't', client: { access: null } });"
+    )
+    compile(copied, "test_copied.py", "exec")
+    given = [node.keywords for node in ast.walk(ast.parse(copied)) if isinstance(node, ast.Call) and node.keywords]
+    assert [[one.arg or ast.literal_eval(one.value) for one in each] for each in given] in (
+        [[name], [name]],
+        [[{name: 1}], [{name: {"a": 1, "b": 2}}]],
+    )
 
 
 def test_a_hostile_tool_is_shown_as_text(user: User) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import date
 from typing import TYPE_CHECKING
 
 from mcp_functions.apps import form
@@ -26,9 +28,19 @@ def test_the_audit_of_the_page_prints_who_answered(capsys: pytest.CaptureFixture
 
 
 def test_the_table_of_hosts_is_the_one_that_requests_are_judged_by() -> None:
-    rows = [line.strip("| ").split(" | ") for line in PAGE.text.splitlines() if "claude-ai-mcp#" in line]
+    rows = [line.strip("| ").split(" | ") for line in PAGE.text.splitlines() if "`Anthropic/" in line]
     known = [[f"`{host.name}` (claude.ai)", host.until, host.seen] for host in STOPPING_HOSTS]
     assert [row[:3] for row in rows] == known
+
+
+def test_each_host_is_known_by_a_run_or_an_issue_of_a_day() -> None:
+    rows = [
+        line.strip("| ").split(" | ") for line in PAGE.text.splitlines() if " | run | " in line or " | read | " in line
+    ]
+    assert len(rows) > 10
+    for _host, _way, known, day, source in rows:
+        assert date.fromisoformat(day) <= date(2026, 11, 23)
+        assert re.fullmatch(r"by hand|`tests/\S+`" if known == "run" else r"\S+/\S+#\d+(, #\d+)*", source)
 
 
 def test_the_size_of_the_form_is_rounded_up() -> None:

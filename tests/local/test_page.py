@@ -149,6 +149,46 @@ def test_a_name_that_resolves_to_this_machine_gets_no_page(browser: Browser, pat
     assert "page-token" not in text
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["Host: {host}", "Host: evil.example"],
+        ["Host: evil.example", "Host: {host}"],
+        ["Host: evil.example", "X-Forwarded-Host: {host}"],
+        ["Host: evil@{host}"],
+        ["Host: {host}, evil.example"],
+        ["Host: {host}.evil.example"],
+        ["Host: localhost.:{port}"],
+        [],
+    ],
+)
+@pytest.mark.parametrize("start", ["GET / HTTP/1.1", "GET /?x HTTP/1.1", "GET /page/index.html HTTP/1.1"])
+def test_a_host_written_in_another_way_gets_no_token(browser: Browser, start: str, lines: list[str]) -> None:
+    port = browser.host.partition(":")[2]
+    sent = [start, *(line.format(host=browser.host, port=port) for line in lines), "Connection: close", "", ""]
+    with socket.create_connection(("127.0.0.1", int(port)), timeout=10) as raw:
+        raw.sendall("\r\n".join(sent).encode())
+        received = raw.makefile("rb").read()
+    assert received.startswith((b"HTTP/1.1 403 ", b"HTTP/1.1 400 "))
+    assert b"page-token" not in received
+
+
+@pytest.mark.parametrize(
+    "body", [b"[" * 100_000, b'{"a":' * 50_000 + b"1" + b"}" * 50_000, b"\xff\xfe", b'{"state": "\\ud800"}', b""]
+)
+def test_a_body_that_no_page_sends_is_refused_and_the_page_goes_on(browser: Browser, body: bytes) -> None:
+    port = int(browser.host.partition(":")[2])
+    lines = [
+        "POST /page/control/open HTTP/1.1", f"Host: {browser.host}", f"Origin: {browser.origin}",
+        f"X-Page-Token: {browser.token()}", "Content-Type: application/json", f"Content-Length: {len(body)}",
+        "Connection: close", "", "",
+    ]  # fmt: skip
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as raw:
+        raw.sendall("\r\n".join(lines).encode() + body)
+        assert b" 400 " in raw.recv(64)
+    assert browser.control("access")[0] == 200
+
+
 def test_the_page_is_there_under_both_names_of_this_machine(browser: Browser) -> None:
     host = browser.host.replace("127.0.0.1", "localhost")
     assert browser.send("GET", "/", host=host)[0] == 200

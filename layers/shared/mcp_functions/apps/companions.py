@@ -16,7 +16,7 @@ from mcp_functions.seal.request_state import RoundStart
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.apps.rungs import Channel
     from mcp_functions.protocol.messages import Principal, Request
@@ -54,7 +54,9 @@ FORM_SCHEMA: dict[str, Any] = {
 class CompanionCall(NamedTuple):
     """A call of a companion, as the call that it continues."""
 
+    channel: Channel
     request: Request  # of the original tool, with its arguments, the state and the answers
+    states: RequestStates
     start: RoundStart
     is_check: bool  # whether the form only asks whether the state can still be used
 
@@ -97,18 +99,29 @@ def bind(channel: Channel, audience: str, tool: str, principal: Principal | None
     return bind_request(audience, "tools/call", {"name": tool}, principal)._replace(method=channel.method)
 
 
-def open_call(channel: Channel, audience: str, tool: str, request: Request, states: RequestStates) -> CompanionCall:
+def open_call(
+    name: str, tool: str, request: Request, audience: str, states: Callable[[bytes], RequestStates]
+) -> CompanionCall:
     """Open the state in a call of a companion, and write the call that it continues.
 
+    Args:
+        name: of the companion.
+        tool: the name of the tool that asked.
+        request: that calls the companion.
+        audience: of the states.
+        states: makes the seal for a label.
+
     Raises:
+        UnknownName: the client does not see this companion.
         InvalidParams: the arguments do not have the companion's shape.
         InvalidRequestState: the state is not one of this channel, tool and principal, or has expired.
 
     """
+    channel = channel_of(name, request.capabilities)
     arguments = request.params.get("arguments")
     state, answers, is_check = _read(arguments if isinstance(arguments, dict) else {})
-    binding = bind(channel, audience, tool, request.principal)
-    verified = states.open(state, binding, caller=caller_id(request.principal, request.address))
+    binding, labelled = bind(channel, audience, tool, request.principal), states(channel.label)
+    verified = labelled.open(state, binding, caller=caller_id(request.principal, request.address))
     original = verified.record.get(ARGUMENTS)
     if not isinstance(original, dict):
         reason = "claims"
@@ -121,7 +134,8 @@ def open_call(channel: Channel, audience: str, tool: str, request: Request, stat
         "_meta": request.params["_meta"],
     }
     message = cast("JSONRPCRequest", {**request.message, "params": params})
-    return CompanionCall(request._replace(message=message), RoundStart(binding, verified.flow, verified), is_check)
+    start = RoundStart(binding, verified.flow, verified)
+    return CompanionCall(channel, request._replace(message=message), labelled, start, is_check)
 
 
 def _read(arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any], bool]:

@@ -1,29 +1,23 @@
-"""The result of a tool whose user cannot be asked: words for the model, or error -32021 where nothing else will do."""
+"""What a call says whose user cannot be asked: words for the model, or error -32021 where nothing else will do."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.apps import rungs, words
+from mcp_functions.apps import rungs
+from mcp_functions.apps.words import NO_TIME, NO_WAY, unfinished
 from mcp_functions.rounds.input_requests import describe_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Protocol
 
     from mcp_functions.protocol.wire_types import InputRequest
 
-    class Answering(rungs.Asking, Protocol):
-        """A handler that can report an error to the model."""
 
-        def error_result(self, text: str) -> dict[str, Any]:
-            """Write the result that reports an error."""
-
-
-def result(
-    handler: Answering, questions: Mapping[str, InputRequest], lacking: Mapping[str, Any], *, earlier: bool = False
-) -> dict[str, Any]:
-    """Return the result of a call whose user cannot be asked.
+def words(
+    handler: rungs.Asking, questions: Mapping[str, InputRequest], lacking: Mapping[str, Any], *, earlier: bool = False
+) -> str:
+    """Return the text of a call whose user cannot be asked.
 
     Args:
         handler: that asks.
@@ -34,11 +28,10 @@ def result(
     Raises:
         MissingRequiredClientCapability: the tool requires the capability, or a prompt or a resource has no result that
             could say so, or the client is of 2025.
-        HandlerError: a prompt or a resource has no time left.
 
     """
     is_refused = earlier or handler.kind != "tool" or rungs.is_required(handler, lacking)
     if lacking and is_refused:
         raise rungs.refusal(lacking, questions, earlier=earlier)
-    because = words.NO_WAY if questions else words.NO_TIME
-    return handler.error_result(words.unfinished(because, map(describe_request, questions.values())))
+    because = NO_WAY if questions else NO_TIME
+    return unfinished(because, map(describe_request, questions.values()))

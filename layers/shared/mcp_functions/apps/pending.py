@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 META_FORM = "mcp-functions/form"  # in the result's `_meta`: what the form shows and returns
 ONLY_THE_USER = "Only the user can answer this. Do not answer for the user, and do not call the tool again meanwhile."
-FORM_REPORTS = "The form reports the outcome here when the user has answered."
+FORM_REPORTS = (
+    "The form reports the outcome here when the user has answered. If it reports none, ask the user, who sees it."
+)
 AT_WORK = "The work is not finished, and nothing is lost."
 
 

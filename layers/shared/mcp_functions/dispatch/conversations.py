@@ -7,6 +7,7 @@ sealed when the exception `InputRequired` ends a round.
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from mcp_functions.dispatch.single_use import RoundClaim, SingleUse
     from mcp_functions.handlers.base import Handler
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.protocol.wire_types import InputRequest
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.request_state import RequestStates, RoundStart, VerifiedState
@@ -91,18 +91,19 @@ class Conversations:
         """Run the round that a companion tool continues (`apps.companions`), or check that its state is not used."""
         from mcp_functions.apps import companions, pending  # noqa: PLC0415 - only for clients without elicitation
 
-        channel = companions.channel_of(name, request.capabilities)
-        if self._states is None:
-            raise InvalidRequestState(reason="function_has_no_keys")
-        states = self._states(handler.answer_within, channel.label)
-        call = companions.open_call(channel, self._audience, handler.name, request, states)
-        turn = self._turn(call.request, handler, states, call.start)._replace(channel=channel)
+        call = companions.open_call(name, handler.name, request, self._audience, partial(self._label_states, handler))
+        turn = self._turn(call.request, handler, call.states, call.start)._replace(channel=call.channel)
         if not call.is_check:
             return self._result(turn)
         if handler.needs_table and call.start.state:
             rounds, claim = self._single_use(turn, call.start.state)
             rounds.check_unused(claim)
         return Result(complete(pending.open_result(), self._server_info))
+
+    def _label_states(self, handler: Handler[..., Any], label: bytes) -> RequestStates:
+        if self._states is None:
+            raise InvalidRequestState(reason="function_has_no_keys")
+        return self._states(handler.answer_within, label)
 
     def _result(self, turn: _Turn) -> Result:
         state, handler = turn.start.state, turn.handler
@@ -150,7 +151,12 @@ class Conversations:
         # The client may have restarted with other capabilities since the result was recorded.
         questions = result.get("inputRequests", {})
         lacking = missing_capabilities(questions.values(), turn.request.capabilities)
-        return _cannot_ask(turn, questions, lacking) if lacking else result
+        if not lacking:
+            return result
+        from mcp_functions.apps import not_asked  # noqa: PLC0415 - only for clients without elicitation
+
+        earlier = META_EARLIER in turn.request.params["_meta"]
+        return turn.handler.error_result(not_asked.words(turn.handler, questions, lacking, earlier=earlier))
 
     def _single_use(self, turn: _Turn, state: VerifiedState) -> tuple[SingleUse, RoundClaim]:
         from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where a handler needs it
@@ -164,65 +170,45 @@ class Conversations:
 
     def _run(self, turn: _Turn) -> dict[str, Any]:
         """Run the round. The author's audit gets its record, also if the round fails."""
-        handler, sent = turn.handler, False
+        handler, is_asked = turn.handler, False
         try:
             result = self._play(turn)
             if result is None:
-                result, sent = self._asking(turn)
+                result = self._ask(turn)
+                is_asked = True
+        except ToolError as error:
+            return handler.error_result(str(error))
+        else:
             return result
         finally:
             if self._audit and handler.needs_state:
                 principal = turn.start.binding.principal
-                self._audit(turn.round.audit(handler.name, principal, sent=sent, answered_by=turn.answered_by))
+                self._audit(turn.round.audit(handler.name, principal, sent=is_asked, answered_by=turn.answered_by))
 
     def _play(self, turn: _Turn) -> dict[str, Any] | None:
         handler, params = turn.handler, turn.request.params
-        if self._tasks and handler.task:
+        if self._tasks and handler.task and not turn.channel:  # a form cannot follow a task
             return run_round(self._tasks.instead_of(handler, turn.request), params, turn.round)
         return run_round(handler, params, turn.round)
 
-    def _asking(self, turn: _Turn) -> tuple[dict[str, Any], bool]:
-        """Return the result of a round that ended without one, and whether it carries the questions."""
-        request, questions = turn.request, turn.round.requests
-        lacking = missing_capabilities(questions.values(), request.capabilities)
-        try:
-            if turn.channel or lacking or not (questions or shows_forms(request.capabilities)):
-                asked = self._ask_elsewhere(turn, lacking)
-                if asked is not None:
-                    return asked
-            token = self._seal(turn, turn.states, turn.start.binding, {})
-        except ToolError as error:
-            return turn.handler.error_result(str(error)), False
+    def _ask(self, turn: _Turn) -> dict[str, Any]:
+        """Return the result that carries the questions of a round.
+
+        Raises:
+            ToolError: the user cannot be asked, or the conversation cannot continue; the text is for the model.
+
+        """
+        declared, questions = turn.request.capabilities, turn.round.requests
+        lacking = missing_capabilities(questions.values(), declared)
+        if turn.channel or lacking or not (questions or shows_forms(declared)):
+            from mcp_functions.apps import asking  # noqa: PLC0415 - only for clients without elicitation
+
+            round_ = asking.OpenRound(turn.handler, turn.request, turn.channel, questions, lacking, self._now())
+            if not asking.is_carried(round_):
+                return asking.ask(round_, self._audience, self._states, partial(self._seal, turn))
+        token = self._seal(turn, turn.states, turn.start.binding, {})
         # An empty `inputRequests` is sent too: one widespread client reads a result without it as the final one.
-        return {"resultType": "input_required", "inputRequests": questions, "requestState": token}, True
-
-    def _ask_elsewhere(self, turn: _Turn, lacking: Mapping[str, Any]) -> tuple[dict[str, Any], bool] | None:
-        """Ask in a complete result; None if the client carries this round by itself."""
-        from mcp_functions.apps import companions, hosts, pending, rungs  # noqa: PLC0415 - for the lower rungs
-
-        request, handler, questions = turn.request, turn.handler, turn.round.requests
-        meta, declared = request.params["_meta"], request.capabilities
-        if not turn.channel and not lacking and (META_EARLIER in meta or hosts.carries_empty_rounds(meta, declared)):
-            return None
-        if turn.channel:  # a conversation ends on the rung on which it began
-            declared = {name: value for name, value in declared.items() if name != "elicitation"}
-        channel = None if rungs.is_required(handler, lacking) else rungs.choose(handler, questions, declared)
-        if channel is None or (turn.channel and channel is not turn.channel):
-            return _cannot_ask(turn, questions, lacking), False
-        binding = companions.bind(channel, self._audience, handler.name, request.principal)
-        states = self._states(handler.answer_within, channel.label) if self._states else None
-        call = {companions.ARGUMENTS: request.params.get("arguments") or {}}
-        token = self._seal(turn, states, binding, call)
-        now = int(self._now() * 1000)
-        waiting = pending.Pending(
-            tool=handler.name,
-            questions=questions,
-            state=token,
-            asked=now,
-            expires=now + handler.answer_within * 1000,
-            promises="outputSchema" in handler.describe(),
-        )
-        return (pending.for_app(waiting) if channel is rungs.APP else pending.for_model(waiting)), True
+        return {"resultType": "input_required", "inputRequests": questions, "requestState": token}
 
     def _seal(self, turn: _Turn, states: RequestStates | None, binding: Binding, kept: Mapping[str, Any]) -> str:
         """Seal the state for the next round; `kept` is added to its record.
@@ -245,11 +231,3 @@ class Conversations:
         except StateTooLarge as error:
             observability.current().reason = error.reason  # for the author; the model cannot raise a limit
             raise ToolError(TOO_LARGE) from None
-
-
-def _cannot_ask(turn: _Turn, questions: Mapping[str, InputRequest], lacking: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the result of a call whose user cannot be asked."""
-    from mcp_functions.apps import not_asked  # noqa: PLC0415 - only for clients without elicitation
-
-    earlier = META_EARLIER in turn.request.params["_meta"]
-    return not_asked.result(turn.handler, questions, lacking, earlier=earlier)

@@ -57,6 +57,7 @@ class Handler(Generic[P, R]):
     Attributes:
         name: its name for clients.
         needs_state: whether it can end a round, so that its Lambda has to seal a state.
+        asks: whether it may ask its user.
         logs: whether it can send log messages, so that the capability is advertised.
         answer_within: seconds that a user has for one answer.
         max_sheds: rounds in a row that may end without a question, because the time was up.
@@ -116,6 +117,7 @@ class Handler(Generic[P, R]):
             self._signature = signatures.read(function, camel_case=camel_case)
             self._injection = self._signature.injection
             self.needs_state = self._injection is not None and self._injection.needs_state
+            self.asks = self._injection is not None and self._injection.asks
             self.logs = self._injection is not None and self._injection.logs
 
     def _check_description(self, tags: Collection[str]) -> None:

@@ -66,6 +66,11 @@ class Injection(NamedTuple):
         return bool(self.questions) or any(declared.capability.needs_state for declared in self.capabilities)
 
     @property
+    def asks(self) -> bool:
+        """Whether the function may ask its user."""
+        return bool(self.questions) or any(declared.capability.asks for declared in self.capabilities)
+
+    @property
     def logs(self) -> bool:
         """Whether the function can send log messages."""
         return any(declared.capability.logs for declared in self.capabilities)

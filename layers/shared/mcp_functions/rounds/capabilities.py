@@ -23,6 +23,7 @@ class Capability:
     """The base of all capabilities. Each belongs to one round."""
 
     needs_state: ClassVar[bool] = False  # True if it can end a round, so that its Lambda has to seal a state
+    asks: ClassVar[bool] = False  # True if it asks the user
     low_level: ClassVar[bool] = False  # True for the functions that return InputRequiredResult
     logs: ClassVar[bool] = False  # True if it sends log messages, which the server then advertises
 

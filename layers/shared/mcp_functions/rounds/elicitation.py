@@ -102,6 +102,7 @@ class Elicit(Capability):
     """Asks the user: `seat = elicit("seat", "Where would you like to sit?", Literal["window", "aisle"])`."""
 
     needs_state = True
+    asks = True
 
     def __call__(self, key: str, message: str, form: TypeForm[Form]) -> Form:
         """Return the user's answer as a value of the form's type, in this round or a later one.

@@ -115,6 +115,7 @@ class InputResponses(Capability, Mapping[str, "JSONObject"]):
     """The client's answers by key, for the questions that the sealed state proves."""
 
     needs_state = True
+    asks = True
     low_level = True
 
     def __getitem__(self, key: str) -> JSONObject:

@@ -32,7 +32,9 @@ class TaskCall:
             support = self._tool.task_support(params)
             if support == "required":
                 self._request.must_take_tasks()
-            if not support or not self._request.takes_tasks:
+            # A form of a host cannot follow a task, and a task cannot show a form.
+            is_asked_in_form = support == "allowed" and self._tool.asks and round_.request.has_app
+            if not support or not self._request.takes_tasks or is_asked_in_form:
                 return self._tool.call(params, round_)
             self._tool.ask_declared(self._tool.bind(params), round_)
         except Exception as error:

@@ -192,7 +192,7 @@ def _play(tool: Tool[..., Any] | None, task: Task, round_: Round) -> dict[str, A
     if lacking:
         from mcp_functions.apps import not_asked  # noqa: PLC0415 - only for clients without elicitation
 
-        return {"result": not_asked.result(tool, round_.requests, lacking)}
+        return {"result": tool.error_result(not_asked.words(tool, round_.requests, lacking))}
     return None
 
 

@@ -105,7 +105,7 @@ class Conversation(Transcript):
         """Read a resource."""
         return self._begin("resources/read", {"uri": uri})
 
-    def accept(self, **answers: object) -> Self:
+    def accept(self, /, **answers: object) -> Self:
         """Fill in forms: `accept(original={"id": 7})`. A form with one field takes its value: `accept(agree=True)`.
 
         Raises:
@@ -133,7 +133,7 @@ class Conversation(Transcript):
         self.check_asked(keys)
         return self.answer(**{key: {"action": "cancel"} for key in keys or self.asked})
 
-    def answer(self, **responses: Mapping[str, Any]) -> Self:
+    def answer(self, /, **responses: Mapping[str, Any]) -> Self:
         """Send the next round with any `inputResponses`, and the state as it was received.
 
         In a task: send them with `tasks/update`, and poll. In a form of the host: call its companion tool, as it does.
@@ -144,7 +144,7 @@ class Conversation(Transcript):
             return self.submit(self.form["tool"], state=self.form["state"], answers=dict(responses))
         return self._send(inputResponses=dict(responses), requestState=self.state)
 
-    def submit(self, companion: str, **arguments: object) -> Self:
+    def submit(self, companion: str, /, **arguments: object) -> Self:
         """Call a companion tool (`<tool>-form`, `<tool>-answer`) with a state and answers."""
         return self._request("tools/call", {"name": companion, "arguments": arguments})
 

@@ -3,7 +3,7 @@
 const KEYWORDS = new Set(
   (
     "False None True and as assert async await break class continue def del elif else except finally for from global " +
-    "if import in is lambda nonlocal not or pass raise return try while with yield self"
+    "if import in is lambda nonlocal not or pass raise return try while with yield self __debug__"
   ).split(" "),
 );
 // Characters that a terminal or an editor does not show: control, direction, separators, halves of pairs.

@@ -1,0 +1,158 @@
+"""Clients and models that lie, repeat and mix: what a form and its companion grant them."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Literal
+
+import pytest
+
+from mcp_functions import Elicit, Step, serve, tool
+from mcp_functions import store as tables
+from mcp_functions.local.environment import TABLE
+from mcp_functions.protocol.constants import EXTENSION_TASKS
+from mcp_functions.testing import MemoryTable
+from tests.apps.tools import APPS, FORMS, book, host, rate, request
+
+TASKS: dict[str, Any] = {"extensions": {**APPS["extensions"], EXTENSION_TASKS: {}}}
+RAN = list[str]()
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch) -> MemoryTable:
+    kept = MemoryTable(TABLE)
+    monkeypatch.setattr(tables, "make_call", lambda: kept)
+    RAN.clear()
+    return kept
+
+
+def seat(number: object) -> dict[str, Any]:
+    return {"seat": {"action": "accept", "content": {"seat": number}}}
+
+
+@tool(single_use="reject")
+def reserve(*, elicit: Elicit, step: Step) -> str:
+    """Reserve a seat, once."""
+    number = elicit("seat", "Which seat?", str)
+    step("reserve", RAN.append, number)
+    return number
+
+
+@tool(task="allowed")
+def order(*, elicit: Elicit) -> str:
+    """Order, perhaps as a task."""
+    return elicit("seat", "Which seat?", str)
+
+
+@tool(task="allowed")
+def print_report(*, step: Step) -> str:
+    """Print, perhaps as a task, and ask nothing."""
+    step("print", RAN.append, "page")
+    return "Printed."
+
+
+@pytest.mark.usefixtures("table")
+def test_of_many_answers_at_once_one_counts() -> None:
+    function = serve(reserve)
+    pending = request(function, "tools/call", {"name": "reserve", "arguments": {}})["result"]
+    state = pending["_meta"]["mcp-functions/form"]["state"]
+
+    def answer(number: int) -> dict[str, Any]:
+        sent = {"name": "reserve-form", "arguments": {"state": state, "answers": seat(str(number))}}
+        return request(function, "tools/call", sent)
+
+    with ThreadPoolExecutor(8) as pool:
+        received = list(pool.map(answer, range(16)))
+    assert len(RAN) == 1
+    assert ["result" in each for each in received].count(True) == 1
+
+
+@pytest.mark.usefixtures("table")
+def test_a_host_with_tasks_and_apps_is_asked_in_the_form_and_gets_no_task() -> None:
+    talk = host(order, capabilities=TASKS).call()
+    assert talk.result["resultType"] == "complete"
+    assert talk.asked == ["seat"]
+    assert talk.accept(seat="4a").text == "4a"
+
+
+@pytest.mark.usefixtures("table")
+def test_a_tool_that_asks_nothing_is_still_a_task_of_such_a_host() -> None:
+    assert host(print_report, capabilities=TASKS).call().result["resultType"] == "task"
+
+
+@pytest.mark.usefixtures("table")
+def test_the_answer_of_a_form_begins_no_task_because_a_form_cannot_follow_one() -> None:
+    function = serve(order)
+    pending = request(function, "tools/call", {"name": "order", "arguments": {}})["result"]
+    state = pending["_meta"]["mcp-functions/form"]["state"]
+    sent = {"name": "order-form", "arguments": {"state": state, "answers": seat("4a")}}
+    result = request(function, "tools/call", sent, capabilities={**TASKS, **FORMS})["result"]
+    assert (result["resultType"], result["content"][0]["text"]) == ("complete", "4a")
+
+
+@pytest.mark.parametrize("name", ["book-form-form", "book-form-answer", "book-", "-form", "book-form ", "BOOK-form"])
+def test_only_the_exact_name_is_a_companion(name: str) -> None:
+    state = host(book).call(city="Lisbon").form["state"]
+    answer = request(serve(book), "tools/call", {"name": name, "arguments": {"state": state}})
+    assert answer["error"]["message"] == "Unknown tool"
+
+
+@pytest.mark.parametrize("more", [{"inputResponses": seat("window")}, {"requestState": "STATE"}])
+def test_a_companion_reads_its_arguments_and_nothing_beside_them(more: dict[str, Any]) -> None:
+    function = serve(book)
+    pending = request(function, "tools/call", {"name": "book", "arguments": {"city": "Lisbon"}})["result"]
+    state = pending["_meta"]["mcp-functions/form"]["state"]
+    beside = {name: state if value == "STATE" else value for name, value in more.items()}
+    sent = {"name": "book-form", "arguments": {"state": state}, **beside}
+    again = request(function, "tools/call", sent)["result"]
+    assert list(again["_meta"]["mcp-functions/form"]["questions"]) == ["seat"]
+    (alone,) = (request(function, "tools/call", {"name": "book-form", "arguments": {}, **beside}),)
+    assert alone["error"]["message"] == "state must be a string"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"action": "allow"},
+        {"action": "accept"},
+        {"action": "accept", "content": 7},
+        {"action": "accept", "content": {"seat": ["window"]}},
+        {"action": "accept", "content": {"seat": "window", "__proto__": {"seat": "aisle"}, "more": 1}},
+    ],
+)
+def test_an_answer_that_does_not_fit_is_asked_again_and_never_taken(answer: dict[str, Any]) -> None:
+    talk = host(book).call(city="Lisbon")
+    talk.submit("book-form", state=talk.form["state"], answers={"seat": answer})
+    taken = (
+        answer.get("content", 0) != 0 and isinstance(answer["content"], dict) and answer["content"]["seat"] == "window"
+    )
+    assert talk.asked == (["agree"] if taken else ["seat"])
+
+
+@pytest.mark.parametrize("kind", [bool, bool | None])
+def test_a_yes_or_no_is_a_consent_in_every_spelling(kind: Any) -> None:  # noqa: ANN401 - a type
+    @tool(ask_in_words=["it"])
+    def ask(*, elicit: Elicit) -> str:
+        return str(elicit("it", "Delete everything?", kind))
+
+    talk = host(ask, capabilities={}).call()
+    assert talk.result["isError"] is True
+    assert "ks1." not in talk.text
+
+
+@pytest.mark.parametrize("key", ["__proto__", "constructor", "toString", "a b", "self"])
+def test_a_key_that_means_something_in_javascript_or_python_is_a_key_like_any_other(key: str) -> None:
+    @tool
+    def ask(*, elicit: Elicit) -> str:
+        return elicit(key, "Which?", Literal["a", "b"])
+
+    talk = host(ask).call()
+    field = next(iter(talk.requests[key]["params"]["requestedSchema"]["properties"]))
+    assert talk.answer(**{key: {"action": "accept", "content": {field: "a"}}}).text == "a"
+
+
+def test_a_client_that_declares_elicitation_and_never_answers_is_asked_again_and_gets_nothing() -> None:
+    talk = host(rate, capabilities=FORMS).call()
+    for _ in range(3):
+        assert talk.go_on().asked == ["stars"]
