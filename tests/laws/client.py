@@ -223,7 +223,7 @@ class Uninterrupted(Round):
     def end_without_question(self) -> None:  # type: ignore[override]  # there is all the time in the world
         pass
 
-    def end_without_state(self) -> None:
+    def require_state(self) -> None:
         pass
 
 

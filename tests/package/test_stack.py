@@ -29,7 +29,11 @@ BASIC = "arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"  # to
 SKIPPED = {"AWS::ApiGatewayV2::Api", "AWS::ApiGatewayV2::Stage", "AWS::Lambda::EventInvokeConfig"}
 WORKERS = ["audit_year-worker"]  # the same code once more, without a route
 WATCHING = {"AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard", "AWS::Logs::MetricFilter"}
-POLICIES = {"add": (), **dict.fromkeys(("audit_year", "mcp", "pay_invoice"), ("MaySeal", "MayKeep"))}  # others seal
+POLICIES = {
+    "add": (),
+    "sales": (),
+    **dict.fromkeys(("audit_year", "mcp", "pay_invoice"), ("MaySeal", "MayKeep")),
+}  # others seal
 TRACES = "arn:aws:iam::aws:policy/AWSXrayWriteOnlyAccess"
 
 

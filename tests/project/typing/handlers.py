@@ -1,7 +1,8 @@
 """Decorating keeps a function's own types. This file is read by type checkers and never runs."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Annotated, Any, assert_type
 
 from pydantic import BaseModel
@@ -9,6 +10,7 @@ from pydantic import BaseModel
 from mcp_functions import (
     Audio,
     AuditRecord,
+    Call,
     Caller,
     CallToolResult,
     Elicit,
@@ -21,6 +23,7 @@ from mcp_functions import (
     PromptMessage,
     ResourceContents,
     ResourceLink,
+    Shared,
     Text,
     ToolError,
     prompt,
@@ -170,3 +173,22 @@ assert_type(serve_oauth(), SignInFunction)
 records: list[AuditRecord] = []
 assert_type(serve(place, audit=records.append), LambdaFunction)
 assert_type(records[0].asked, Mapping[str, str])
+
+
+@contextmanager
+def timed(call: Call) -> Iterator[None]:
+    assert_type(call.arguments, Mapping[str, Any])
+    yield
+
+
+@contextmanager
+def open_numbers() -> Iterator[list[int]]:
+    yield [1]
+
+
+@tool
+def largest(*, numbers: Annotated[list[int], Shared(open_numbers)]) -> int:
+    return max(assert_type(numbers, list[int]))
+
+
+assert_type(serve(largest, around=timed), LambdaFunction)

@@ -112,7 +112,7 @@ class Conversations:
         # The answers of an app count once wherever there is a table: a reopened chat shows an old form again.
         runs_once = handler.single_use or (turn.channel and handler.needs_table)
         try:
-            # A first round needs no table: it ends before its first step (`Round.end_without_state`).
+            # A first round needs no table: it ends before its first step (`Round.require_state`).
             result = self._run_once(turn, state) if runs_once and state else self._run(turn)
         except Crash as crash:  # the claim was released and no answer recorded, so the same request may run again
             result = crash_result(handler, crash)

@@ -22,7 +22,7 @@ class Prompt(CompletableHandler[P, R]):
         return self.bind_texts(params.get("arguments") or {})
 
     def result(self, value: object, _params: Mapping[str, Any]) -> dict[str, Any]:
-        """Write a GetPromptResult."""
+        """Convert what the handler returned to a GetPromptResult."""
         return results.get_prompt_result(value, self.description)
 
     def _fields(self) -> dict[str, Any]:

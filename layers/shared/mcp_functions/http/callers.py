@@ -45,7 +45,7 @@ class Pseudonyms:
     def reset(self) -> None:
         """Forget the months' keys and the client."""
         self._months: dict[str, bytes] = {}
-        self._asks_again = 0.0
+        self._retry_at = 0.0
         self._key.reset()
 
     def admit(self, caller: str, stopped: Collection[str], now: float) -> None:
@@ -58,8 +58,8 @@ class Pseudonyms:
 
         Raises:
             CallerStopped: the caller has one of these pseudonyms.
-            TemporarilyUnavailable: callers are stopped, and KMS does not say who they are.
-            Misconfigured: callers are stopped, and the deployment may not use the key of their names.
+            TemporarilyUnavailable: some callers are stopped, and KMS cannot make the key that names them.
+            Misconfigured: some callers are stopped, and IAM denies the function that key.
         """
         with suppress(McpError):  # a name for the log must not cost a request
             observability.current().caller = self.name(caller, month(now), now)
@@ -79,14 +79,14 @@ class Pseudonyms:
         return f"{in_month}.{base64url(digest[:DIGEST_BYTES])}"
 
     def _derive(self, in_month: str, now: float) -> bytes:
-        if now < self._asks_again:
+        if now < self._retry_at:
             raise TemporarilyUnavailable(reason="kms:caller_key")
         try:
             with observability.KmsTimer():
                 key = self._months[in_month] = self._key.mac(LABEL + in_month.encode())
         except McpError:
             observability.current().kms_failures += 1
-            self._asks_again = now + PAUSE_SECONDS
+            self._retry_at = now + PAUSE_SECONDS
             raise
         return key
 

@@ -32,12 +32,13 @@ PORT = 443
 OK = 200
 # A host name and a path: no user, no port but 443, no address in the place of a name, no fragment.
 URL = r"https://((?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z](?:[a-z0-9-]*[a-z0-9])?)(?::443)?(/[!$-;=?-Z_a-z~]*)"
-DOTS = r"/(?:\.|%2[Ee]){1,2}(?:[/?]|$)"  # a segment that a server may resolve: two URLs would be one client
+# Servers resolve "." and "..", so two different URLs could name the same document.
+DOT_SEGMENT = r"/(?:\.|%2[Ee]){1,2}(?:[/?]|$)"
 
 
 def may_be_fetched(url: str) -> bool:
-    """Check whether a URL has the form of one that is fetched."""
-    return len(url) <= MAX_URL and re.fullmatch(URL, url) is not None and not re.search(DOTS, url)
+    """Check that a URL is https on port 443, with a host name and a path, and without dot segments."""
+    return len(url) <= MAX_URL and re.fullmatch(URL, url) is not None and not re.search(DOT_SEGMENT, url)
 
 
 def resolve(host: str) -> list[str]:

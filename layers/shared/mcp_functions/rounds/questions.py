@@ -10,7 +10,8 @@ responses, and each question ends in one of four ways:
     `read` raises InvalidAnswer   drops it, asks again and says why           open
     `read` raises another error   keeps it: the user declined, for example    the error
 
-A handler that asks the same under a new key or in new words never gets its answer. Three limits end its conversation.
+A handler that asks the same under a new key or in new words never gets its answer. The limits below stop such
+a handler with a DeveloperError.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ class Questions:
         check_text(question.key, "a question's key is text, and not of type {type}")
         check_text(message_of(question.request), "a question's message is text, and not of type {type}")
         with self._record.lock:
-            state = self._count_reading(question)
+            state = self._register_reading(question)
             response = self._record.answers[question.key].get(state.fingerprint)
         if response is None:
             return self._open(question.key, state, question.request)
@@ -146,7 +147,7 @@ class Questions:
         if self.renamed_key and self._record.key_changes >= MAX_KEY_CHANGES:
             raise DeveloperError(CHANGING_KEY, old=self.renamed_key.old, new=self.renamed_key.new)
 
-    def _count_reading(self, question: WireQuestion) -> _QuestionState:
+    def _register_reading(self, question: WireQuestion) -> _QuestionState:
         """Count a reading of a question. A key belongs to one question in a round, and is not read without end."""
         key = question.key
         digest = fingerprint(question.request)
@@ -185,14 +186,15 @@ class Questions:
 
     def _find_renamed_key(self) -> RenamedKey | None:
         read = {state.fingerprint for state in self._states.values() if state.has_answer}
-        unread = {}  # fingerprint to key of each question that the client answered, but the handler did not ask
+        # The client answered these questions, but the handler did not ask them.
+        unread_keys: dict[str, str] = {}  # by fingerprint
         for key in self.actions:
             if key not in self._states:
-                unread[self._record.asked[key]] = key
+                unread_keys[self._record.asked[key]] = key
         for key, state in self._states.items():
-            has_unread_answer = state.fingerprint in unread and state.fingerprint not in read
+            has_unread_answer = state.fingerprint in unread_keys and state.fingerprint not in read
             if has_unread_answer and self._is_first_asked(key, state):
-                return RenamedKey(old=unread[state.fingerprint], new=key)
+                return RenamedKey(old=unread_keys[state.fingerprint], new=key)
         return None
 
     def _is_first_asked(self, key: str, state: _QuestionState) -> bool:

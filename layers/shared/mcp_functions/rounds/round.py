@@ -9,7 +9,7 @@ A round can end before its handler returns. Then InputRequired leaves the author
     ask                     a question has no answer yet
     end_with                a low-level function returned an InputRequiredResult
     end_without_question    the time is up: the client repeats the request, and the next round continues (a "shed")
-    end_without_state       a first round gives the client a state before its first step
+    require_state           a first round gives the client a state before its first step
     end                     a task was cancelled
 """
 
@@ -213,7 +213,7 @@ class Round:
             raise ToolError(self.error_for_model)
         self.end()
 
-    def end_without_state(self) -> None:
+    def require_state(self) -> None:
         """End the round if its request has no state, so that the client gets one with the conversation's id.
 
         Without a state, a repeated request would begin another conversation.
@@ -285,7 +285,7 @@ class Round:
         if self.must_stop and self.must_stop():
             self.end()
         if self.request.single_use:
-            self.end_without_state()
+            self.require_state()
         needed = self.record.longest_step() if max_seconds is None else max_seconds
         is_first = self.steps.recorded == 0  # it always runs, or no round would make progress
         if not is_first and needed > self.seconds_left:

@@ -99,8 +99,8 @@ class Step(Capability):
     def key(self) -> str:
         """The idempotency key of the running step, 32 hexadecimal digits, for a service that must not act twice.
 
-        It is the same when a client repeats a round after a lost response. The first round is the exception, because it
-        has no state: ask something before, or use `step.keyed`.
+        It is the same when a client repeats a round after a lost response. In the first
+        round, which has no state, it may change. If that matters, use `step.keyed`.
 
         Raises:
             DeveloperError: no step is running.
@@ -161,7 +161,7 @@ class KeyedStep:
 
         @functools.wraps(function)
         def keyed(*args: object, **kwargs: object) -> R:
-            self._round.end_without_state()  # the first round has none: it raises InputRequired
+            self._round.require_state()  # the first round has none: it raises InputRequired
             return function(*args, key=self._step.key, **kwargs)
 
         return keyed

@@ -234,7 +234,7 @@ class Issuer:
 def _login_page(asked: Mapping[str, str]) -> HttpResponse:
     """Make the page that asks who signs in."""
     hidden = "".join(f'<input type="hidden" name="{escape(k)}" value="{escape(v)}">' for k, v in asked.items())
-    form = f'<form action="/authorize">{hidden}<input name="login_hint" autofocus><button>Sign in</button></form>'
+    form = f'<form action="/authorize">{hidden}<input name="login_hint"><button>Sign in</button></form>'
     headers = (("content-type", "text/html; charset=utf-8"), NOT_STORED)
     return HttpResponse(200, headers, f"<!doctype html><title>Sign in</title>{form}".encode())
 
