@@ -1,7 +1,7 @@
 """Decorating keeps a function's own types. This file is read by type checkers and never runs."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any, assert_type
 
@@ -176,13 +176,13 @@ assert_type(records[0].asked, Mapping[str, str])
 
 
 @contextmanager
-def timed(call: Call) -> Iterator[None]:
+def timed(call: Call) -> Generator[None, None, None]:
     assert_type(call.arguments, Mapping[str, Any])
     yield
 
 
 @contextmanager
-def open_numbers() -> Iterator[list[int]]:
+def open_numbers() -> Generator[list[int], None, None]:
     yield [1]
 
 
