@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import contextvars
 import subprocess
 import sys
@@ -393,9 +392,8 @@ async def fine() -> str:
 
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, asyncio.CancelledError, OwnSignal, LookupError])
 def test_every_exception_of_a_handler_reaches_its_caller_and_the_loop_continues(error: type[BaseException]) -> None:
-    with pytest.raises((error, concurrent.futures.CancelledError)) as caught:
+    with pytest.raises(error):
         event_loop.run(raises(error("no")))
-    assert caught.type.__name__ == error.__name__
     assert event_loop.run(fine()) == "fine"
 
 

@@ -21,7 +21,7 @@ from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Config
 
 import mcp_functions
 from mcp_functions import Ask, Header, Number, prompt, resource, serve, tool
-from mcp_functions.handlers import injected_parameters, signatures
+from mcp_functions.handlers import injection, signatures
 from mcp_functions.handlers.base import Handler
 from mcp_functions.rounds import capabilities
 from mcp_functions.schemas.parameters import docstring
@@ -567,7 +567,7 @@ def test_a_field_may_have_the_name_of_a_schema_keyword() -> None:
 
 def test_the_refusal_of_a_parameter_names_every_capability() -> None:
     public = {name for name in mcp_functions.__all__ if is_capability(getattr(mcp_functions, name))}
-    assert set(injected_parameters.CAPABILITIES.split(", ")) == public
+    assert set(injection.CAPABILITIES.split(", ")) == public
 
 
 def is_capability(value: object) -> bool:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import sys
 import time
+from copy import copy
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.handlers import catalog, lookup
+from mcp_functions.handlers.base import Handler, read_errors
 from mcp_functions.http import identity, metadata
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from mcp_functions.dispatch.seal_factory import SealFactory
-    from mcp_functions.handlers.base import Handler
     from mcp_functions.handlers.hooks import Call
     from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability import Logger
@@ -247,16 +248,24 @@ def _with_options(
     around: Callable[[Call], AbstractContextManager[object]] | None,
     about: Mapping[str, Any],
 ) -> tuple[Handler[..., Any], ...]:
-    """Add the options of `serve` that handlers keep."""
+    """Return copies of the handlers with the options of `serve` that they keep."""
     for handler in handlers:
-        if not hasattr(handler, "kind"):
+        if not isinstance(handler, Handler):
             message = f"serve() takes what @tool, @prompt or @resource made, not {handler!r}"
             raise TypeError(message)
     if not errors and around is None and not about:
         return handlers
-    from mcp_functions.handlers import serve_options  # noqa: PLC0415 - most functions have none
+    for_model = read_errors(errors)
+    if around is not None:
+        from mcp_functions.handlers import hooks  # noqa: PLC0415 - most functions have none
 
-    return serve_options.apply(handlers, errors=errors, around=around, about=about)
+        hooks.check(around, handlers)
+    changed = tuple(map(copy, handlers))  # another function may serve the author's own handlers too
+    for handler in changed:
+        handler.around, handler.server = around, {**handler.server, **about}
+        if handler.kind == "tool":
+            handler.errors |= for_model
+    return changed
 
 
 def _import_needed(offer: Offer) -> None:

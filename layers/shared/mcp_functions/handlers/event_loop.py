@@ -56,9 +56,12 @@ def run(coroutine: Coroutine[Any, Any, R], *, thread_seconds: float = 0.0) -> R:
         loop = _thread().loop
     outcome = asyncio.run_coroutine_threadsafe(_run_call(coroutine, time.monotonic() + thread_seconds), loop)
     try:
-        return outcome.result()
+        result = outcome.result()
     finally:
         outcome.cancel()  # a signal interrupted the calling thread: Ctrl+C
+    if isinstance(result, asyncio.CancelledError):
+        raise result
+    return result
 
 
 def is_current() -> bool:
@@ -114,12 +117,17 @@ class _Call(NamedTuple):
 _current: ContextVar[_Call | None] = ContextVar("call", default=None)
 
 
-async def _run_call(coroutine: Coroutine[Any, Any, R], threads_until: float) -> R:
-    """Run the coroutine of a call, and then end what the call has started."""
+async def _run_call(coroutine: Coroutine[Any, Any, R], threads_until: float) -> R | asyncio.CancelledError:
+    """Run the coroutine of a call, and then end what the call has started.
+
+    A cancellation is returned: the outcome would replace a raised one by its own, which has no traceback.
+    """
     call = _Call(set(), set())
     _current.set(call)
     try:
         return await coroutine
+    except asyncio.CancelledError as error:
+        return error
     finally:
         await asyncio.sleep(0)  # asyncio begins to close the generators that the coroutine dropped
         await _end_tasks(call)

@@ -144,12 +144,10 @@ def _read_injection(parameters: Sequence[Parameter], hints: Mapping[str, Any], *
     has_injected = any(parameter.keyword_only for parameter in parameters)
     if not has_injected and CAPABILITIES_MODULE not in sys.modules:
         return None
-    from mcp_functions.handlers import injected_parameters  # noqa: PLC0415 - few functions need it
+    from mcp_functions.handlers import injection  # noqa: PLC0415 - many functions have no such parameter
 
-    injected_parameters.check_arguments(parameters, hints)
-    if not has_injected:
-        return None
-    return injected_parameters.read_injection(parameters, hints, camel_case=camel_case)
+    injection.check_arguments(parameters, hints)
+    return injection.read_injection(parameters, hints, camel_case=camel_case) if has_injected else None
 
 
 def _read_sent(parameter: Parameter, hints: dict[str, Any]) -> Parameter:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.handlers.base import Handler, P, R, text_of
+from mcp_functions.handlers.base import Handler, P, R, read_errors, text_of
 from mcp_functions.handlers.return_types import returns_content_lists
 from mcp_functions.handlers.signatures import locating_errors
 from mcp_functions.protocol import header_parameters, results
@@ -53,7 +52,6 @@ class Tool(Handler[P, R]):
     Attributes:
         task: whether a call may, or must, become a task; or a function of the arguments that decides it.
         task_ttl: seconds for which a task is kept, from its creation.
-        errors: exceptions whose text is meant for the model, by exact type.
     """
 
     kind = "tool"
@@ -87,7 +85,7 @@ class Tool(Handler[P, R]):
         with locating_errors(self.function):
             self._read_asking(visibility)
             self._check_single_use()
-            self.errors = exceptions(errors)
+            self.errors = read_errors(errors)
             self._check_annotations()
             self._check_task()
             self._accepts = self._read_arguments(input_schema)
@@ -217,12 +215,3 @@ def _read_output(schema: Mapping[str, Any]) -> JsonType:
         return value
 
     return json_types.JsonType(schema, read)
-
-
-def exceptions(errors: object) -> frozenset[type[Exception]]:
-    """Check the option `errors` of `@tool` and of `serve`: a collection of exception classes."""
-    listed: list[Any] = list(errors) if isinstance(errors, Iterable) else [errors]
-    if wrong := [each for each in listed if not (isinstance(each, type) and issubclass(each, Exception))]:
-        message = f"errors is a tuple of exception classes, errors=(ValueError, LookupError), not of {wrong[0]!r}"
-        raise TypeError(message)
-    return frozenset(listed)
