@@ -19,14 +19,14 @@ from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import ClassVar, Protocol
+    from typing import Protocol
 
     from mcp_functions.protocol.wire_types import InputRequest
 
     class Asking(Protocol):
         """What the choice reads of a handler."""
 
-        kind: ClassVar[str]
+        kind: str
         form: bool
         ask_in_words: Sequence[str]
         requires: Sequence[str]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import update_wrapper
 from types import CoroutineType, FunctionType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, ParamSpec, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, cast
 
 from mcp_functions.handlers import signatures
 from mcp_functions.handlers.return_types import is_input_required
@@ -74,7 +74,7 @@ class Handler(Generic[P, R]):
         around: the hook of `serve` that each round of a call runs in; None if there is none.
     """
 
-    kind: ClassVar[str]
+    kind: str
     needs_state = False
     asks = False
     logs = False

@@ -93,7 +93,6 @@ def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Callable
     if not isinstance(uri, str):
         message = '@resource needs its URI: @resource("config://app")'
         raise TypeError(message)
-    from mcp_functions.handlers.resources import Resource, ResourceTemplate  # noqa: PLC0415
+    from mcp_functions.handlers.resources import Resource  # noqa: PLC0415
 
-    resource_class = ResourceTemplate if "{" in uri else Resource
-    return lambda function: resource_class(function, uri, **options)
+    return lambda function: Resource(function, uri, **options)
