@@ -116,10 +116,9 @@ class Handler(Generic[P, R]):
         self.max_sheds = max_sheds
         self.scopes: Sequence[str] = scopes if isinstance(scopes, str) else tuple(scopes)
         self._described: dict[str, Any] = {"title": title, "icons": icons, "_meta": meta}
-        with signatures.locating_errors(function):
-            self._check_description(tags)
-            self._check_options()
-            self._signature = signatures.read(function, camel_case=camel_case)
+        self._check_description(tags)
+        self._check_options()
+        self._signature = signatures.read(function, camel_case=camel_case)
         injection = self._injection = self._signature.injection
         if injection:
             self.needs_state, self.asks, self.logs = injection.needs_state, injection.asks, injection.logs

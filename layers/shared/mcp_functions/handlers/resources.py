@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mcp_functions.handlers.base import P, R
 from mcp_functions.handlers.completion import CompletableHandler
-from mcp_functions.handlers.signatures import locating_errors
 from mcp_functions.protocol import results, uri_templates
 
 if TYPE_CHECKING:
@@ -70,13 +69,12 @@ class Resource(CompletableHandler[P, R]):
         self.mime_type = mime_type
         self._cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
         listed: dict[str, Any] = {"mimeType": mime_type, "annotations": annotations}
-        with locating_errors(self.function):
-            variables = set(uri_templates.list_variables(uri))
-            self._check_variables(variables)
-            if annotations is not None:
-                from mcp_functions.protocol import hints  # noqa: PLC0415 - many resources have none
+        variables = set(uri_templates.list_variables(uri))
+        self._check_variables(variables)
+        if annotations is not None:
+            from mcp_functions.protocol import hints  # noqa: PLC0415 - many resources have none
 
-                listed["annotations"] = hints.read_annotations(annotations)
+            listed["annotations"] = hints.read_annotations(annotations)
         if variables:
             self.kind, self._listed = "resource_template", {"uriTemplate": uri, **listed}
         else:

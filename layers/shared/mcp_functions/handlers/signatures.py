@@ -1,22 +1,17 @@
-"""Reads an author's signature: the parameters that the client sends, the capabilities after `*`, and the return type.
-
-An error is raised where the function is decorated, and names the function's file and line.
-"""
+"""Reads an author's signature: what the client sends, the capabilities after `*`, and the return type."""
 
 from __future__ import annotations
 
 import sys
 import types
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from mcp_functions.handlers import return_types
-from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas.parameters import MISSING, UNNAMED, Parameter, read_parameter
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.handlers.injection import Injection
     from mcp_functions.schemas.json_types import JsonType
@@ -54,17 +49,6 @@ class Signature(NamedTuple):
                 message = f"missing required argument: {parameter.name!r}"
                 raise TypeError(message)
         return {parameter.name: parameter.make_default() for parameter in absent if parameter.make_default}
-
-
-@contextmanager
-def locating_errors(function: Callable[..., Any]) -> Iterator[None]:
-    """Raise an error in a signature as a TypeError that begins with the function's file, line and name."""
-    try:
-        yield
-    except (TypeError, ValueError, NameError, DeveloperError) as error:
-        code = getattr(function, "__wrapped__", function).__code__
-        message = f"{code.co_filename}:{code.co_firstlineno}: {function.__name__}(): {error}"
-        raise TypeError(message) from error
 
 
 def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
@@ -118,22 +102,17 @@ def _inspect(function: Callable[..., Any]) -> tuple[Parameter, ...]:
 
 
 def _read_hints(function: Callable[..., Any]) -> dict[str, Any]:
-    try:
-        return get_type_hints(function, include_extras=True)
-    except ANNOTATION_ERRORS as error:
-        message = f"{_find_wrong_annotation(function)}: {error}"
-        raise TypeError(message) from error
-
-
-def _find_wrong_annotation(function: Callable[..., Any]) -> str:
-    """Name the first parameter whose annotation cannot be read, or the result."""
+    """Read the annotations one after the other, so that an error names the parameter."""
+    hints: dict[str, Any] = {}
     for name, annotation in function.__annotations__.items():
-        annotated = types.SimpleNamespace(__annotations__={name: annotation})
+        one = types.SimpleNamespace(__annotations__={name: annotation}, __wrapped__=function)
         try:
-            get_type_hints(annotated, function.__globals__)
-        except ANNOTATION_ERRORS:
-            return "the result" if name == "return" else f"parameter {name!r}"
-    return "a parameter"
+            hints |= get_type_hints(one, include_extras=True)
+        except ANNOTATION_ERRORS as error:
+            subject = "the result" if name == "return" else f"parameter {name!r}"
+            message = f"{subject}: {error}"
+            raise TypeError(message) from error
+    return hints
 
 
 def _read_injection(parameters: Sequence[Parameter], hints: Mapping[str, Any], *, camel_case: bool) -> Injection | None:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers.base import Handler, P, R, read_errors, text_of
 from mcp_functions.handlers.return_types import returns_content_lists
-from mcp_functions.handlers.signatures import locating_errors
 from mcp_functions.protocol import header_parameters, results
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas import arguments
@@ -82,16 +81,15 @@ class Tool(Handler[P, R]):
         self.single_use = single_use
         self.requires, self.ask_in_words, self.app = requires, ask_in_words, app
         self.form = form and not app  # a host shows one app for a tool
-        with locating_errors(self.function):
-            self._read_asking(visibility)
-            self._check_single_use()
-            self.errors = read_errors(errors)
-            self._check_annotations()
-            self._check_task()
-            self._accepts = self._read_arguments(input_schema)
-            self._output = self._signature.output if output_schema is None else _read_output(output_schema)
-            self.header_arguments = header_parameters.find(self._accepts.schema)
-            self._content_lists = returns_content_lists(self._signature.hints.get("return"))
+        self._read_asking(visibility)
+        self._check_single_use()
+        self.errors = read_errors(errors)
+        self._check_annotations()
+        self._check_task()
+        self._accepts = self._read_arguments(input_schema)
+        self._output = self._signature.output if output_schema is None else _read_output(output_schema)
+        self.header_arguments = header_parameters.find(self._accepts.schema)
+        self._content_lists = returns_content_lists(self._signature.hints.get("return"))
 
     def _read_asking(self, visibility: Sequence[str]) -> None:
         """Read how the tool asks where a client has no elicitation, and its author's app."""
