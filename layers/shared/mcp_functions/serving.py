@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from mcp_functions.seal.data_keys import Wrapping
     from mcp_functions.seal.envelope import Codec
     from mcp_functions.settings import Settings
-    from mcp_functions.store import SealedTable
     from mcp_functions.tasks import Tasks, Worker
 
 
@@ -171,9 +170,18 @@ class Deployment:
 
     def endpoint(self) -> Endpoint:
         """Make the endpoint: it answers requests, and serves metadata, earlier clients and dialects if so set."""
-        settings = self._settings
-        tasks, worker = self._tasks() if self._offer.has_tasks else (None, None)
-        dispatcher = self._dispatcher(tasks)
+        settings, offer = self._settings, self._offer
+        tasks, worker = self._tasks() if offer.has_tasks else (None, None)
+        dispatcher = Dispatcher(
+            offer.handlers,
+            settings,
+            self._audience,
+            states=self._seals.states if self._has_keys else None,
+            table=self._seals.table if self._has_keys else None,
+            now=self._now,
+            audit=offer.audit,
+            tasks=tasks,
+        )
         endpoint = Endpoint(
             settings,
             dispatcher.answer,
@@ -195,21 +203,6 @@ class Deployment:
 
         offer = self._offer
         return SealFactory(self._settings, self.service, offer.wrapping, offer.codec, now=self._now)
-
-    def _table(self, max_age: int) -> SealedTable:
-        return self._seals.table(max_age)
-
-    def _dispatcher(self, tasks: Tasks | None) -> Dispatcher:
-        return Dispatcher(
-            self._offer.handlers,
-            self._settings,
-            self._audience,
-            states=self._seals.states if self._has_keys else None,
-            table=self._table,
-            now=self._now,
-            audit=self._offer.audit,
-            tasks=tasks,
-        )
 
     def _tasks(self) -> tuple[Tasks, Worker]:
         from mcp_functions.tasks import Tasks, Worker, WorkerInvoker, lambda_client  # noqa: PLC0415 - few functions have tasks
