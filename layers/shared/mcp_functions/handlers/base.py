@@ -155,11 +155,6 @@ class Handler(Generic[P, R]):
         return self.name
 
     @property
-    def label(self) -> str:
-        """Its kind and its name, for error messages."""
-        return f"{self.kind.partition('_')[0]} {self.name}"
-
-    @property
     def only_returns(self) -> bool:
         """Whether it can do nothing but return, so that it needs no round."""
         return self._injection is None and not self.task and self.around is None
@@ -205,7 +200,10 @@ class Handler(Generic[P, R]):
 
     def text_for_model(self, error: BaseException) -> str | None:
         """Return the text of an exception that is meant for the model; None if it is not."""
-        return text_of(error) if isinstance(error, NotAnswered) or is_tool_error(error) else None
+        # By exact type: pydantic's ValidationError is a ValueError too, and it quotes the caller's values.
+        if type(error) in self.errors or isinstance(error, NotAnswered) or is_tool_error(error):
+            return str(error) or type(error).__name__
+        return None
 
     def _fields(self) -> dict[str, Any]:
         raise NotImplementedError
@@ -245,11 +243,6 @@ def read_errors(errors: object) -> frozenset[type[Exception]]:
         message = f"errors is a tuple of exception classes, errors=(ValueError, LookupError), not of {wrong[0]!r}"
         raise TypeError(message)
     return frozenset(listed)
-
-
-def text_of(error: BaseException) -> str:
-    """Return the text of an exception, or the name of its type if it has no text."""
-    return str(error) or type(error).__name__
 
 
 def is_tool_error(error: BaseException) -> bool:

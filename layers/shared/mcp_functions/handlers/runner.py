@@ -76,7 +76,7 @@ def crash_result(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:
 
 def crash_message(handler: Handler[..., Any]) -> str:
     """Return a message about a crash, without the text of the exception."""
-    return f"The {handler.label} failed unexpectedly. The server's log says why."
+    return f"The {handler.kind.partition('_')[0]} {handler.name} failed unexpectedly. The server's log says why."
 
 
 def _error_result(handler: Handler[..., Any], error: BaseException) -> dict[str, Any]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.handlers.base import Handler, P, R, read_errors, text_of
+from mcp_functions.handlers.base import Handler, P, R, read_errors
 from mcp_functions.handlers.return_types import returns_content_lists
 from mcp_functions.protocol import header_parameters, results
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas import arguments
-from mcp_functions.schemas.arguments import InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -159,13 +158,6 @@ class Tool(Handler[P, R]):
     def error_result(self, text: str) -> dict[str, Any]:
         """Write a result that reports an error to the model (server/tools, "Tool execution errors")."""
         return results.tool_error(text)
-
-    def text_for_model(self, error: BaseException) -> str | None:
-        """Return the text of an exception that is meant for the model; None if it is not."""
-        if isinstance(error, InvalidArgument):
-            return str(error)
-        # By exact type: pydantic's ValidationError is a ValueError too, and it quotes the caller's values.
-        return text_of(error) if type(error) in self.errors else super().text_for_model(error)
 
     def task_support(self, params: Mapping[str, Any]) -> TaskSupport:
         """Decide whether this call may become a task, or must."""
