@@ -15,7 +15,7 @@ from mcp_functions.protocol.scopes import SCOPE
 from mcp_functions.schemas.parameters import docstring
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from contextlib import AbstractContextManager
     from datetime import timedelta
     from typing import TypedDict
@@ -214,7 +214,9 @@ class Handler(Generic[P, R]):
             arguments = self._injection.inject(arguments, round_)
         value = function(**arguments)
         if isinstance(value, CoroutineType):
-            value = run_coroutine(value, round_)
+            from mcp_functions.handlers import event_loop  # noqa: PLC0415 - a plain function never pays for asyncio
+
+            value = event_loop.run(value, round_)
         if is_input_required(value):
             if not self.needs_state or round_ is None:
                 rule = "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *"
@@ -250,20 +252,3 @@ def is_tool_error(error: BaseException) -> bool:
     return isinstance(error, ToolError) or any(
         kind.__name__ == "ToolError" and kind.__module__.partition(".")[0] in SDKS for kind in type(error).__mro__
     )
-
-
-def run_coroutine(coroutine: Coroutine[Any, Any, R], round_: Round | None = None) -> R:
-    """Run the coroutine that an async function returned, in the event loop of this process."""
-    from mcp_functions.handlers import event_loop  # noqa: PLC0415 - a function written with def never pays for asyncio
-
-    if round_ is None:
-        return event_loop.run(coroutine)
-    # A step may be running in a thread: it is finished and recorded before the round ends.
-    return event_loop.run(_run_with_steps(coroutine, round_), thread_seconds=round_.seconds_left)
-
-
-async def _run_with_steps(coroutine: Coroutine[Any, Any, R], round_: Round) -> R:
-    try:
-        return await coroutine
-    finally:
-        await round_.steps.wait()

@@ -7,7 +7,7 @@ from enum import Enum
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
-from mcp_functions.handlers.base import Handler, P, R, run_coroutine
+from mcp_functions.handlers.base import Handler, P, R
 from mcp_functions.protocol.errors import DeveloperError, InvalidArguments, InvalidParams
 from mcp_functions.protocol.plain_values import type_name
 from mcp_functions.schemas import arguments
@@ -65,7 +65,9 @@ class CompletableHandler(Handler[P, R]):
         completer = self._completers.get(argument)
         completed: Any = completer(value, known) if completer else []
         if isinstance(completed, CoroutineType):
-            completed = run_coroutine(completed)
+            from mcp_functions.handlers import event_loop  # noqa: PLC0415 - few completers are async
+
+            completed = event_loop.run(completed)
         if isinstance(completed, str | Mapping):
             rule = f"a completer returns a list of texts, and this one returned {type_name(completed)}"
             raise DeveloperError(rule)
