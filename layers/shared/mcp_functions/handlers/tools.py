@@ -205,7 +205,6 @@ def _read_output(schema: Mapping[str, Any]) -> JsonType:
     if not isinstance(schema, dict):
         message = "output_schema is a JSON Schema, a dict"
         raise TypeError(message)
-    validation.check_schema(schema)
     validate = validation.compile_schema(schema)
 
     def read(value: object) -> object:

@@ -8,8 +8,8 @@ becomes an object with one property. A type that the restricted schema cannot ex
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache, partial
-from typing import TYPE_CHECKING, Any, NoReturn, get_type_hints
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas.json_types import read_part
@@ -37,7 +37,6 @@ SECRET_NAMES = {
     "accesstoken", "apikey", "cardnumber", "clientsecret", "creditcard", "credential", "credentials", "cvc", "cvv",
     "passphrase", "passwd", "password", "privatekey", "refreshtoken", "secret",
 }  # fmt: skip
-ANNOTATION_ERRORS = (TypeError, NameError, AttributeError, SyntaxError)  # an annotation can be any expression
 
 
 class InvalidAnswer(Exception):
@@ -47,8 +46,7 @@ class InvalidAnswer(Exception):
 class Form(NamedTuple):
     """A type that a user fills in."""
 
-    # Returns the `requestedSchema`; raises DeveloperError, which names the field and the reason.
-    schema: Callable[[], dict[str, Any]]
+    schema: dict[str, Any]  # the `requestedSchema`
     wire: Mapping[str, str]  # the name of each field on the wire
     # Makes the answer from the fields that the user filled in; raises ValueError.
     read: Callable[[dict[str, Any]], Any]
@@ -81,7 +79,7 @@ def read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
         camel_case: True if the names of properties become camelCase on the wire.
 
     Raises:
-        DeveloperError: JSON has no such type.
+        DeveloperError: a form cannot express the type; the error names the field and the reason.
     """
     # Only classes are cached: Literal["a", "b"] equals Literal["b", "a"], but their forms differ.
     read = _read_cached if isinstance(annotation, type) else _read_form
@@ -91,9 +89,9 @@ def read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
 def _read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
     try:
         type_ = read_type(annotation)
-    except ANNOTATION_ERRORS as error:
+    except (TypeError, NameError, AttributeError, SyntaxError) as error:  # an annotation can be any expression
         rule = "{key}: a form is a dataclass, a TypedDict, a pydantic model, or the type of one value ({reason})"
-        raise DeveloperError(rule, key=key, reason=_find_unreadable_field(annotation) or error) from error
+        raise DeveloperError(rule, key=key, reason=error) from error
     definitions = type_.schema.get("$defs", {})
     schema = _follow_reference(type_.schema, definitions)
     if "properties" in schema:
@@ -109,20 +107,14 @@ def _read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
 def _make_form(schema: dict[str, Any], read: Callable[[dict[str, Any]], Any], prefix: str, *, camel_case: bool) -> Form:
     """Make the form of an object's schema; errors name a field by `prefix` and its name."""
     wire = {name: to_camel_case(name) if camel_case else name for name in schema["properties"]}
-
-    @cache
-    def requested_schema() -> dict[str, Any]:
-        definitions = schema.get("$defs", {})
-        properties = {
-            wire[name]: _property(prefix + name, name, field, definitions)
-            for name, field in schema["properties"].items()
-        }
-        requested: dict[str, Any] = {"type": "object", "properties": properties}
-        if schema.get("required"):
-            requested["required"] = [wire[name] for name in schema["required"]]
-        return requested
-
-    return Form(requested_schema, wire, read)
+    definitions = schema.get("$defs", {})
+    properties = {
+        wire[name]: _property(prefix + name, name, field, definitions) for name, field in schema["properties"].items()
+    }
+    requested: dict[str, Any] = {"type": "object", "properties": properties}
+    if schema.get("required"):
+        requested["required"] = [wire[name] for name in schema["required"]]
+    return Form(requested, wire, read)
 
 
 _read_cached = lru_cache(maxsize=256)(_read_form)
@@ -130,20 +122,6 @@ _read_cached = lru_cache(maxsize=256)(_read_form)
 
 def _read_value(name: str, type_: JsonType, filled: dict[str, Any]) -> object:
     return read_part(name, type_, filled.get(name))
-
-
-def _find_unreadable_field(annotation: object) -> str:
-    """Name the field that cannot be read, with the reason; "" if it is unknown."""
-    try:
-        hints = get_type_hints(annotation, include_extras=True) if isinstance(annotation, type) else {}
-    except ANNOTATION_ERRORS:
-        return ""
-    for name, hint in hints.items():
-        try:
-            read_type(hint)
-        except ANNOTATION_ERRORS as error:
-            return f"{getattr(annotation, '__name__', '')}.{name}: {error}"
-    return ""
 
 
 def _property(place: str, name: str, field: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:

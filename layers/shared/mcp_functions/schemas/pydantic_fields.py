@@ -20,7 +20,7 @@ ONLY_IN_MODELS = ("exclude", "exclude_if", "field_title_generator", "frozen", "i
 OF_THE_TYPE = ("title", "examples", "discriminator", "json_schema_extra")
 
 
-def read_field(declared: Parameter, annotation: object, default: object) -> tuple[Parameter, object]:
+def read_field(declared: Parameter, annotation: object) -> tuple[Parameter, object]:
     """Read a `Field` in an annotation, behind `=`, or both, which pydantic merges.
 
     Returns:
@@ -29,6 +29,7 @@ def read_field(declared: Parameter, annotation: object, default: object) -> tupl
     Raises:
         TypeError: there are two defaults, or an option that no parameter can have.
     """
+    default: Any = declared.default
     _check_defaults(annotation, default)
     if default is MISSING:
         info = FieldInfo.from_annotation(annotation)  # type: ignore[arg-type]  # any annotation
@@ -36,17 +37,20 @@ def read_field(declared: Parameter, annotation: object, default: object) -> tupl
         info = FieldInfo.from_annotated_attribute(annotation, default)  # type: ignore[arg-type]  # any annotation
     _check_options(info)
     type_: Any = _type_of(info)
-    validate = TypeAdapter(type_).validate_python if info.validate_default else _return
-    parameter = declared._replace(default=MISSING, replaces_default=True, alias=_alias(info), title=info.title)
-    factory = info.default_factory
-    if factory:
-        if info.default_factory_takes_validated_data:
-            message = "its default_factory takes the validated data, and a parameter knows no other parameter"
-            raise TypeError(message)
-        return parameter._replace(make_default=lambda: validate(factory())), type_  # type: ignore[call-arg]  # checked above
+    parameter = declared._replace(default=MISSING, alias=_alias(info), title=info.title)
     if info.is_required():
         return parameter, type_
-    value = validate(info.default)
+    if info.default_factory_takes_validated_data:
+        message = "its default_factory takes the validated data, and a parameter knows no other parameter"
+        raise TypeError(message)
+
+    def make() -> object:
+        made = info.get_default(call_default_factory=True)
+        return TypeAdapter(type_).validate_python(made) if info.validate_default else made
+
+    if info.default_factory:
+        return parameter._replace(make_default=make), type_
+    value = make()
     return parameter._replace(default=value, make_default=copier(value) or (lambda: value)), type_
 
 
@@ -82,26 +86,10 @@ def _type_of(info: FieldInfo) -> object:
     """Write the annotation of the type alone; pydantic reads its options in a `Field` without a default."""
     options: dict[str, Any] = {name: getattr(info, name) for name in OF_THE_TYPE}
     options = {name: value for name, value in options.items() if value is not None}
-    if info.deprecated:
-        options["json_schema_extra"] = _with_deprecated(info.json_schema_extra)
+    if info.deprecated and not callable(info.json_schema_extra):
+        options["json_schema_extra"] = {**(info.json_schema_extra or {}), "deprecated": True}
     metadata = [info.description] if info.description else []
     metadata += info.metadata
     if options:
         metadata.append(Field(**options))
     return Annotated[(info.annotation, *metadata)] if metadata else info.annotation
-
-
-def _with_deprecated(extra: object) -> object:
-    """Add the keyword to `json_schema_extra`: a dict, a function that changes the schema, or None."""
-    if not callable(extra):
-        return {**extra, "deprecated": True} if isinstance(extra, dict) else {"deprecated": True}
-
-    def extend(schema: dict[str, Any]) -> None:
-        extra(schema)
-        schema["deprecated"] = True
-
-    return extend
-
-
-def _return(value: object) -> object:
-    return value
