@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.hooks import Call
     from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability import Logger
-    from mcp_functions.protocol.foreign_types import Model
-    from mcp_functions.protocol.wire_types import ServerInfo
+    from mcp_functions.protocol.wire_types import Model, ServerInfo
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.seal.data_keys import Wrapping
     from mcp_functions.seal.envelope import Codec

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from typing import Literal, TypeAlias, Unpack
 
     from mcp_functions.handlers.base import HandlerOptions, Mode
-    from mcp_functions.protocol.foreign_types import Model
-    from mcp_functions.protocol.wire_types import ToolAnnotations
+    from mcp_functions.protocol.wire_types import Model, ToolAnnotations
     from mcp_functions.schemas.arguments import Arguments, RawArguments
     from mcp_functions.schemas.json_types import JsonType
 
