@@ -43,7 +43,7 @@ class RawArguments(NamedTuple):
 
     parameter: str
     schema: Mapping[str, Any]
-    validate: Callable[[object], None]
+    read: Callable[[object], Any]
 
     def bind(self, sent: Mapping[str, Any]) -> dict[str, Any]:
         """Turn the client's arguments into the function's one keyword argument.
@@ -52,11 +52,10 @@ class RawArguments(NamedTuple):
             InvalidArgument: the arguments do not fit the schema.
         """
         try:
-            self.validate(sent)
+            return {self.parameter: self.read(sent)}
         except ValueError as error:
             message = f"The arguments do not fit: {error}"
             raise InvalidArgument(message) from None
-        return {self.parameter: sent}
 
 
 class Arguments:
@@ -139,7 +138,7 @@ def read_raw_arguments(parameters: Sequence[Parameter], schema: Mapping[str, Any
         raise TypeError(message)
     from mcp_functions.schemas import validation  # noqa: PLC0415 - few tools have a schema of their own
 
-    return RawArguments(parameters[0].name, schema, validation.compile_schema(schema))
+    return RawArguments(parameters[0].name, schema, validation.read_schema(schema).read)
 
 
 def _read_argument(parameter: Parameter, hints: Mapping[str, Any], *, camel_case: bool) -> Argument:

@@ -1,14 +1,14 @@
-"""A type that pydantic reads, in its strict mode: its schema, and its reader.
+"""What pydantic reads: a type in its strict mode, and the options of its `Field` on a parameter.
 
-Only a handler that has one of these types imports this module, and pydantic with it.
+Only a handler that has such a type or a `Field` imports this module, and pydantic with it.
 """
 
 from __future__ import annotations
 
 import warnings
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.warnings import UnsupportedFieldAttributeWarning
@@ -18,8 +18,15 @@ from mcp_functions.protocol.errors import shortened
 from mcp_functions.protocol.json_reader import check_size
 from mcp_functions.protocol.json_writer import dumps_utf8
 from mcp_functions.schemas.json_types import JsonType
+from mcp_functions.schemas.parameters import MISSING, copier
+
+if TYPE_CHECKING:
+    from mcp_functions.schemas.parameters import Parameter
 
 MAX_ERRORS = 1000  # pydantic can only explain all errors of a value at once, at 400 bytes each
+# Options of `Field` that only the field of a model can have.
+ONLY_IN_MODELS = ("exclude", "exclude_if", "field_title_generator", "frozen", "init", "init_var", "kw_only")
+OF_THE_TYPE = ("title", "examples", "discriminator", "json_schema_extra")
 
 
 def read_type(annotation: object) -> JsonType:
@@ -28,7 +35,7 @@ def read_type(annotation: object) -> JsonType:
     Raises:
         TypeError: pydantic cannot write this type as JSON, or an option in it has no effect there.
     """
-    _check_defaults(annotation)
+    _check_nested_defaults(annotation)
     adapter, schema = _adapt(annotation)
 
     def read(value: object) -> object:
@@ -58,12 +65,12 @@ def _adapt(annotation: object) -> tuple[TypeAdapter[Any], dict[str, Any]]:
         raise TypeError(message) from error
 
 
-def _check_defaults(annotation: object) -> None:
+def _check_nested_defaults(annotation: object) -> None:
     for item in get_args(annotation):
         if isinstance(item, FieldInfo) and not item.is_required():
             message = "a default inside a type means nothing: write it on the parameter itself"
             raise TypeError(message)
-        _check_defaults(item)
+        _check_nested_defaults(item)
 
 
 def _first_reason(error: ValidationError) -> str:
@@ -74,3 +81,78 @@ def _first_reason(error: ValidationError) -> str:
     place = shortened(".".join(str(part) for part in first["loc"]))
     reason = first["msg"].removeprefix("Input ").removeprefix("Value error, ")
     return f"{place} {reason}" if place else reason
+
+
+def read_field(declared: Parameter, annotation: object) -> tuple[Parameter, object]:
+    """Read a `Field` in an annotation, behind `=`, or both, which pydantic merges.
+
+    Returns:
+        The parameter, and its type with its description, its limits and the options of its schema.
+
+    Raises:
+        TypeError: there are two defaults, or an option that no parameter can have.
+    """
+    default: Any = declared.default
+    _check_defaults(annotation, default)
+    if default is MISSING:
+        info = FieldInfo.from_annotation(annotation)  # type: ignore[arg-type]  # any annotation
+    else:
+        info = FieldInfo.from_annotated_attribute(annotation, default)  # type: ignore[arg-type]  # any annotation
+    _check_options(info)
+    type_: Any = _type_of(info)
+    parameter = declared._replace(default=MISSING, alias=_alias(info), title=info.title)
+    if info.is_required():
+        return parameter, type_
+    if info.default_factory_takes_validated_data:
+        message = "its default_factory takes the validated data, and a parameter knows no other parameter"
+        raise TypeError(message)
+
+    def make() -> object:
+        made = info.get_default(call_default_factory=True)
+        return TypeAdapter(type_).validate_python(made) if info.validate_default else made
+
+    if info.default_factory:
+        return parameter._replace(make_default=make), type_
+    value = make()
+    return parameter._replace(default=value, make_default=copier(value) or (lambda: value)), type_
+
+
+def _check_defaults(annotation: object, default: object) -> None:
+    fields = [item for item in (*get_args(annotation), default) if isinstance(item, FieldInfo)]
+    is_plain = default is not MISSING and not isinstance(default, FieldInfo)
+    if is_plain + sum(not field.is_required() for field in fields) > 1:
+        message = "it has two defaults: write one"
+        raise TypeError(message)
+
+
+def _check_options(info: FieldInfo) -> None:
+    options = [name for name in ONLY_IN_MODELS if getattr(info, name, None) is not None]
+    if not info.repr:
+        options.append("repr")
+    if options:
+        message = f"Field({options[0]}=…) means nothing for a parameter"
+        raise TypeError(message)
+    if info.serialization_alias not in (None, info.alias):
+        message = "Field(serialization_alias=…) names what is written, and a parameter is only read"
+        raise TypeError(message)
+
+
+def _alias(info: FieldInfo) -> str | None:
+    alias = info.alias if info.validation_alias is None else info.validation_alias
+    if alias is not None and not (isinstance(alias, str) and alias):
+        message = f"an argument has one name, and not {alias!r}"
+        raise TypeError(message)
+    return alias
+
+
+def _type_of(info: FieldInfo) -> object:
+    """Write the annotation of the type alone; pydantic reads its options in a `Field` without a default."""
+    options: dict[str, Any] = {name: getattr(info, name) for name in OF_THE_TYPE}
+    options = {name: value for name, value in options.items() if value is not None}
+    if info.deprecated and not callable(info.json_schema_extra):
+        options["json_schema_extra"] = {**(info.json_schema_extra or {}), "deprecated": True}
+    metadata = [info.description] if info.description else []
+    metadata += info.metadata
+    if options:
+        metadata.append(Field(**options))
+    return Annotated[(info.annotation, *metadata)] if metadata else info.annotation

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.protocol.errors import shortened
 from mcp_functions.protocol.json_reader import by_level, check_size, is_deeper
 from mcp_functions.protocol.json_writer import dumps, dumps_sorted
+from mcp_functions.schemas.json_types import JsonType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from jsonschema import ValidationError
 
@@ -23,12 +24,11 @@ MAX_DEPTH = 32
 TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)  # of a pattern: an escape, a class, or a character
 
 
-def compile_schema(schema: Mapping[str, Any]) -> Callable[[object], None]:
-    """Check a schema that an author wrote, and make its validator.
+def read_schema(schema: Mapping[str, Any]) -> JsonType:
+    """Check a schema that an author wrote, and make its type.
 
     Returns:
-        A function that raises ValueError for a value that does not fit. The message has the place and the keyword, and
-        not the value.
+        The type, which returns a value as it is. Its ValueError has the place and the keyword, and not the value.
 
     Raises:
         TypeError: the schema may not be published; the message gives the reason.
@@ -44,7 +44,7 @@ def compile_schema(schema: Mapping[str, Any]) -> Callable[[object], None]:
     extend: Any = validators.extend
     validator = extend(Draft202012Validator, {"uniqueItems": _unique_items, "pattern": _pattern})(schema)
 
-    def validate(value: object) -> None:
+    def read(value: object) -> object:
         check_size(value)
         # One error is enough: each has a copy of its value as text.
         error = next(validator.iter_errors(value), None)
@@ -52,8 +52,9 @@ def compile_schema(schema: Mapping[str, Any]) -> Callable[[object], None]:
             place = shortened(error.json_path.removeprefix("$").removeprefix("."))
             message = f"{place or 'the value'} does not fit {error.validator!r} of its schema"
             raise ValueError(message)
+        return value
 
-    return validate
+    return JsonType(dict(schema), read)
 
 
 def _unique_items(_validator: object, unique: object, value: object, _schema: object) -> Iterator[ValidationError]:
