@@ -24,7 +24,7 @@ PAGES: dict[str, Any] = {"elicitation": {"url": {}}}
 
 def form_request(message: str, form: forms.Form) -> InputRequest:
     """Return the ElicitRequest of a form."""
-    params: ElicitRequestFormParams = {"mode": "form", "message": message, "requestedSchema": form.schema}
+    params: ElicitRequestFormParams = {"mode": "form", "message": message, "requestedSchema": form.schema()}
     return {"method": "elicitation/create", "params": params}
 
 

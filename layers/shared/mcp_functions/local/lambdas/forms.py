@@ -28,7 +28,7 @@ def check(app: Path, names: Mapping[str, Any]) -> None:
         if not isinstance(names.get(form), type):
             continue
         try:
-            read_form(names[form], key, camel_case=False)
+            read_form(names[form], key, camel_case=False).schema()
         except DeveloperError as error:
             shown = f"{app.parent.parent.name}/{app.parent.name}/app.py:{line}"
             mend = "; ask for its parts in questions of their own" if "nested" in str(error) else ""
