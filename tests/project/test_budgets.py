@@ -51,9 +51,9 @@ TOOL = EVERY | {
 }  # fmt: skip
 ASKING = TOOL | CALLS | {
     "dispatch.conversations", "dispatch.seal_factory", "handlers.injected_parameters", "handlers.injection",
-    "protocol.content_blocks", "protocol.foreign_types", "rounds", "rounds.capabilities", "rounds.elicitation",
+    "protocol.content_blocks", "rounds", "rounds.capabilities", "rounds.elicitation",
     "rounds.input_requests", "rounds.questions", "rounds.record", "rounds.round", "rounds.running_steps",
-    "schemas.class_types", "schemas.forms", "schemas.limits", "schemas.record_types", "seal", "seal.binding",
+    "schemas.class_types", "schemas.forms", "schemas.limits", "seal", "seal.binding",
     "seal.budgets", "seal.canonical_json", "seal.chunked_encryption", "seal.claims", "seal.codec_adapter",
     "seal.data_keys", "seal.envelope", "seal.key_choice", "seal.kms", "seal.request_state", "seal.resets",
     "seal.token_format",
@@ -63,9 +63,9 @@ OWN = {
     "list": DOOR,
     "forward": DOOR,
     "scalar": TOOL,
-    "model": TOOL | {"schemas.class_types", "schemas.pydantic_types", "schemas.validation"},
-    "record": TOOL | {"schemas.class_types", "schemas.limits", "schemas.record_types", "protocol.foreign_types"},
-    "asking": ASKING | {"schemas.pydantic_types", "schemas.validation"},
+    "model": TOOL | {"schemas.class_types", "schemas.pydantic_types"},
+    "record": TOOL | {"schemas.class_types", "schemas.limits"},
+    "asking": ASKING | {"schemas.pydantic_types"},
     "choice": ASKING,
     "form": ASKING,
 }

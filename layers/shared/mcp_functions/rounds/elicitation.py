@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeForm
 
-    from mcp_functions.protocol.foreign_types import Model
-    from mcp_functions.protocol.wire_types import JSONObject, JSONValue
+    from mcp_functions.protocol.wire_types import JSONObject, JSONValue, Model
     from mcp_functions.rounds.low_level import CreateMessageRequest
     from mcp_functions.rounds.round import Round
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.protocol import content_blocks, foreign_types
+from mcp_functions.protocol import content_blocks
 from mcp_functions.protocol.errors import DeveloperError, MissingRequiredClientCapability
 from mcp_functions.protocol.json_writer import base64url, dumps_sorted
 from mcp_functions.protocol.messages import shows_forms
-from mcp_functions.protocol.plain_values import NotJson, to_json, type_name
+from mcp_functions.protocol.plain_values import MESSAGE, NotJson, role, to_json, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from mcp_functions.protocol.foreign_types import Model
-    from mcp_functions.protocol.wire_types import ElicitRequestFormParams, InputRequest, JSONObject
+    from mcp_functions.protocol.wire_types import ElicitRequestFormParams, InputRequest, JSONObject, Model
     from mcp_functions.schemas import forms
 
 ROLES = ("user", "assistant")
@@ -62,7 +61,7 @@ def roots_request() -> InputRequest:
 
 
 def _message(message: object) -> JSONObject:
-    if foreign_types.role(message) == foreign_types.MESSAGE:
+    if role(message) == MESSAGE:
         message = content_blocks.to_wire(message)
     if isinstance(message, dict) and message.get("role") in ROLES and "content" in message:
         return message

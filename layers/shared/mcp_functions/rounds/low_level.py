@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from typing_extensions import TypeForm
 
-    from mcp_functions.protocol.foreign_types import Model
     from mcp_functions.protocol.wire_types import InputRequest as WireRequest
-    from mcp_functions.protocol.wire_types import JSONObject
+    from mcp_functions.protocol.wire_types import JSONObject, Model
     from mcp_functions.rounds.round import Round
 
 Answer = TypeVar("Answer")
