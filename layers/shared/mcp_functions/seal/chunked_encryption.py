@@ -93,8 +93,9 @@ def hedged_salt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes)
     Clones of a snapshot may get the same `entropy`. Even then, two different messages have two different keys.
     """
     key = HKDFExpand(SHA512(), 32, b"ks1/hedge\0").derive(data_key)
-    source = b"".join((entropy, len(context).to_bytes(4, "big"), context, payload))
-    return hmac.digest(key, source, "sha512")[:SALT_BYTES]
+    code = hmac.new(key, entropy + len(context).to_bytes(4, "big") + context, "sha512")
+    code.update(payload)
+    return code.digest()[:SALT_BYTES]
 
 
 def derive(data_key: bytes, salt: bytes, context: bytes) -> MessageKeys:
