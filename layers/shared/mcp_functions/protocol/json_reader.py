@@ -14,7 +14,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.protocol.errors import ParseError
-from mcp_functions.protocol.json_writer import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +44,7 @@ def loads(text: str | bytes) -> JSONValue:
         if is_deeper(value, MAX_DEPTH):
             raise ParseError(message=f"JSON is nested deeper than {MAX_DEPTH} levels")
         if "\\" in string and re.search(SURROGATE, string):
-            dumps(value).encode()
+            _check_unicode(value)
     except UnicodeEncodeError:
         raise ParseError(message="A JSON string holds half of a surrogate pair") from None
     except (ValueError, RecursionError) as error:
@@ -126,3 +125,13 @@ def _constant(_name: str) -> NoReturn:
 
 
 _decoder = json.JSONDecoder(object_pairs_hook=_object, parse_float=_float, parse_int=_integer, parse_constant=_constant)
+
+
+def _check_unicode(value: object) -> None:
+    """Encode each string. A text of all of them would need four bytes for each character, if one is an emoji."""
+    for level in by_level([value]):
+        for container in level:
+            strings = [*container, *container.values()] if isinstance(container, dict) else container
+            for string in strings:
+                if isinstance(string, str):
+                    string.encode()
