@@ -22,12 +22,18 @@ from hypothesis.stateful import (
     rule,
 )
 
-from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
+from mcp_functions.protocol.errors import (
+    InvalidRequestState,
+    McpError,
+    Misconfigured,
+    TemporarilyUnavailable,
+    ToolError,
+)
 from mcp_functions.protocol.messages import Principal
 from mcp_functions.seal.binding import Binding, bind_request
 from mcp_functions.seal.data_keys import Keyring, KmsKey
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.request_state import RequestStates, RoundBudgetExceeded
+from mcp_functions.seal.request_state import RequestStates
 from tests.support.strict_kms import SCOPE, START, Clock, Repeatable, StrictKms, kms_error
 
 if TYPE_CHECKING:
@@ -131,7 +137,7 @@ class Fleet(RuleBasedStateMachine):
         except Misconfigured:
             assert self.denied, "misconfigured though nothing is denied"
             return multiple()
-        except RoundBudgetExceeded:
+        except ToolError:
             assert previous is not None
             assert previous.round == 16 or now * 1000 >= previous.flow_deadline - 1
             return multiple()

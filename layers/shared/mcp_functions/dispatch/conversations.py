@@ -24,7 +24,7 @@ from mcp_functions.protocol.errors import (
 from mcp_functions.protocol.messages import Result, complete, is_asked_in_app, shows_forms
 from mcp_functions.rounds.input_requests import missing_capabilities
 from mcp_functions.rounds.round import Round, RoundRequest
-from mcp_functions.seal.request_state import RoundBudgetExceeded, start_round
+from mcp_functions.seal.request_state import start_round
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -227,8 +227,6 @@ class Conversations:
             return states.seal(binding, start.state, asked=asked, record=record, flow=start.flow)
         except DeveloperError as error:  # the function keeps a value that is not JSON
             raise Crash(crash_message(handler), error) from None
-        except RoundBudgetExceeded as error:
-            raise ToolError(str(error)) from None
         except StateTooLarge as error:
             observability.current().reason = error.reason  # for the author; the model cannot raise a limit
             raise ToolError(TOO_LARGE) from None

@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured
+from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, ToolError
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.binding import Binding, bind_request, caller_id
 from mcp_functions.seal.claims import ClaimReason, Claims, check_binding, encode_claims, read_claims
@@ -32,14 +32,6 @@ FLOW_SECONDS = 3600
 FLOW_FACTOR = 6  # a conversation may last as long as six answers, where an author allows a longer wait for one
 SKEW_MS = 60_000
 _FLOW_BYTES = 16
-
-
-class RoundBudgetExceeded(Exception):
-    """The conversation has used its rounds or its time. The text may be shown to the model and the user."""
-
-    def __init__(self, used: str) -> None:
-        """Name what was used."""
-        super().__init__(f"This conversation has used its {used}. Start again.")
 
 
 class RoundStart(NamedTuple):
@@ -108,14 +100,7 @@ class RequestStates:
             max_rounds: how many states one conversation may leave.
             anonymous: True if states may have no principal (a server without authentication).
             rand: the function that returns a number of random bytes, for the id of a conversation.
-
-        Raises:
-            Misconfigured: the codec cannot open a state of this lifetime.
         """
-        max_age = getattr(codec, "max_age", None)
-        if max_age is not None and lifetime_seconds > max_age:
-            message = f"a state may live {lifetime_seconds} s, its envelope {max_age} s: raise Envelope(max_age=...)"
-            raise Misconfigured(message)
         self._codec = CodecAdapter(codec)
         self._now = now
         self._rand = rand
@@ -147,7 +132,7 @@ class RequestStates:
             flow: the id of a new conversation; "" makes one.
 
         Raises:
-            RoundBudgetExceeded: the conversation has used its rounds or its time.
+            ToolError: the conversation has used its rounds or its time; the text is for the model.
             DeveloperError: the record is not JSON.
             StateTooLarge, TemporarilyUnavailable, Misconfigured: the codec cannot seal it.
         """
@@ -159,9 +144,11 @@ class RequestStates:
             # This clock may be behind the clock that set the deadline. A later deadline would be refused (§9.5).
             deadline = min(previous.flow_deadline, deadline)
         if number > self._max_rounds:
-            raise RoundBudgetExceeded(used=f"{self._max_rounds} rounds")
+            message = f"This conversation has used its {self._max_rounds} rounds. Start again."
+            raise ToolError(message)
         if deadline <= issued:
-            raise RoundBudgetExceeded(used="time")
+            message = "This conversation has used its time. Start again."
+            raise ToolError(message)
         claims = Claims(
             binding=binding,
             issued=issued,
