@@ -12,15 +12,20 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# As botocore's ThrottledRetryableChecker has them
+THROTTLED_CODES = {
+    "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottledException", "TooManyRequestsException",
+    "ProvisionedThroughputExceededException", "TransactionInProgressException", "RequestLimitExceeded",
+    "BandwidthLimitExceeded", "LimitExceededException", "RequestThrottled", "SlowDown", "PriorRequestNotComplete",
+    "EC2ThrottledException",
+}  # fmt: skip
 # Codes of DynamoDB, KMS and S3 for an outage, whatever the HTTP status is.
-OUTAGE = {
-    "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled", "RequestThrottledException",
-    "TooManyRequestsException", "RequestLimitExceeded", "LimitExceededException", "SlowDown",
-    "ProvisionedThroughputExceededException", "ReplicatedWriteConflictException", "TransactionConflictException",
-    "KMSInternalException", "DependencyTimeoutException", "KeyUnavailableException",
-    "InternalError", "InternalFailure", "InternalServerError", "ServiceUnavailable", "ServiceUnavailableException",
-    "RequestTimeout", "RequestTimeoutException", "RequestTimeTooSkewed", "OperationAborted", "BadDigest",
-    "IncompleteBody", "ExpiredToken", "ExpiredTokenException", "RequestExpired",
+OUTAGE = THROTTLED_CODES | {
+    "ReplicatedWriteConflictException", "TransactionConflictException", "KMSInternalException",
+    "DependencyTimeoutException", "KeyUnavailableException", "InternalError", "InternalFailure", "InternalServerError",
+    "ServiceUnavailable", "ServiceUnavailableException", "RequestTimeout", "RequestTimeoutException",
+    "RequestTimeTooSkewed", "OperationAborted", "BadDigest", "IncompleteBody", "ExpiredToken", "ExpiredTokenException",
+    "RequestExpired",
 }  # fmt: skip
 # botocore sent no request, or the KMS key is in a state that only the operator can change.
 NO_OUTAGE = {
