@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from mcp_functions.http.lambda_types import Response
     from mcp_functions.legacy.conversations import Conversations
     from mcp_functions.legacy.exchange import Exchange
-    from mcp_functions.legacy.message_kinds import Kind
     from mcp_functions.legacy.request_handler import RequestHandler
     from mcp_functions.legacy.responses import Reply
+    from mcp_functions.legacy.revisions import Kind
     from mcp_functions.protocol.wire_types import JSONValue
 
 BATCH_DEADLINE = "batch_deadline"
