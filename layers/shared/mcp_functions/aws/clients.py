@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from mcp_functions.aws.connection import ConnectionPool, Deadline
-from mcp_functions.aws.errors import THROTTLED_CODES, ClientError, ConnectionClosedError, HTTPClientError
+from mcp_functions.aws.errors import (
+    NO_RESPONSE,
+    THROTTLED_CODES,
+    ClientError,
+    ConnectionClosedError,
+    HTTPClientError,
+    read_failure,
+)
 from mcp_functions.aws.signing import sign
 from mcp_functions.tuples import NamedTuple
 
@@ -195,11 +202,10 @@ CLIENTS: dict[str, type[AwsClient]] = {
 
 def _longest_wait(error: ClientError | HTTPClientError) -> float | None:
     """Return the longest wait before the second attempt, in seconds; None if an error is final."""
-    if isinstance(error, HTTPClientError):
-        return TRANSIENT_SECONDS
-    if error.code in THROTTLED_CODES:
+    failure = read_failure(error)
+    if failure.code in THROTTLED_CODES:
         return THROTTLED_SECONDS
-    if error.code in TRANSIENT_CODES or error.status in TRANSIENT_STATUSES:
+    if failure.status in {NO_RESPONSE, *TRANSIENT_STATUSES} or failure.code in TRANSIENT_CODES:
         return TRANSIENT_SECONDS
     return None
 
@@ -210,12 +216,10 @@ def _client_error(response: Response) -> ClientError:
         body = json.loads(response.body)
     except ValueError:
         body = None
-    if not isinstance(body, dict):
-        body = {}
-    code = response.headers.get("x-amzn-errortype") or body.get("__type") or response.status
+    details = body if isinstance(body, dict) else {}
+    code = response.headers.get("x-amzn-errortype") or details.get("__type") or response.status
     name = str(code).partition(":")[0].rpartition("#")[2]  # "prefix#Name:address" has all parts
-    item = body.get("Item")
-    return ClientError(name, response.status, item if isinstance(item, dict) else None)
+    return ClientError(name, response.status, details.get("Item"))
 
 
 def _trace_header() -> dict[str, str]:

@@ -119,6 +119,7 @@ class Exchange(NamedTuple):
     deadline: float  # unix seconds until which the gateway waits
     ends: float  # unix seconds at which Lambda ends this function
     caller_id: str  # the key of the failure budget that failed calls of KMS are charged to
+    in_batch: bool = False  # then the client is asked nothing, and an HTTP status would hide the other results
 
 
 def _declared_letters(capabilities: object, revision: str) -> str:

@@ -52,7 +52,7 @@ class RequestHandler:
         self._settings, self._runner, self._seal = settings, runner, seal
         self._conversations, self._now = conversations, now
 
-    def reply(self, exchange: Exchange, message: Mapping[str, Any], *, in_batch: bool) -> Reply:
+    def reply(self, exchange: Exchange, message: Mapping[str, Any]) -> Reply:
         """Reply to a request; an error becomes a JSON-RPC error.
 
         Raises:
@@ -62,18 +62,18 @@ class RequestHandler:
         params = translation.modern_params(message.get("params") or {})
         call = Call(message["id"], message["method"], params)
         try:
-            return self._reply(exchange, call, in_batch=in_batch)
+            return self._reply(exchange, call)
         except HTTP_ERRORS:
             raise
         except McpError as error:
             return error_reply(call.id, error)
 
-    def _reply(self, exchange: Exchange, call: Call, *, in_batch: bool) -> Reply:
+    def _reply(self, exchange: Exchange, call: Call) -> Reply:
         if call.method in CALLS:
-            return self._call(exchange, call, in_batch=in_batch)
+            return self._call(exchange, call)
         if call.method in LISTS or call.method == "completion/complete":
-            capabilities = self._capabilities(exchange, in_batch=in_batch)
-            outcome = self._runner.run(exchange, call, capabilities, raise_auth=not in_batch)
+            capabilities = self._capabilities(exchange)
+            outcome = self._runner.run(exchange, call, capabilities, raise_auth=not exchange.in_batch)
             return self._final_reply(exchange, call, outcome)
         if call.method == "initialize":
             return self._initialize(exchange, call)
@@ -85,11 +85,11 @@ class RequestHandler:
             return Reply((result_message(call.id, {}),))
         raise MethodNotFound
 
-    def _call(self, exchange: Exchange, call: Call, *, in_batch: bool) -> Reply:
-        capabilities = self._capabilities(exchange, in_batch=in_batch)
+    def _call(self, exchange: Exchange, call: Call) -> Reply:
+        capabilities = self._capabilities(exchange)
         # In a batch, an HTTP status would hide the results of the other calls.
-        call, outcome = self._runner.call(exchange, call, capabilities, raise_auth=not in_batch)
-        conversations = self._conversations_for(exchange, in_batch=in_batch)
+        call, outcome = self._runner.call(exchange, call, capabilities, raise_auth=not exchange.in_batch)
+        conversations = self._conversations_for(exchange)
         if outcome.is_unfinished and conversations:
             return conversations.begin(exchange, call, outcome)
         return self._final_reply(exchange, call, outcome)
@@ -104,21 +104,21 @@ class RequestHandler:
             last = final_messages.final_message(exchange, call, outcome, why)
         return Reply((*outcome.notifications, last))
 
-    def _conversations_for(self, exchange: Exchange, *, in_batch: bool) -> Conversations | None:
+    def _conversations_for(self, exchange: Exchange) -> Conversations | None:
         """Return the conversations if this client can be asked now: it must resume the stream after its answer."""
         session = exchange.session
-        if in_batch or session is None or not session.resumes_streams:
+        if exchange.in_batch or session is None or not session.resumes_streams:
             return None
         if exchange.revision < self._settings.questions_since or not events.accepts_event_stream(exchange.http):
             return None
         return self._conversations
 
-    def _capabilities(self, exchange: Exchange, *, in_batch: bool) -> dict[str, Any]:
+    def _capabilities(self, exchange: Exchange) -> dict[str, Any]:
         """Return the client's capabilities that a function may use now."""
         session = exchange.session
-        if session is None or in_batch:
+        if session is None or exchange.in_batch:
             return {}
-        if self._conversations_for(exchange, in_batch=in_batch):
+        if self._conversations_for(exchange):
             return session.capabilities
         # The error -32042 asks a client to open a page, so that question needs no mailbox.
         pages: dict[str, Any] = {"elicitation": {"url": {}}} if "u" in session.declared else {}
