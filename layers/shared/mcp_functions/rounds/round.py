@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.protocol.errors import DeveloperError, InputRequired, ToolError
-from mcp_functions.protocol.json_reader import copy_json
-from mcp_functions.rounds.questions import Questions, check_text, message_of
+from mcp_functions.rounds.input_requests import message_of
+from mcp_functions.rounds.questions import Questions, check_text
 from mcp_functions.rounds.record import EMPTY, Record, write_state
 from mcp_functions.rounds.running_steps import RunningSteps
 from mcp_functions.tuples import NamedTuple
@@ -128,20 +128,10 @@ class Round:
         return self.request.deadline - MARGIN_SECONDS - self.request.now()
 
     @property
-    def unproven_responses(self) -> dict[str, JSONObject]:
-        """Responses to questions that the sealed state does not contain."""
-        answered = self.record.answered_keys()
-        return {key: copy_json(response) for key, response in self.request.responses.items() if key not in answered}
-
-    @property
     def started_at(self) -> int:
         """When the conversation began, in unix milliseconds: the recorded time, or now."""
         recorded = self.record.started_at
         return int(self.request.now() * 1000) if recorded is None else recorded
-
-    def record_start(self) -> None:
-        """Record when the conversation began, so that later rounds know it."""
-        self.record.started_at = self.started_at
 
     @contextmanager
     def noting_errors(self) -> Iterator[None]:
@@ -170,7 +160,9 @@ class Round:
         if questions and step is not None:
             rule = "{question!r} is asked inside step {step!r}, which would run again: ask before it"
             self.fail(rule, question=questions[0].key, step=step)
-        with self.noting_errors():
+        with self.noting_errors(), self.record.lock:
+            if self.closed:
+                raise InputRequired
             outcomes = [self.questions.outcome(question) for question in questions]
         if any(outcome.is_open for outcome in outcomes):
             self.end()
@@ -240,18 +232,13 @@ class Round:
                 timeout = min(max(0.0, self.seconds_left), TIMEOUT_MAX)
                 self.record.lock.wait_for(lambda: not self.steps.keys, timeout)
             self.closed = True
-            self.questions.close()
         if self.ended:
-            try:
+            with suppress(DeveloperError), self.noting_errors():
                 self.questions.check_keys()
-            except DeveloperError as error:
-                self.developer_error = self.developer_error or error
 
     def next_record(self) -> dict[str, Any]:
         """Return the record for the next round, as JSON."""
-        return self.record.to_json(
-            has_questions=bool(self.requests), renamed_key=self.questions.renamed_key is not None
-        )
+        return self.record.to_json(has_questions=bool(self.requests), renamed_key=self.questions.has_renamed_key)
 
     def audit(self, handler: str, principal: str | None, *, sent: bool, answered_by: str = "client") -> AuditRecord:
         """Return the audit record of this round; `sent` is False if the client does not get its questions."""
