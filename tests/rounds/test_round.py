@@ -281,10 +281,7 @@ def test_a_broken_rule_ends_the_round_even_if_it_is_caught() -> None:
     for words in ("Who?", "Who else?"):
         with contextlib.suppress(BaseException):
             ask(round_, "name", words)
-    assert (
-        str(round_.developer_error)
-        == "two different questions under the key 'name': give each question a key of its own"
-    )
+    assert str(round_.error) == "two different questions under the key 'name': give each question a key of its own"
 
 
 def test_questions_asked_together_are_open_together() -> None:
@@ -373,7 +370,7 @@ def test_a_key_changes_in_every_round_if_an_answered_question_gets_an_unknown_ke
         with contextlib.suppress(InputRequired):
             ask(round_, key, words)
     round_.close()
-    assert bool(round_.developer_error) is refused
+    assert bool(round_.error) is refused
     assert ("lost_answers" in round_.next_record()) is refused
 
 

@@ -51,8 +51,7 @@ class CreateMessageRequest(InputRequest):
         try:
             options = to_json(dict(self.options))
         except NotJson as error:
-            rule = f"JSON cannot carry the options of the question to the model ({error})"
-            raise DeveloperError(rule) from None
+            raise DeveloperError(rule=f"JSON cannot carry the options of the question to the model ({error})") from None
         params: Any = {"messages": conversation, **options, "maxTokens": self.max_tokens}
         return WireQuestion(key, {"method": "sampling/createMessage", "params": params}, _read_message)
 

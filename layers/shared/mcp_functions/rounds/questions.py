@@ -34,6 +34,7 @@ MAX_MESSAGE_CHANGES = 2  # a price in a message may change once or twice, but a 
 MAX_KEY_CHANGES = 1  # a deployment may rename a key once, but a random key changes in every round
 MAX_READINGS = 10_000  # only a loop that waits for another answer reads one answer so often in a round
 
+NOT_TEXT = "a question's {part} is text, and not of type {type}"
 SHARED_KEY = "two different questions under the key {key!r}: give each question a key of its own"
 ENDLESS_LOOP = (
     "the question {key!r} is asked over and over in one round, but an answer stays as it is: "
@@ -98,8 +99,7 @@ class Questions:
             DeveloperError: the question breaks a rule.
         """
         key, request = question.key, question.request
-        check_text(key, "a question's key is text, and not of type {type}")
-        check_text(message_of(request), "a question's message is text, and not of type {type}")
+        _check_text(key, message_of(request))
         state = self._register_reading(question)
         answers = self._record.answers[key]
         if state.fingerprint not in answers:
@@ -127,6 +127,7 @@ class Questions:
 
     def open_low_level(self, key: str, request: InputRequest) -> None:
         """Open a question of a low-level function, and drop the answers under the same key."""
+        _check_text(key, message_of(request))
         self._states[key] = _QuestionState(fingerprint(request), request)
         self._record.answers.pop(key, None)
 
@@ -172,10 +173,11 @@ class Questions:
         return is_opened_by_handler and key not in self._record.asked and not self._record.answers[key]
 
 
-def check_text(value: object, rule: str) -> None:
+def _check_text(key: object, message: object) -> None:
     """Refuse a key or message that is not text: JSON would write 3 as "3", which the next round cannot find."""
-    if not isinstance(value, str):
-        raise DeveloperError(rule, type=type(value).__name__)
+    for part, value in {"key": key, "message": message}.items():
+        if not isinstance(value, str):
+            raise DeveloperError(NOT_TEXT, part=part, type=type(value).__name__)
 
 
 def _without_extra_fields(request: InputRequest, response: JSONObject) -> JSONObject:

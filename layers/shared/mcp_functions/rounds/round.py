@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.protocol.errors import DeveloperError, InputRequired, ToolError
 from mcp_functions.rounds.input_requests import message_of
-from mcp_functions.rounds.questions import Questions, check_text
+from mcp_functions.rounds.questions import Questions
 from mcp_functions.rounds.record import EMPTY, Record, write_state
 from mcp_functions.rounds.running_steps import RunningSteps
 from mcp_functions.tuples import NamedTuple
@@ -92,8 +92,7 @@ class Round:
 
     ended = False  # True once InputRequired was raised, even if the author's code caught it
     closed = False  # True once the handler has returned: no step or question is possible any more
-    developer_error: DeveloperError | None = None  # the first rule that the author's function broke
-    error_for_model: str | None = None  # the reason why the conversation cannot continue
+    error: DeveloperError | ToolError | None = None  # the first rule that was broken, or why the call cannot continue
     progress_message = ""  # the last message that the function reported
     on_step_recorded: Callable[[], object] | None = None  # a task's hook, which writes the record after each step
     must_stop: Callable[[], bool] | None = None  # a task's hook, which ends the round before a step
@@ -135,11 +134,11 @@ class Round:
 
     @contextmanager
     def noting_errors(self) -> Iterator[None]:
-        """Note a rule that the block breaks, so that the author's code cannot hide it."""
+        """Note the error that stops the round, so that the author's code cannot hide it."""
         try:
             yield
-        except DeveloperError as error:
-            self.developer_error = self.developer_error or error
+        except (DeveloperError, ToolError) as error:
+            self.error = self.error or error
             raise
 
     def fail(self, rule: str, **values: object) -> NoReturn:
@@ -180,7 +179,6 @@ class Round:
             self.fail("an InputRequiredResult needs input_requests or a request_state")
         with self.noting_errors():
             for key, request in result.input_requests.items():
-                check_text(key, "a question's key is text, and not of type {type}")
                 self.questions.open_low_level(key, request.wire(key, camel_case=self.request.camel_case))
             if result.request_state is not None:
                 self.record.next_state = write_state(result.request_state)
@@ -198,11 +196,12 @@ class Round:
         if not self.steps.recorded:
             self.fail("a round that ends without a question must have recorded a step, or it would only repeat itself")
         if self.record.sheds >= self.request.max_sheds:
-            self.error_for_model = (
+            text = (
                 f"This call takes longer than {self.request.max_sheds + 1} rounds without a question. "
                 "(The server's author can raise max_sheds.)"
             )
-            raise ToolError(self.error_for_model)
+            with self.noting_errors():
+                raise ToolError(text)
         self.end()
 
     def require_state(self) -> None:
@@ -255,10 +254,8 @@ class Round:
 
     def check_can_continue(self) -> None:
         """Raise again what has stopped this round, because the author's code may have caught it."""
-        if self.developer_error:
-            raise self.developer_error
-        if self.error_for_model:
-            raise ToolError(self.error_for_model)
+        if self.error:
+            raise self.error
 
     def check_may_run(self, max_seconds: float | None) -> None:
         """End the round before a step if the task, `single_use` or the deadline requires it.
