@@ -139,7 +139,7 @@ class Tasks:
         if lacking:
             from mcp_functions.apps import rungs  # noqa: PLC0415 - only for clients without elicitation
 
-            raise rungs.refusal(lacking, questions, earlier=False)
+            raise rungs.refusal(lacking, questions)
         description = _description(task_id, task, self._now_ms())
         if task.status == INPUT_REQUIRED:
             return {**description, "inputRequests": questions}

@@ -190,9 +190,9 @@ def _play(tool: Tool[..., Any] | None, task: Task, round_: Round) -> dict[str, A
         return {"result": result}
     lacking = missing_capabilities(round_.requests.values(), task.declared)
     if lacking:
-        from mcp_functions.apps import not_asked  # noqa: PLC0415 - only for clients without elicitation
+        from mcp_functions.apps import rungs  # noqa: PLC0415 - only for clients without elicitation
 
-        return {"result": tool.error_result(not_asked.words(tool, round_.requests, lacking))}
+        return {"result": tool.error_result(rungs.not_asked(tool, round_.requests, lacking))}
     return None
 
 
