@@ -64,22 +64,26 @@ class WireQuestion(NamedTuple):
     read_once: bool = False  # True if a second reading in the same round drops the answer and asks again
 
 
-class Outcome(NamedTuple):
-    """The outcome of a question: an answer, an error that its `read` raised, or neither while it is open."""
+class QuestionState:
+    """The state of the question under one key, in this round.
 
-    answer: Any = None
-    error: Exception | None = None
-    is_open: bool = False
-
-
-class _QuestionState:
-    """The state of the question under one key, in this round."""
+    Attributes:
+        fingerprint: of the request.
+        request: the request for the client, while the question is open.
+        readings: how often the handler asked; 0 for a question of a low-level function.
+        is_answered: True if the handler gets an answer, or an error in its place.
+        answer: what `read` returned.
+        error: what `read` raised.
+    """
 
     def __init__(self, digest: str, request: InputRequest | None = None) -> None:
+        """Begin without an answer."""
         self.fingerprint = digest
-        self.request = request  # the request for the client, while the question is open
-        self.readings = 0  # how often the handler asked; 0 for a question of a low-level function
-        self.has_answer = False  # True once the handler got an answer, or an error in its place
+        self.request = request
+        self.readings = 0
+        self.is_answered = False
+        self.answer: Any = None
+        self.error: Exception | None = None
 
 
 class Questions:
@@ -90,9 +94,9 @@ class Questions:
         self.actions = record.add_responses(responses)  # the user's actions by key, as AuditRecord has them
         self.has_renamed_key = False  # set by `check_keys`, when the round has ended
         self._record = record
-        self._states: dict[str, _QuestionState] = {}
+        self._states: dict[str, QuestionState] = {}
 
-    def outcome(self, question: WireQuestion) -> Outcome:
+    def read(self, question: WireQuestion) -> QuestionState:
         """Read the answer to a question, or open the question.
 
         Raises:
@@ -108,27 +112,25 @@ class Questions:
             if len(answers) > MAX_MESSAGE_CHANGES:
                 raise DeveloperError(CHANGING_MESSAGE, key=key)
             state.request = request
-            return Outcome(is_open=True)
+            return state
         response = answers[state.fingerprint]
-        state.has_answer = True
         try:
-            answer = question.read(copy_json(response))  # a copy: the author's code may change what it reads
+            state.answer = question.read(copy_json(response))  # a copy: the author's code may change what it reads
+            answers[state.fingerprint] = _without_extra_fields(request, response)
         except InvalidAnswer as invalid:
             del answers[state.fingerprint]
             if key in self.actions:
                 self.actions[key] = "invalid"
-            state.has_answer = False
             state.request = repeat_request(request, str(invalid))
-            return Outcome(is_open=True)
         except Exception as error:  # noqa: BLE001 - `Round.ask` raises it once every question of the call is answered
-            return Outcome(error=error)
-        answers[state.fingerprint] = _without_extra_fields(request, response)
-        return Outcome(answer)
+            state.error = error
+        state.is_answered = state.request is None
+        return state
 
     def open_low_level(self, key: str, request: InputRequest) -> None:
         """Open a question of a low-level function, and drop the answers under the same key."""
         _check_text(key, message_of(request))
-        self._states[key] = _QuestionState(fingerprint(request), request)
+        self._states[key] = QuestionState(fingerprint(request), request)
         self._record.answers.pop(key, None)
 
     def open_requests(self) -> dict[str, InputRequest]:
@@ -141,7 +143,7 @@ class Questions:
 
     def check_keys(self) -> None:
         """Refuse a question whose key changes in every round, because no round would ever read its answer."""
-        read = {state.fingerprint for state in self._states.values() if state.has_answer}
+        read = {state.fingerprint for state in self._states.values() if state.is_answered}
         # The client answered these questions, but the handler did not ask them: fingerprint -> key.
         unread_keys = {self._record.asked[key]: key for key in self.actions if key not in self._states}
         for key, state in self._states.items():
@@ -152,11 +154,11 @@ class Questions:
             if self._record.key_changes >= MAX_KEY_CHANGES:
                 raise DeveloperError(CHANGING_KEY, old=unread_keys[state.fingerprint], new=key)
 
-    def _register_reading(self, question: WireQuestion) -> _QuestionState:
+    def _register_reading(self, question: WireQuestion) -> QuestionState:
         """Count a reading of a question. A key belongs to one question in a round, and is not read without end."""
         key = question.key
         digest = fingerprint(question.request)
-        state = self._states.setdefault(key, _QuestionState(digest))
+        state = self._states.setdefault(key, QuestionState(digest))
         if state.fingerprint != digest:
             raise DeveloperError(SHARED_KEY, key=key)
         state.readings += 1
@@ -167,7 +169,7 @@ class Questions:
             raise DeveloperError(ENDLESS_LOOP, key=key)
         return state
 
-    def _is_first_asked(self, key: str, state: _QuestionState) -> bool:
+    def _is_first_asked(self, key: str, state: QuestionState) -> bool:
         """Check whether the handler opened a question that no earlier round has asked."""
         is_opened_by_handler = state.request is not None and state.readings > 0
         return is_opened_by_handler and key not in self._record.asked and not self._record.answers[key]

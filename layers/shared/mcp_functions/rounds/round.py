@@ -162,13 +162,13 @@ class Round:
         with self.noting_errors(), self.record.lock:
             if self.closed:
                 raise InputRequired
-            outcomes = [self.questions.outcome(question) for question in questions]
-        if any(outcome.is_open for outcome in outcomes):
+            states = [self.questions.read(question) for question in questions]
+        if any(state.request for state in states):
             self.end()
-        for outcome in outcomes:
-            if outcome.error:
-                raise outcome.error
-        return [outcome.answer for outcome in outcomes]
+        for state in states:
+            if state.error:
+                raise state.error
+        return [state.answer for state in states]
 
     def end_with(self, result: InputRequiredResult) -> NoReturn:
         """End the round with the questions and the state that a low-level function returned.
