@@ -87,29 +87,18 @@ class Caller(Capability):
     With AuthMode `iam` the issuer is `aws:iam`, and the subject holds account and user. With `none` every field is
     empty. The access token is not here: "MCP servers MUST NOT pass through the token they received"
     (basic/authorization).
+
+    Attributes:
+        known: whether the caller is authenticated.
+        issuer: the issuer of the caller's identity; "" without authentication.
+        subject: the caller's id, unique only together with the issuer.
+        client: the id of the OAuth client; "" if the token has none.
+        scopes: the scopes of this request's token. The token of another round may have others.
     """
 
-    @property
-    def known(self) -> bool:
-        """Whether the caller is authenticated."""
-        return self._round.request.principal is not None
-
-    @property
-    def issuer(self) -> str:
-        """The issuer of the caller's identity; "" without authentication."""
-        return (self._round.request.principal or ANONYMOUS)[0]
-
-    @property
-    def subject(self) -> str:
-        """The caller's id, unique only together with the issuer."""
-        return (self._round.request.principal or ANONYMOUS)[1]
-
-    @property
-    def client(self) -> str:
-        """The id of the OAuth client; "" if the token has none."""
-        return (self._round.request.principal or ANONYMOUS)[2]
-
-    @property
-    def scopes(self) -> frozenset[str]:
-        """The scopes of this request's token. The token of another round may have others."""
-        return self._round.request.scopes
+    def __init__(self, round_: Round) -> None:
+        """Read the principal of the round's request."""
+        super().__init__(round_)
+        self.known = round_.request.principal is not None
+        self.issuer, self.subject, self.client = round_.request.principal or ANONYMOUS
+        self.scopes = round_.request.scopes
