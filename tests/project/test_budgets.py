@@ -51,7 +51,7 @@ TOOL = EVERY | {
 }  # fmt: skip
 ASKING = TOOL | CALLS | {
     "dispatch.conversations", "dispatch.seal_factory", "handlers.injected_parameters", "handlers.injection",
-    "protocol.content_blocks", "rounds", "rounds.capabilities", "rounds.elicitation",
+    "rounds", "rounds.capabilities", "rounds.elicitation",
     "rounds.input_requests", "rounds.questions", "rounds.record", "rounds.round", "rounds.running_steps",
     "schemas.class_types", "schemas.forms", "schemas.limits", "seal", "seal.binding",
     "seal.budgets", "seal.canonical_json", "seal.chunked_encryption", "seal.claims", "seal.codec_adapter",

@@ -90,7 +90,7 @@ class Conversations:
 
     def run_companion(self, request: Request, handler: Handler[..., Any], name: str) -> Result:
         """Run the round that a companion tool continues (`apps.companions`), or check that its state is not used."""
-        from mcp_functions.apps import companions, pending  # noqa: PLC0415 - only for clients without elicitation
+        from mcp_functions.apps import asking, companions  # noqa: PLC0415 - only for clients without elicitation
 
         call = companions.open_call(name, handler.name, request, self._audience, partial(self._label_states, handler))
         turn = self._turn(call.request, handler, call.states, call.start)._replace(channel=call.channel)
@@ -99,7 +99,7 @@ class Conversations:
         if handler.needs_table and call.start.state:
             rounds, claim = self._single_use(turn, call.start.state)
             rounds.check_unused(claim)
-        return Result(complete(pending.open_result(), self._server_info))
+        return Result(complete(asking.open_result(), self._server_info))
 
     def _label_states(self, handler: Handler[..., Any], label: bytes) -> RequestStates:
         if self._states is None:
@@ -154,10 +154,10 @@ class Conversations:
         lacking = missing_capabilities(questions.values(), turn.request.capabilities)
         if not lacking:
             return result
-        from mcp_functions.apps import not_asked  # noqa: PLC0415 - only for clients without elicitation
+        from mcp_functions.apps import rungs  # noqa: PLC0415 - only for clients without elicitation
 
         earlier = META_EARLIER in turn.request.params["_meta"]
-        return turn.handler.error_result(not_asked.words(turn.handler, questions, lacking, earlier=earlier))
+        return turn.handler.error_result(rungs.not_asked(turn.handler, questions, lacking, earlier=earlier))
 
     def _single_use(self, turn: _Turn, state: Claims) -> tuple[SingleUse, RoundClaim]:
         from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where a handler needs it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from mcp_functions.apps import words
+from mcp_functions.apps import rungs
 from mcp_functions.legacy import responses, revisions, translation
 from mcp_functions.legacy.errors import RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED
 from mcp_functions.protocol.errors import (
@@ -87,7 +87,7 @@ def explanation_message(call: Call, questions: Iterable[str], why: Why, *, code:
     because = EXPLANATIONS[why]
     if code is not None:
         because += f" (it answered with JSON-RPC error {code})"
-    text = words.unfinished(because, questions, ADVICE)
+    text = rungs.unfinished(because, questions, ADVICE)
     if call.method == "tools/call":
         return responses.result_message(call.id, {"content": [{"type": "text", "text": text}], "isError": True})
     return responses.error_message(call.id, HandlerError(text))
