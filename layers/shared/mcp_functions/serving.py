@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.hooks import Call
     from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability import Logger
-    from mcp_functions.protocol.foreign_types import Model
-    from mcp_functions.protocol.wire_types import ServerInfo
+    from mcp_functions.protocol.wire_types import Model, ServerInfo
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.seal.data_keys import Wrapping
     from mcp_functions.seal.envelope import Codec
@@ -269,7 +268,7 @@ def _import_needed(offer: Offer) -> None:
     if offer.needs_state:
         modules += ["dispatch.seal_factory", "seal.envelope"]
     if offer.reads_forms:
-        modules += ["schemas.class_types", "schemas.limits", "schemas.record_types"]
+        modules += ["schemas.class_types", "schemas.limits"]
     if offer.reads_forms and "pydantic" in sys.modules:
         modules += ["schemas.pydantic_types"]
     if offer.needs_table:

@@ -24,7 +24,7 @@ from mcp_functions.protocol.errors import (
 from mcp_functions.protocol.messages import Result, complete, is_asked_in_app, shows_forms
 from mcp_functions.rounds.input_requests import missing_capabilities
 from mcp_functions.rounds.round import Round, RoundRequest
-from mcp_functions.seal.request_state import RoundBudgetExceeded, start_round
+from mcp_functions.seal.request_state import start_round
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Request
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.seal.binding import Binding
-    from mcp_functions.seal.request_state import RequestStates, RoundStart, VerifiedState
+    from mcp_functions.seal.claims import Claims
+    from mcp_functions.seal.request_state import RequestStates, RoundStart
     from mcp_functions.store import SealedTable
     from mcp_functions.tasks import Tasks
 
@@ -89,7 +90,7 @@ class Conversations:
 
     def run_companion(self, request: Request, handler: Handler[..., Any], name: str) -> Result:
         """Run the round that a companion tool continues (`apps.companions`), or check that its state is not used."""
-        from mcp_functions.apps import companions, pending  # noqa: PLC0415 - only for clients without elicitation
+        from mcp_functions.apps import asking, companions  # noqa: PLC0415 - only for clients without elicitation
 
         call = companions.open_call(name, handler.name, request, self._audience, partial(self._label_states, handler))
         turn = self._turn(call.request, handler, call.states, call.start)._replace(channel=call.channel)
@@ -98,7 +99,7 @@ class Conversations:
         if handler.needs_table and call.start.state:
             rounds, claim = self._single_use(turn, call.start.state)
             rounds.check_unused(claim)
-        return Result(complete(pending.open_result(), self._server_info))
+        return Result(complete(asking.open_result(), self._server_info))
 
     def _label_states(self, handler: Handler[..., Any], label: bytes) -> RequestStates:
         if self._states is None:
@@ -142,7 +143,7 @@ class Conversations:
         record, asked = (start.state.record, start.state.asked) if start.state else ({}, {})
         return _Turn(request, handler, states, start, Round(round_request, record, asked))
 
-    def _run_once(self, turn: _Turn, state: VerifiedState) -> dict[str, Any]:
+    def _run_once(self, turn: _Turn, state: Claims) -> dict[str, Any]:
         """Run a round that must not run twice, or return its recorded result."""
         rounds, claim = self._single_use(turn, state)
         result = rounds.run(claim, lambda: self._run(turn))
@@ -153,12 +154,12 @@ class Conversations:
         lacking = missing_capabilities(questions.values(), turn.request.capabilities)
         if not lacking:
             return result
-        from mcp_functions.apps import not_asked  # noqa: PLC0415 - only for clients without elicitation
+        from mcp_functions.apps import rungs  # noqa: PLC0415 - only for clients without elicitation
 
         earlier = META_EARLIER in turn.request.params["_meta"]
-        return turn.handler.error_result(not_asked.words(turn.handler, questions, lacking, earlier=earlier))
+        return turn.handler.error_result(rungs.not_asked(turn.handler, questions, lacking, earlier=earlier))
 
-    def _single_use(self, turn: _Turn, state: VerifiedState) -> tuple[SingleUse, RoundClaim]:
+    def _single_use(self, turn: _Turn, state: Claims) -> tuple[SingleUse, RoundClaim]:
         from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where a handler needs it
 
         if self._table is None:
@@ -226,8 +227,6 @@ class Conversations:
             return states.seal(binding, start.state, asked=asked, record=record, flow=start.flow)
         except DeveloperError as error:  # the function keeps a value that is not JSON
             raise Crash(crash_message(handler), error) from None
-        except RoundBudgetExceeded as error:
-            raise ToolError(str(error)) from None
         except StateTooLarge as error:
             observability.current().reason = error.reason  # for the author; the model cannot raise a limit
             raise ToolError(TOO_LARGE) from None

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from mcp_functions.handlers.hooks import Call
-    from mcp_functions.protocol.foreign_types import Model
     from mcp_functions.protocol.header_parameters import HeaderParameters
-    from mcp_functions.protocol.wire_types import Icon
+    from mcp_functions.protocol.wire_types import Icon, Model
     from mcp_functions.rounds.round import Round
 
     class HandlerOptions(TypedDict, total=False):

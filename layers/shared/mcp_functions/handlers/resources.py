@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from mcp_functions.handlers.base import HandlerOptions
-    from mcp_functions.protocol.foreign_types import Model
-    from mcp_functions.protocol.wire_types import Annotations
+    from mcp_functions.protocol.wire_types import Annotations, Model
 
     class ResourceOptions(HandlerOptions, total=False):
         """The options of `@resource`."""

@@ -44,9 +44,9 @@ def run_round(
         if round_ is None:
             raise Crash(crash_message(handler), _raised_by_hand(signal)) from None
         if not round_.ended:
-            round_.developer_error = round_.developer_error or _raised_by_hand(signal)
+            round_.error = round_.error or _raised_by_hand(signal)
     except BaseException as error:  # noqa: BLE001 - Lambda's runtime would log the text of every exception
-        has_ended = round_ is not None and (round_.ended or round_.developer_error)
+        has_ended = round_ is not None and (round_.ended or round_.error)
         if is_ctrl_c(error) or not has_ended:
             result = _error_result(handler, error)
     return result if round_ is None else _close(handler, round_, result)
@@ -54,10 +54,10 @@ def run_round(
 
 def _close(handler: Handler[..., Any], round_: Round, result: dict[str, Any] | None) -> dict[str, Any] | None:
     round_.close()
-    if round_.developer_error:
-        raise Crash(crash_message(handler), round_.developer_error)
-    if round_.error_for_model:
-        return handler.error_result(round_.error_for_model)
+    if isinstance(round_.error, DeveloperError):
+        raise Crash(crash_message(handler), round_.error)
+    if round_.error:
+        return handler.error_result(str(round_.error))
     return None if round_.ended else result
 
 

@@ -32,18 +32,16 @@ class Signature(NamedTuple):
     output: JsonType | None  # the type of a tool's structured content; None if it promises none
 
     def defaults(self, given: int, named: Mapping[str, Any]) -> dict[str, Any]:
-        """Make the defaults that a direct call needs, because `Field` declares them and not the value after `=`.
+        """Make the defaults of a direct call, because the value after `=` may be a `Field`, or be changed by a call.
 
         Args:
             given: the number of positional arguments.
             named: the keyword arguments.
 
         Raises:
-            TypeError: a parameter is missing, and `Field` has no default for it.
+            TypeError: a parameter is missing, and has no default.
         """
-        absent = [
-            parameter for parameter in self.sent[given:] if parameter.replaces_default and parameter.name not in named
-        ]
+        absent = [parameter for parameter in self.sent[given:] if parameter.name not in named]
         for parameter in absent:
             if parameter.required:
                 message = f"missing required argument: {parameter.name!r}"

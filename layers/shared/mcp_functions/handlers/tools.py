@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from typing import Literal, TypeAlias, Unpack
 
     from mcp_functions.handlers.base import HandlerOptions, Mode
-    from mcp_functions.protocol.foreign_types import Model
-    from mcp_functions.protocol.wire_types import ToolAnnotations
+    from mcp_functions.protocol.wire_types import Model, ToolAnnotations
     from mcp_functions.schemas.arguments import Arguments, RawArguments
     from mcp_functions.schemas.json_types import JsonType
 
@@ -188,20 +187,9 @@ def _read_output(schema: Mapping[str, Any]) -> JsonType:
     Raises:
         TypeError: the schema may not be published.
     """
-    from mcp_functions.schemas import json_types, validation  # noqa: PLC0415 - few tools have a schema of their own
+    from mcp_functions.schemas import validation  # noqa: PLC0415 - few tools have a schema of their own
 
     if not isinstance(schema, dict):
         message = "output_schema is a JSON Schema, a dict"
         raise TypeError(message)
-    validation.check_schema(schema)
-    validate = validation.compile_schema(schema)
-
-    def read(value: object) -> object:
-        try:
-            validate(value)
-        except ValueError as error:
-            message = f"does not fit output_schema: {error}"
-            raise ValueError(message) from None
-        return value
-
-    return json_types.JsonType(schema, read)
+    return validation.read_schema(schema)

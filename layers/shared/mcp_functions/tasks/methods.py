@@ -14,7 +14,7 @@ from mcp_functions import observability
 from mcp_functions.http import access_tokens
 from mcp_functions.protocol.errors import ContentTooLarge, InvalidParams, UnknownTask
 from mcp_functions.protocol.messages import complete
-from mcp_functions.rounds.input_requests import check_capabilities
+from mcp_functions.rounds.input_requests import missing_capabilities
 from mcp_functions.seal.binding import caller_id, principal_digest
 from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks import transitions
@@ -146,7 +146,11 @@ class Tasks:
         questions = {key: asked for key, (_engine_key, asked) in task.requests.items()}
         # Tasks extension: "MUST NOT send an inputRequests that the client has not declared support for in its
         # capabilities"
-        check_capabilities(questions, request.capabilities)
+        lacking = missing_capabilities(questions.values(), request.capabilities)
+        if lacking:
+            from mcp_functions.apps import rungs  # noqa: PLC0415 - only for clients without elicitation
+
+            raise rungs.refusal(lacking, questions)
         description = _description(task_id, task, self._now_ms())
         if task.status == INPUT_REQUIRED:
             return {**description, "inputRequests": questions}
