@@ -50,7 +50,7 @@ TOOL = EVERY | {
     "schemas", "schemas.arguments", "schemas.json_types", "schemas.parameters", "schemas.type_reader", "serving",
 }  # fmt: skip
 ASKING = TOOL | CALLS | {
-    "dispatch.conversations", "dispatch.seal_factory", "handlers.injected_parameters", "handlers.injection",
+    "dispatch.conversations", "dispatch.seal_factory", "handlers.injection",
     "rounds", "rounds.capabilities", "rounds.elicitation",
     "rounds.input_requests", "rounds.questions", "rounds.record", "rounds.round", "rounds.running_steps",
     "schemas.class_types", "schemas.forms", "schemas.limits", "seal", "seal.binding",

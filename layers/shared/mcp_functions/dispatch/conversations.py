@@ -189,7 +189,7 @@ class Conversations:
     def _play(self, turn: _Turn) -> dict[str, Any] | None:
         handler, params = turn.handler, turn.request.params
         if self._tasks and handler.task and not turn.channel:  # a form cannot follow a task
-            return run_round(self._tasks.instead_of(handler, turn.request), params, turn.round)
+            return run_round(handler, params, turn.round, partial(self._tasks.call, turn.request))
         return run_round(handler, params, turn.round)
 
     def _ask(self, turn: _Turn) -> dict[str, Any]:
