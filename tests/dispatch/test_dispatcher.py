@@ -73,7 +73,7 @@ class App:
 
         server = Dispatcher(handlers, settings, audience, states if keys else None, now=self.clock)
 
-        self._function = LambdaFunction(lambda _name: Endpoint(settings, server.answer), handlers, now=self.clock)
+        self._function = LambdaFunction(lambda _name, _now: Endpoint(settings, server.answer), handlers, now=self.clock)
 
     def send(self, method: str, params: Mapping[str, Any] | None = None, **options: Any) -> dict[str, Any]:  # noqa: ANN401
         sent = wire.message(method, params, **options)
@@ -627,7 +627,7 @@ def notifications(meta: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     sent = wire.message("tools/call", {"name": "work"}, meta=meta)
     settings = Settings(stack="local", auth_mode="none")
     server = Dispatcher((work,), settings, "a", None)
-    response = LambdaFunction(lambda _name: Endpoint(settings, server.answer))(wire.event(sent), wire.Context())
+    response = LambdaFunction(lambda _name, _now: Endpoint(settings, server.answer))(wire.event(sent), wire.Context())
     *before, last = wire.messages(response)
     assert last["result"]["content"][0]["text"] == "done"
     return [(message["method"], message["params"]) for message in before]

@@ -35,7 +35,7 @@ def add(a: int, region: Annotated[str, Header("Region")] = "eu", *, progress: Pr
 
 def function(answer: Callable[[Request], Any] | None = None, settings: Settings = SETTINGS) -> LambdaFunction:
     door = answer or Dispatcher((add,), settings, "local/test/local", None).answer
-    return LambdaFunction(lambda _name: Endpoint(settings, door), now=lambda: NOW)
+    return LambdaFunction(lambda _name, _now: Endpoint(settings, door), now=lambda: NOW)
 
 
 def send(
@@ -323,7 +323,7 @@ def test_a_temporary_failure_has_a_retry_after_header(caplog: pytest.LogCaptureF
 
 
 def test_a_misconfigured_function_writes_the_reason_to_the_log() -> None:
-    def wired(_name: str) -> Endpoint:
+    def wired(_name: str, _now: object) -> Endpoint:
         message = "hunter2"
         raise OSError(message)
 
@@ -338,7 +338,7 @@ def test_a_misconfigured_function_writes_the_reason_to_the_log() -> None:
 def test_a_function_is_wired_once_with_its_physical_name() -> None:
     names = []
 
-    def wired(name: str) -> Endpoint:
+    def wired(name: str, _now: object) -> Endpoint:
         names.append(name)
         return Endpoint(SETTINGS, Dispatcher((add,), SETTINGS, "a", None).answer)
 
@@ -492,5 +492,5 @@ def test_every_sealed_state_is_escaped_in_json(token: str) -> None:
     result = {"resultType": "input_required", "inputRequests": {}, "requestState": token, "_meta": told}
     endpoint = Endpoint(Settings("shop", auth_mode="none"), lambda _request: Result(result))
     event = wire.event(wire.message("tools/call", {"name": "ask", "arguments": {}}))
-    response = LambdaFunction(lambda _name: endpoint)(event, wire.Context())
+    response = LambdaFunction(lambda _name, _now: endpoint)(event, wire.Context())
     assert json.loads(response["body"])["result"] == result

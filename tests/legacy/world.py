@@ -143,7 +143,7 @@ class World:
         kept = seal_factory if self.keys else None
         legacy = LegacyServer(self.settings, modern, kept, now=self.clock, sleep=self._sleep)
         own = legacy if self.door == "direct" else None
-        return LambdaFunction(lambda _name: Endpoint(self.settings, answer, handle_legacy=own), now=self.clock)
+        return LambdaFunction(lambda _name, _now: Endpoint(self.settings, answer, handle_legacy=own), now=self.clock)
 
     def _front(self) -> LambdaFunction:
         offered = catalog.build(self.handlers, "all")
@@ -152,7 +152,9 @@ class World:
         legacy = LegacyServer(
             self.settings, ModernServer(front.answer, offered), vault, now=self.clock, sleep=self._sleep
         )
-        return LambdaFunction(lambda _name: Endpoint(self.settings, front.answer, handle_legacy=legacy), now=self.clock)
+        return LambdaFunction(
+            lambda _name, _now: Endpoint(self.settings, front.answer, handle_legacy=legacy), now=self.clock
+        )
 
     def _sleep(self, seconds: float) -> None:
         self.slept.append(seconds)

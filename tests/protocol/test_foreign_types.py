@@ -55,7 +55,7 @@ SETTINGS = Settings(stack="local", auth_mode="none", server_name="test", server_
 def send(handler: Handler[..., Any], method: str, params: dict[str, Any]) -> dict[str, Any]:
     """Send one event, and have the official types judge the response."""
     server = Dispatcher([handler], SETTINGS, "local/test/local", None)
-    function = LambdaFunction(lambda _name: Endpoint(SETTINGS, server.answer), (handler,))
+    function = LambdaFunction(lambda _name, _now: Endpoint(SETTINGS, server.answer), (handler,))
     response = function(wire.event(wire.message(method, params)), wire.Context())
     result: dict[str, Any] = wire.read(response, method)["result"]
     return result

@@ -79,7 +79,7 @@ class World:
         )
         parameters = lookup.header_names(catalog.build(handlers))
         self.endpoint = Endpoint(self.settings, server.answer, header_parameters=parameters, run_task=self.worker.work)
-        self.function = LambdaFunction(lambda _name: self.endpoint, handlers, now=self.clock)
+        self.function = LambdaFunction(lambda _name, _now: self.endpoint, handlers, now=self.clock)
 
     def summon(self, task_id: str, owner: str | None) -> None:
         self.summoned.append((task_id, owner))

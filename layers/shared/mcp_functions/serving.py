@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.base import Handler
     from mcp_functions.handlers.hooks import Call
     from mcp_functions.legacy import LegacyServer
-    from mcp_functions.observability import Logger
+    from mcp_functions.observability.lines import Logger
     from mcp_functions.protocol.foreign_types import Model
     from mcp_functions.protocol.wire_types import ServerInfo
     from mcp_functions.rounds.round import AuditRecord
@@ -93,16 +93,13 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     with GcPause():  # imported modules live on: collecting garbage among them takes 4 ms of a cold start
         _import_needed(offer)
 
-    def make(now: Callable[[], float]) -> LambdaFunction:
-        def endpoint(function_name: str) -> Endpoint:
-            settings = read_settings(os.environ)
-            deployment = Deployment(offer, settings, function_name, now)
-            identity.announce(settings)
-            return deployment.endpoint()
+    def make_endpoint(function_name: str, now: Callable[[], float]) -> Endpoint:
+        settings = read_settings(os.environ)
+        deployment = Deployment(offer, settings, function_name, now)
+        identity.announce(settings)
+        return deployment.endpoint()
 
-        return LambdaFunction(endpoint, offer.handlers, now=now, recreate=make, logger=logger)
-
-    return make(now)
+    return LambdaFunction(make_endpoint, offer.handlers, now=now, logger=logger)
 
 
 class Offer(NamedTuple):

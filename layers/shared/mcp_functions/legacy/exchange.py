@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observability
-from mcp_functions.http import identity, requests
+from mcp_functions.http import events, identity
 from mcp_functions.legacy import revisions
 from mcp_functions.legacy.errors import SessionNotFound
 from mcp_functions.legacy.sessions import open_session
@@ -14,8 +14,7 @@ from mcp_functions.seal.binding import caller_id, principal_digest
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.lambda_types import LambdaContext
+    from mcp_functions.http.events import HttpRequest, LambdaContext
     from mcp_functions.legacy.sessions import Session
     from mcp_functions.legacy.token_seals import TokenSeals
     from mcp_functions.protocol.messages import Identity
@@ -67,7 +66,7 @@ class ExchangeReader:
         charged = observability.current().caller_id = caller_id(caller.principal, http.address)
         token = None if initializing else http.headers.get(SESSION_HEADER)
         session = None if token is None else self._session(token, principal, charged)
-        ends = requests.lambda_deadline(context, now)
+        ends = events.lambda_deadline(context, now)
         return Exchange(
             http=http,
             event=event,
@@ -75,7 +74,7 @@ class ExchangeReader:
             principal=principal,
             revision=_revision(http.headers.get(VERSION_HEADER), session),
             session=session,
-            deadline=requests.gateway_deadline(http, ends, now),
+            deadline=events.gateway_deadline(http, ends, now),
             ends=ends,
         )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.handlers import lookup
-from mcp_functions.http import outcomes, requests
+from mcp_functions.http import events, outcomes
 from mcp_functions.http.exchange import note_method
 from mcp_functions.http.lazy_values import lazy_value
 from mcp_functions.http.responses import json
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.dispatch.seal_factory import SealFactory
-    from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.lambda_types import LambdaContext, Response
+    from mcp_functions.http.events import HttpRequest, LambdaContext, Response
     from mcp_functions.legacy.message_kinds import Kind
     from mcp_functions.legacy.runner import ModernServer
     from mcp_functions.protocol.wire_types import JSONValue
@@ -89,14 +88,14 @@ class LegacyServer:
 
     def _post(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
         try:
-            body = json_reader.loads(requests.read_body(http, self._settings.max_body_bytes))
+            body = json_reader.loads(events.read_body(http, self._settings.max_body_bytes))
         except McpError:  # the modern path refuses it
             return None
         kind = message_kind(body, http.headers.get(VERSION_HEADER))
         if kind is None:
             return None
         _note_method(kind, body)
-        requests.check_media_type(http)
+        events.check_media_type(http)
         initializing = kind == "request" and body["method"] == "initialize"
         try:
             exchange = self._exchanges.read(http, event, context, initializing=initializing)
@@ -106,7 +105,7 @@ class LegacyServer:
             if kind != "request":
                 raise
             outcomes.note_error(observability.current(), error)
-            return json(http, 200, responses.error_message(body["id"], error))
+            return json(200, responses.error_message(body["id"], error))
         if kind == "batch" and not revisions.supports(exchange.revision, "batches"):
             return None
         self._check_headers(http, kind, body)
@@ -130,7 +129,7 @@ class LegacyServer:
         except TemporarilyUnavailable as error:  # the client returns with the same event id
             outcomes.note_error(notes, error)
             stream = (responses.StreamEvent(None, event_id, MAX_POLL_MS),)
-        return None if stream is None else responses.stream_response(http, stream, {})
+        return None if stream is None else responses.stream_response(stream, {})
 
     def _check_headers(self, http: HttpRequest, kind: Kind, body: JSONValue) -> None:
         """Refuse headers that contradict the body: legacy clients need not send them, but a router may read them."""
