@@ -16,7 +16,6 @@ from botocore import exceptions
 from botocore.exceptions import ClientError
 
 from mcp_functions import Header, prompt, resource, serve_catalog, tool
-from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
 from mcp_functions.http.exchange import Endpoint
@@ -24,6 +23,7 @@ from mcp_functions.http.forwarding import lambda_client
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.settings import Settings
 from tests.support import wire
+from tests.support.dispatching import dispatcher
 
 SETTINGS = Settings(stack="shop", auth_mode="none")
 
@@ -51,7 +51,7 @@ def note(owner: str) -> str:
 OFFERED = catalog.merge(
     [catalog.build([handler], folder) for handler, folder in ((add, "add"), (brief, "b"), (note, "n"))]
 )
-SERVER = Dispatcher((add, brief, note), SETTINGS, "a", None)
+SERVER = dispatcher((add, brief, note), SETTINGS, "a", None)
 
 
 class Lambda:

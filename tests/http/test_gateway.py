@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_functions import Header, Progress, tool
-from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
 from mcp_functions.settings import Settings
 from tests.support import wire
+from tests.support.dispatching import dispatcher
 
 NOW = 1_785_000_000.0
 SETTINGS = Settings(
@@ -34,7 +34,7 @@ def add(a: int, region: Annotated[str, Header("Region")] = "eu", *, progress: Pr
 
 
 def function(answer: Callable[[Request], Any] | None = None, settings: Settings = SETTINGS) -> LambdaFunction:
-    door = answer or Dispatcher((add,), settings, "local/test/local", None).answer
+    door = answer or dispatcher((add,), settings, "local/test/local", None).answer
     return LambdaFunction(lambda _name, _now: Endpoint(settings, door), now=lambda: NOW)
 
 
@@ -340,7 +340,7 @@ def test_a_function_is_wired_once_with_its_physical_name() -> None:
 
     def wired(name: str, _now: object) -> Endpoint:
         names.append(name)
-        return Endpoint(SETTINGS, Dispatcher((add,), SETTINGS, "a", None).answer)
+        return Endpoint(SETTINGS, dispatcher((add,), SETTINGS, "a", None).answer)
 
     made = LambdaFunction(wired)
     assert names == []

@@ -11,7 +11,6 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.dispatch.seal_factory import SealFactory
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
@@ -23,6 +22,7 @@ from mcp_functions.store import DynamoDbTable, SealedTable
 from mcp_functions.testing.dynamodb import MemoryTable
 from tests.legacy.clients import ISSUER, RESOURCE, Client
 from tests.support import wire
+from tests.support.dispatching import dispatcher
 from tests.support.strict_kms import Clock
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class World:
 
     def _functions(self) -> LambdaFunction:
         seal_factory = self._vault("all")
-        server = Dispatcher(
+        server = dispatcher(
             self.handlers, self.settings, "local/all/prod", seal_factory.states, seal_factory.table, now=self.clock
         )
 

@@ -755,7 +755,7 @@ def forged(function: LambdaFunction) -> None:
 def claimed_twice(function: LambdaFunction) -> None:
     busy = Conversation(function).call().go_on()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(single_use.SingleUse, "_claim", refuse)
+        patch.setattr(single_use.RoundClaim, "_claim", refuse)
         busy.accept(seat={"seat": "window"})
     assert busy.status == 503
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from mcp_functions.dispatch.conversations import Conversations
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.handlers.base import Handler
     from mcp_functions.handlers.hooks import Call
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from mcp_functions.seal.data_keys import Wrapping
     from mcp_functions.seal.envelope import Codec
     from mcp_functions.settings import Settings
-    from mcp_functions.store import SealedTable
     from mcp_functions.tasks import Tasks, Worker
 
 
@@ -192,20 +192,15 @@ class Deployment:
         offer = self._offer
         return SealFactory(self._settings, self.service, offer.wrapping, offer.codec, now=self._now)
 
-    def _table(self, max_age: int) -> SealedTable:
-        return self._seals.table(max_age)
-
     def _dispatcher(self, tasks: Tasks | None) -> Dispatcher:
-        return Dispatcher(
-            self._offer.handlers,
-            self._settings,
-            self._audience,
-            states=self._seals.states if self._has_keys else None,
-            table=self._table,
-            now=self._now,
-            audit=self._offer.audit,
-            tasks=tasks,
-        )
+        def conversations() -> Conversations:
+            from mcp_functions.dispatch.conversations import Conversations  # noqa: PLC0415 - imported at init where needed
+
+            seals, audit = self._seals, self._offer.audit
+            states = seals.states if self._has_keys else None
+            return Conversations(self._audience, states, seals.table, now=self._now, audit=audit, tasks=tasks)
+
+        return Dispatcher(self._offer.handlers, self._settings, conversations, tasks)
 
     def _tasks(self) -> tuple[Tasks, Worker]:
         from mcp_functions.tasks import Tasks, Worker, WorkerInvoker, lambda_client  # noqa: PLC0415 - few functions have tasks

@@ -63,15 +63,10 @@ def choose(handler: Asking, questions: Mapping[str, InputRequest], declared: Map
         declared: the client's capabilities on this request.
 
     """
-    if has_form(handler) and is_asked_in_app(declared) and all(map(_is_elicitation, questions.values())):
+    if handler.form and is_asked_in_app(declared) and all(map(_is_elicitation, questions.values())):
         return APP
     is_relayable = all(is_relayed(handler, key, question) for key, question in questions.items())
     return WORDS if handler.kind == "tool" and is_relayable else None
-
-
-def has_form(handler: Asking) -> bool:
-    """Tell whether a host may show the form of this toolkit for a handler."""
-    return handler.kind == "tool" and handler.form
 
 
 def is_relayed(handler: Asking, key: str, question: InputRequest) -> bool:
