@@ -31,6 +31,11 @@ XRAY = r"Root=(1-[0-9a-f]{8}-[0-9a-f]{24})\b"
 ID_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_=+/.-"
 LONGEST_ID = 64
 EACH_END = 7  # a crash is logged with this number of innermost and of outermost frames
+# The notes that a line has as they are.
+LOGGED = (
+    "method", "revision", "handler", "round", "answered_by", "outcome", "status", "code", "reason", "caller",
+    "request_bytes", "response_bytes", "kms_calls", "cold_start",
+)  # fmt: skip
 TRACED = "_X_AMZN_TRACE_ID"  # the variable that Lambda sets for each invocation
 
 
@@ -188,30 +193,16 @@ def milliseconds(seconds: float) -> float:
 
 def fields(notes: Notes) -> Mapping[str, Any]:
     """Return the fields of a log line, without unknown ones."""
-    forward = None if notes.forward_seconds is None else milliseconds(notes.forward_seconds)
-    known = {
-        "method": notes.method,
-        "revision": notes.revision,
-        "handler": notes.handler,
-        "round": notes.round,
-        "answered_by": notes.answered_by,
-        "outcome": notes.outcome,
-        "status": notes.status,
-        "code": notes.code,
-        "reason": notes.reason,
+    known = {name: getattr(notes, name) for name in LOGGED}
+    known |= {
         "tool_error": notes.tool_error or None,
         "misconfigured": notes.misconfigured or None,
-        "caller": notes.caller,
         "flow": None if notes.flow is None else digest(notes.flow),
         "jti": None if notes.jti is None else base64url(notes.jti),
-        "request_bytes": notes.request_bytes,
-        "response_bytes": notes.response_bytes,
         "duration_ms": milliseconds(notes.seconds),
-        "forward_ms": forward,
-        "kms_calls": notes.kms_calls,
+        "forward_ms": None if notes.forward_seconds is None else milliseconds(notes.forward_seconds),
         "kms_failures": notes.kms_failures or None,
         "kms_ms": milliseconds(notes.kms_seconds),
-        "cold_start": notes.cold_start,
         "correlation_id": correlation(notes.correlation_id),
         "request_id": correlation(notes.request_id),
         "trace_id": notes.trace_id or xray_trace_id(),
