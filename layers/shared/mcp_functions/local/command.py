@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mcp_functions.attack.cli import UsageError
 from mcp_functions.local.commands.options import INTERRUPTED, USAGE, Reporting
-from mcp_functions.local.problems import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +39,12 @@ COMMANDS = (
     "set",
     "verify",
 )
+PROJECT = "mcp_functions.local.commands.project"
+ALONE = {  # the modules of the other commands
+    "attack": "mcp_functions.attack.cli",
+    **{name: f"mcp_functions.local.commands.{name}" for name in ("call", "catalog", "demo", "kms", "open", "serve")},
+    "verify": "mcp_functions.local.commands.verify",
+}
 
 
 def run(argv: Sequence[str] | None = None) -> int:
@@ -55,7 +59,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else NAME
         return _report(f"{error.format_message()} See {path} --help")
-    except (click.ClickException, UsageError, Problem) as error:
+    except click.ClickException as error:
         if reporting.debug and error.__cause__:
             traceback.print_exception(error.__cause__)
         return _report(str(error))
@@ -80,8 +84,11 @@ class _Commands(click.Group):
         """Import one command."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"mcp_functions.local.commands.{cmd_name}").command
-        return command
+        if cmd_name in ALONE:
+            alone: click.Command = import_module(ALONE[cmd_name]).command
+            return alone
+        found: click.Command = import_module(PROJECT).commands.commands[cmd_name]
+        return found
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

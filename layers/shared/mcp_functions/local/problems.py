@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import click
 
-class Problem(Exception):
+
+class Problem(click.ClickException):
     """The user or the machine has to change something. The command line prints the line and exits with 2."""
 
 
