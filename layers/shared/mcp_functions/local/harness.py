@@ -78,7 +78,7 @@ class Harness:
     reuse: bool = field(default=True, kw_only=True)
     on_log: Callable[[str, str], None] = field(default=_write_log, kw_only=True)
     auth: Literal["none", "jwt", "oauth"] = field(default="none", kw_only=True)
-    on_exchange: Callable[[str, bytes, Outcome], None] | None = field(default=None, kw_only=True)
+    on_exchange: Callable[[str, bytes, Outcome], None] = field(default=lambda *_: None, kw_only=True)
     on_progress: Callable[[str, float, float | None], None] | None = field(default=None, kw_only=True)
     reports: bool = field(default=False, kw_only=True)
     key_arn: str = field(default="", init=False)
@@ -201,10 +201,12 @@ class Harness:
         self._environment = (settings | endpoints, shell)
         self._own_variables = starting.enter_context(own_variables.layered())
         executions = ExecutionLog()
-        run = executions.recording(self._run(starting, settings, endpoints))
+        run = self._run(starting, settings, endpoints)
         services.warm(starting)
-        run = _observed(run, self.on_exchange) if self.on_exchange else run
-        lambdas = self._lambdas = Lambdas(folders, run, stack=environment.STACK, ended=self.on_invocation)
+        observers = [executions.add, self.on_exchange]
+        lambdas = self._lambdas = Lambdas(
+            folders, run, stack=environment.STACK, ended=self.on_invocation, observers=observers
+        )
         invoke_api = InvokeApi(lambdas)
         starting.callback(invoke_api.drain)
         invoke.start(invoke_api.answer)
@@ -250,8 +252,11 @@ class Harness:
         """Make an access token for the page; None if the server wants none."""
         if self.issuer is None:
             return None
-        scopes = tuple(catalogs.read(self.directory).get("scopes", ()))
-        return Access(self.issuer.token(scope=" ".join(scopes)), USER, scopes)
+        return Access(self.issuer.token(scope=" ".join(self._scopes)), USER, self._scopes)
+
+    @property
+    def _scopes(self) -> tuple[str, ...]:
+        return tuple(catalogs.read(self.directory).get("scopes", ()))
 
     def _authorizer(self, starting: ExitStack, settings: Variables, front: str) -> JwtAuthorizer:
         loopback = starting.enter_context(Loopback(max_body=MAX_FORM))
@@ -262,15 +267,5 @@ class Harness:
         loopback.start(issuer.answer)
         settings |= environment.for_tokens(issuer=issuer.url, resource=self.url)
         if self.auth == "oauth":
-            scopes = catalogs.read(self.directory).get("scopes", ())
-            settings |= environment.for_sign_in(url=front, client_id=CLIENT_OF_FRONT, scopes=scopes)
+            settings |= environment.for_sign_in(url=front, client_id=CLIENT_OF_FRONT, scopes=self._scopes)
         return JwtAuthorizer(issuer.url, [self.url], lambda: issuer.jwks)
-
-
-def _observed(run: Run, ended: Callable[[str, bytes, Outcome], None]) -> Run:
-    def observed(folder: str, event: bytes) -> Outcome:
-        outcome = run(folder, event)
-        ended(folder, event, outcome)
-        return outcome
-
-    return observed

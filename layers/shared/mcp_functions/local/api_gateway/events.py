@@ -105,6 +105,28 @@ def event_of_message(
     return event(HttpRequest("POST", route, tuple(headers.items()), body), route, moment, authorizer)
 
 
+def text_of(carrier: Mapping[str, Any]) -> str:
+    """Return the body of an event or of a function's result; "" if it has none.
+
+    Raises:
+        ValueError: it says that it is base64, but it is not.
+    """
+    body = carrier.get("body")
+    if not isinstance(body, str):
+        return ""
+    return base64.b64decode(body, validate=True).decode() if carrier.get("isBase64Encoded") else body
+
+
+def message_in(text: str) -> dict[str, Any]:
+    """Return the JSON-RPC message in a body; of a stream, the last one, which is the response; {} if there is none."""
+    events = [line.removeprefix("data:") for line in text.splitlines() if line.startswith("data:")]
+    try:
+        message = json.loads(events[-1] if events else text)
+    except (ValueError, RecursionError):
+        return {}
+    return message if isinstance(message, dict) else {}
+
+
 def _context(
     request: HttpRequest, route_key: str, path: str, moment: Moment, authorizer: Mapping[str, Any] | None
 ) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from datetime import datetime
 from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mcp_functions.local.inspection.key_source import FOR_EVER, unlimited_envelope
 from mcp_functions.local.inspection.public_part import describe
 from mcp_functions.local.inspection.reasons import MAX_ROUNDS, WHY
 from mcp_functions.local.problems import Problem
@@ -23,7 +24,6 @@ from mcp_functions.seal.claims import ClaimReason as Claim
 from mcp_functions.seal.data_keys import Keyring, Scope, TokenReason, kek_hint
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.request_state import RequestStates
-from mcp_functions.seal.token_format import CEILING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 UNKNOWN: Any = object()  # a part of the request that is not known, and so not compared
 ON_REQUEST = "(--show-state shows it)"
-FOR_EVER = 100 * 366 * 86_400  # seconds: a token of any age is opened first, and called too old afterwards
 UNITS = ((86_400, "days"), (3600, "h"), (60, "min"), (1, "s"))
 
 
@@ -126,8 +125,7 @@ def _opened(token: str, wrapping: Wrapping, scopes: Sequence[Scope], *, born: in
     """Open a token with the first scope that KMS accepts, at the time when its data key was made."""
     tried: list[tuple[Scope, bytes | str]] = []
     for scope in scopes:
-        keys = Keyring([wrapping], scope, now=lambda: born)
-        tried.append((scope, _unseal(Envelope(keys, max_chars=CEILING, max_age=FOR_EVER), token)))
+        tried.append((scope, _unseal(unlimited_envelope(wrapping, scope, now=lambda: born), token)))
         if tried[-1][1] != TokenReason.WRAPPED_KEY:  # KMS accepts the scope, so no other is right
             return tried[-1]
     return tried[0]

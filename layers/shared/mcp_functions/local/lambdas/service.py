@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from mcp_functions.protocol.constants import WORKER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
 
 MAX_PAYLOAD = 6 * 1024 * 1024  # bytes of an event or of a result
 MAX_INVOCATIONS = 1000  # that are kept
@@ -64,7 +64,13 @@ class Lambdas:
     """The functions of one stack, and the record of their invocations."""
 
     def __init__(
-        self, folders: Collection[str], run: Run, *, stack: str, ended: Callable[[Invocation], None] = lambda _: None
+        self,
+        folders: Collection[str],
+        run: Run,
+        *,
+        stack: str,
+        ended: Callable[[Invocation], None] = lambda _: None,
+        observers: Sequence[Callable[[str, bytes, Outcome], None]] = (),
     ) -> None:
         """Serve the functions of these folders.
 
@@ -73,8 +79,10 @@ class Lambdas:
             run: calls a function and waits for it.
             stack: a function's physical name is "<stack>_<folder>".
             ended: called after every invocation, in its thread.
+            observers: called before it with the folder, the event as JSON and the outcome.
         """
         self._folders, self._run, self._stack, self._ended = folders, run, stack, ended
+        self._observers = observers
         self._invocations: deque[Invocation] = deque(maxlen=MAX_INVOCATIONS)
 
     @property
@@ -94,6 +102,8 @@ class Lambdas:
             Throttled: the concurrency limit is reached.
         """
         outcome = self._run(folder, event)
+        for observe in self._observers:
+            observe(folder, event, outcome)
         invocation = Invocation(
             folder=folder,
             status=None if outcome.failed else _status(outcome.payload),

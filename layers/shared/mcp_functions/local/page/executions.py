@@ -8,7 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mcp_functions.local.lambdas.service import Outcome, Run
+    from mcp_functions.local.lambdas.service import Outcome
 
 MAX_REQUESTS = 500  # that are kept
 
@@ -20,22 +20,13 @@ class ExecutionLog:
         """Start empty."""
         self._lock, self._by_request = Lock(), OrderedDict[str, list[dict[str, Any]]]()
 
-    def recording(self, run: Run) -> Run:
-        """Return a `run` that also records what it runs."""
-
-        def recorded(folder: str, event: bytes) -> Outcome:
-            outcome = run(folder, event)
-            self._add(folder, event, outcome)
-            return outcome
-
-        return recorded
-
     def of(self, request_id: str) -> list[dict[str, Any]]:
         """Return the executions for a request, in the order in which they ended."""
         with self._lock:
             return list(self._by_request.get(request_id, ()))
 
-    def _add(self, folder: str, event: bytes, outcome: Outcome) -> None:
+    def add(self, folder: str, event: bytes, outcome: Outcome) -> None:
+        """Take a call that has ended."""
         request_id = _request_id(event)
         if request_id is None:
             return
