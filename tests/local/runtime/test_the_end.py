@@ -134,9 +134,9 @@ def test_an_environment_that_idles_for_long_is_ended(tmp_path: Path) -> None:
         directory, ["tells"], settings=own, endpoints={}, on_log=lambda _folder, _line: None, idle_seconds=0.05
     )
     with runtime:
-        first = int(runtime.run("tells", b"{}").payload)
+        first = int(runtime.fleet.run("tells", b"{}").payload)
         are_gone([first])
-        assert int(runtime.run("tells", b"{}").payload) != first
+        assert int(runtime.fleet.run("tells", b"{}").payload) != first
 
 
 def test_a_warden_kills_remaining_processes_after_its_harness_died() -> None:

@@ -138,7 +138,7 @@ class Harness:
         """
         self._all().load(self.directory.resolve() / folder / "app.py")
         if self._runtime:
-            self._runtime.prepare(folder)
+            self._runtime.fleet.prepare(folder)
 
     def unload(self, folder: str) -> None:
         """Forget a function."""
@@ -162,7 +162,7 @@ class Harness:
             folder: of the function; with the suffix WORKER, of its worker.
             alone: kill only if there is exactly one process.
         """
-        return self._runtime.kill(folder, alone=alone) if self._runtime else 0
+        return self._runtime.fleet.kill(folder, alone=alone) if self._runtime else 0
 
     def __enter__(self) -> Self:
         """Start everything.
@@ -241,7 +241,7 @@ class Harness:
             )
         self._set_variables(self._folders)
         if self._runtime:
-            return starting.enter_context(self._runtime).run
+            return starting.enter_context(self._runtime).fleet.run
         for line in self._unknown:
             self.on_log("template", line)
         self._functions = starting.enter_context(Functions(self.directory, without=self.left_out))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from threading import Condition, Event, Thread
 from typing import TYPE_CHECKING, Self
 
-from mcp_functions.local.environment import arn
+from mcp_functions.local.environment import STACK, arn
 from mcp_functions.local.lambdas import Outcome, Throttled
 from mcp_functions.local.runtime.api import Task
 from mcp_functions.local.runtime.sandbox import ProcessGoneError, Sandbox
@@ -69,8 +69,8 @@ class Fleet:
             sandbox.join()
         self._checking.join()
 
-    def run(self, folder: str, name: str, event: bytes) -> Outcome:
-        """Run one request of a folder, whose function has a physical name, with an event as JSON.
+    def run(self, folder: str, event: bytes) -> Outcome:
+        """Run one request of a folder with an event as JSON.
 
         Raises:
             Throttled: the concurrency limit is reached, or no process was free in time.
@@ -78,7 +78,7 @@ class Fleet:
         now = time.time()
         trace = f"Root=1-{int(now):08x}-{uuid.uuid4().hex[:24]};Parent={uuid.uuid4().hex[:16]};Sampled=0"
         while True:
-            task, sandbox = Task(str(uuid.uuid4()), event, arn(name), trace), self._take(folder)
+            task, sandbox = Task(str(uuid.uuid4()), event, arn(physical_name(folder)), trace), self._take(folder)
             try:
                 result = sandbox.invoke(task)
             except ProcessGoneError:
@@ -194,3 +194,8 @@ class Fleet:
                 sandbox.check_memory()
             for sandbox in ended:
                 sandbox.join()
+
+
+def physical_name(folder: str) -> str:
+    """Return the name of a function in its stack."""
+    return f"{STACK}_{folder}"
