@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from mcp_functions.local import catalog as catalogs
-from mcp_functions.local import environment, own_tables
+from mcp_functions.local import environment
 from mcp_functions.local.api_gateway.api import MAX_BODY, Api
 from mcp_functions.local.api_gateway.authorizer import JwtAuthorizer
 from mcp_functions.local.issuer import MAX_REQUEST as MAX_FORM
@@ -189,7 +189,7 @@ class Harness:
             raise Problem(missing)
         api = starting.enter_context(Loopback(port=self.port, max_body=MAX_BODY))
         invoke = starting.enter_context(Loopback(max_body=2 * MAX_PAYLOAD))
-        services = Services(starting, self.state_dir, own_tables.of_project(self.directory))
+        services = Services(starting, self.state_dir, self.directory)
         self.key_arn = services.key_arn
         self.url = f"{api.url}/{FRONT_DOOR}"
         name = self.directory.resolve().parent.name or "mcp-functions"
