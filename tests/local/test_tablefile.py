@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
@@ -127,7 +128,7 @@ def test_a_harness_that_is_killed_while_it_writes_leaves_every_item_whole(tmp_pa
                     break
             writing.send_signal(signal.SIGKILL)
             last = max([int(line), *(int(rest) for rest in re.findall(r"^\d+$", writing.stdout.read(), re.MULTILINE))])
-        with TableFile(tmp_path, now=NOW) as file:
+        with closing(TableFile(tmp_path, now=NOW)) as file:
             kept = {one["key"]["S"]: int(one["n"]["N"]) for one in file.items() if len(one["text"]["S"]) == 30_000}
             assert len(kept) == len(list(file.items()))
         for number in range(max(0, last - 49), last + 1):

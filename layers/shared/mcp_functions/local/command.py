@@ -20,31 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NAME = "mcp-functions"
-COMMANDS = (
-    "adopt",
-    "attack",
-    "auth",
-    "block",
-    "call",
-    "catalog",
-    "demo",
-    "doctor",
-    "events",
-    "init",
-    "kms",
-    "new",
-    "next",
-    "open",
-    "serve",
-    "set",
-    "verify",
-)
-PROJECT = "mcp_functions.local.commands.project"
-ALONE = {  # the modules of the other commands
-    "attack": "mcp_functions.attack.cli",
-    **{name: f"mcp_functions.local.commands.{name}" for name in ("call", "catalog", "demo", "kms", "open", "serve")},
-    "verify": "mcp_functions.local.commands.verify",
-}
+IN_PROJECT = ("adopt", "auth", "block", "doctor", "events", "init", "new", "next", "set")
+ALONE = ("call", "catalog", "demo", "kms", "open", "serve", "verify")  # each has a module
+COMMANDS = tuple(sorted((*IN_PROJECT, *ALONE, "attack")))
 
 
 def run(argv: Sequence[str] | None = None) -> int:
@@ -84,11 +62,12 @@ class _Commands(click.Group):
         """Import one command."""
         if cmd_name not in COMMANDS:
             return None
-        if cmd_name in ALONE:
-            alone: click.Command = import_module(ALONE[cmd_name]).command
-            return alone
-        found: click.Command = import_module(PROJECT).commands.commands[cmd_name]
-        return found
+        if cmd_name in IN_PROJECT:
+            group: click.Group = import_module("mcp_functions.local.commands.project").commands
+            return group.commands[cmd_name]
+        room = "attack.cli" if cmd_name == "attack" else f"local.commands.{cmd_name}"
+        command: click.Command = import_module(f"mcp_functions.{room}").command
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

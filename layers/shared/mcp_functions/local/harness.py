@@ -181,19 +181,12 @@ class Harness:
 
     def _start(self, starting: ExitStack) -> None:
         # The most frequent mistake is the wrong directory: report it before anything is opened.
-        folders = self._folders = [
-            name for app in find(self.directory) if (name := app.parent.name) not in self.left_out
-        ]
-        if self.auth == "oauth" and SIGN_IN not in folders:
-            missing = f"there is no {self.directory}/{SIGN_IN}/app.py, the sign-in front: mcp-functions auth oauth"
-            raise Problem(missing)
+        self._folders = self._find_folders()
         api = starting.enter_context(Loopback(port=self.port, max_body=MAX_BODY))
         invoke = starting.enter_context(Loopback(max_body=2 * MAX_PAYLOAD))
         services = Services(starting, self.state_dir, self.directory)
-        self.key_arn = services.key_arn
-        self.url = f"{api.url}/{FRONT_DOOR}"
-        name = self.directory.resolve().parent.name or "mcp-functions"
-        shell = dict(os.environ)
+        self.key_arn, self.url = services.key_arn, f"{api.url}/{FRONT_DOOR}"
+        name, shell = self.directory.resolve().parent.name or "mcp-functions", dict(os.environ)
         settings = environment.settings(port=api.port, name=name, key_arn=services.key_arn)
         authorizer = self._authorizer(starting, settings, api.url) if self.auth != "none" else None
         endpoints = environment.CREDENTIALS | services.endpoints(invoke.url)
@@ -201,25 +194,19 @@ class Harness:
         self._environment = (settings | endpoints, shell)
         self._own_variables = starting.enter_context(own_variables.layered())
         executions = ExecutionLog()
-        run = self._run(starting, settings, endpoints)
-        services.warm(starting)
-        observers = [executions.add, self.on_exchange]
         lambdas = self._lambdas = Lambdas(
-            folders, run, stack=environment.STACK, ended=self.on_invocation, observers=observers
+            self._folders,
+            self._run(starting, settings, endpoints),
+            stack=environment.STACK,
+            ended=self.on_invocation,
+            observers=[executions.add, self.on_exchange],
         )
+        services.warm(starting)
         invoke_api = InvokeApi(lambdas)
         starting.callback(invoke_api.drain)
         invoke.start(invoke_api.answer)
-        answer = Api(lambdas, folders, authorizer=authorizer, signs_in=self.auth == "oauth").answer
-        page = Page(
-            port=api.port,
-            token=secrets.token_urlsafe(32),
-            key_arn=services.key_arn,
-            folders=folders,
-            executions=executions,
-            access=self._access,
-            now=time.time,
-        )
+        answer = Api(lambdas, self._folders, authorizer=authorizer, signs_in=self.auth == "oauth").answer
+        page = self._page(api.port, executions)
 
         def answer_when_warm(request: HttpRequest) -> HttpResponse:
             services.warming.join()  # a client waits longer than functions wait for KMS and DynamoDB
@@ -227,6 +214,24 @@ class Harness:
 
         api.start(answer_when_warm)
         starting.callback(api.stop)  # stops first, so that no client calls while the rest stops
+
+    def _find_folders(self) -> list[str]:
+        folders = [app.parent.name for app in find(self.directory) if app.parent.name not in self.left_out]
+        if self.auth == "oauth" and SIGN_IN not in folders:
+            missing = f"there is no {self.directory}/{SIGN_IN}/app.py, the sign-in front: mcp-functions auth oauth"
+            raise Problem(missing)
+        return folders
+
+    def _page(self, port: int, executions: ExecutionLog) -> Page:
+        return Page(
+            port=port,
+            token=secrets.token_urlsafe(32),
+            key_arn=self.key_arn,
+            folders=self._folders,
+            executions=executions,
+            access=self._access,
+            now=time.time,
+        )
 
     def _run(self, starting: ExitStack, settings: Variables, endpoints: Variables) -> Run:
         if self.runtime:

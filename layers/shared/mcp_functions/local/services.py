@@ -70,7 +70,7 @@ class Services:
 
 def stored_tables(starting: ExitStack, state_dir: Path, own: list[dict[str, Any]]) -> dynamodb.DynamoDbApi:
     """Return DynamoDB with the toolkit's table, which a file in `state_dir` keeps, and with the author's tables."""
-    file = starting.enter_context(TableFile(state_dir, now=time.time()))
+    file = starting.enter_context(contextlib.closing(TableFile(state_dir, now=time.time())))
     make = partial(dynamodb.Moto, dynamodb.table(environment.TABLE), *own)
     return dynamodb.DynamoDbApi(partial(StoredTable, file, environment.TABLE, make))
 

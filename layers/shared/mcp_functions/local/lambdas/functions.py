@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local import failures
-from mcp_functions.local.lambdas import forms
 from mcp_functions.local.lambdas.loading import COMMON, Folder
 from mcp_functions.local.lambdas.own_variables import running
 from mcp_functions.local.problems import Problem
 from mcp_functions.protocol.constants import WORKER
+from mcp_functions.protocol.errors import DeveloperError
+from mcp_functions.schemas.forms import read_form
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 FRONT_DOOR = "mcp"  # the folder that answers /mcp itself
@@ -37,7 +40,7 @@ class Function:
         return tuple(getattr(inspect.unwrap(self.handler), "handlers", ()))
 
 
-class Functions:
+class Functions(AbstractContextManager["Functions", None]):
     """The loaded functions by folder, importable until `close` or the end of the block."""
 
     def __init__(self, directory: Path, *, without: frozenset[str] = frozenset()) -> None:
@@ -76,7 +79,7 @@ class Functions:
         finally:
             running.reset(name)
         try:
-            forms.check(app, vars(module))
+            _check_forms(app, vars(module))
         except Problem:
             folder.close()
             raise
@@ -102,10 +105,6 @@ class Functions:
         """Remove the modules of every function."""
         for folder in [folder for versions in self._folders.values() for folder in versions]:
             folder.close()
-
-    def __enter__(self) -> Self:
-        """Return the loaded functions."""
-        return self
 
     def __exit__(self, *_error: object) -> None:
         """Close."""
@@ -144,3 +143,33 @@ def find(directory: Path) -> list[Path]:
             bad = f"{directory}/{name}: rename it; {WORKER} is for the workers of functions with tasks"
             raise Problem(bad)
     return apps
+
+
+def _check_forms(app: Path, names: Mapping[str, Any]) -> None:
+    """Read each form that a function names in `elicit(key, message, Form)`.
+
+    Args:
+        app: the function's app.py.
+        names: what its module holds.
+
+    Raises:
+        Problem: a form cannot be sent.
+    """
+    for line, key, form in _forms(ast.parse(app.read_text(encoding="utf-8"))):
+        if not isinstance(names.get(form), type):
+            continue
+        try:
+            read_form(names[form], key, camel_case=False).schema()
+        except DeveloperError as error:
+            shown = f"{app.parent.parent.name}/{app.parent.name}/app.py:{line}"
+            mend = "; ask for its parts in questions of their own" if "nested" in str(error) else ""
+            unsendable = f"{shown}: the form {form} cannot be sent: {error}{mend}"
+            raise Problem(unsendable) from None
+
+
+def _forms(module: ast.AST) -> Iterator[tuple[int, str, str]]:
+    """Yield line, key and name of each form."""
+    for node in ast.walk(module):
+        match node:
+            case ast.Call(func=ast.Name(id="elicit"), args=[ast.Constant(value=str(key)), _, ast.Name(id=form), *_]):
+                yield node.lineno, key, form
