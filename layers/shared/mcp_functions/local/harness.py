@@ -24,7 +24,7 @@ from mcp_functions.local.lambdas.in_process import InProcess
 from mcp_functions.local.lambdas.invoke_api import InvokeApi
 from mcp_functions.local.loopback import HttpRequest, HttpResponse, Loopback
 from mcp_functions.local.page import Access, ExecutionLog, Page
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import stop
 from mcp_functions.local.runtime import Runtime, configuration
 from mcp_functions.local.services import Services
 
@@ -218,8 +218,7 @@ class Harness:
     def _find_folders(self) -> list[str]:
         folders = [app.parent.name for app in find(self.directory) if app.parent.name not in self.left_out]
         if self.auth == "oauth" and SIGN_IN not in folders:
-            missing = f"there is no {self.directory}/{SIGN_IN}/app.py, the sign-in front: mcp-functions auth oauth"
-            raise Problem(missing)
+            stop(f"there is no {self.directory}/{SIGN_IN}/app.py, the sign-in front: mcp-functions auth oauth")
         return folders
 
     def _page(self, port: int, executions: ExecutionLog) -> Page:

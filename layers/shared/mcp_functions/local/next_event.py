@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 from mcp_functions.local.api_gateway.events import message_in, text_of
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import Problem, stop
 
 PLACEHOLDER = "{{requestState}}"
 
@@ -31,11 +31,9 @@ def follow(response: str, event: str) -> str:
 
 def _state(response: dict[str, Any]) -> str:
     if "errorType" in response:
-        problem = f"RESPONSE says that the function failed, {response['errorType']}: {response.get('errorMessage')}"
-        raise Problem(problem)
+        stop(f"RESPONSE says that the function failed, {response['errorType']}: {response.get('errorMessage')}")
     if not isinstance(response.get("body"), str):
-        problem = "RESPONSE is not what a Lambda behind API Gateway returns: it has no body"
-        raise Problem(problem)
+        stop("RESPONSE is not what a Lambda behind API Gateway returns: it has no body")
     match message_in(_body(response)):
         case {"error": {"code": code, "message": message}}:
             problem = f"RESPONSE is an error, {code}: {message}"
@@ -53,8 +51,7 @@ def _state(response: dict[str, Any]) -> str:
 def _filled(event: dict[str, Any], state: str) -> dict[str, Any]:
     text = _body(event)
     if PLACEHOLDER not in text:
-        problem = f"EVENT has no {PLACEHOLDER} in its body: it does not continue a conversation"
-        raise Problem(problem)
+        stop(f"EVENT has no {PLACEHOLDER} in its body: it does not continue a conversation")
     text = text.replace(PLACEHOLDER, json.dumps(state)[1:-1])  # the placeholder is inside a JSON string
     headers = dict(event.get("headers") or {})
     for name in headers:
@@ -68,8 +65,7 @@ def _body(event: dict[str, Any]) -> str:
     try:
         return text_of(event)
     except ValueError:
-        problem = "a body says that it is base64, but it is not"
-        raise Problem(problem) from None
+        stop("a body says that it is base64, but it is not")
 
 
 def _object(text: str, name: str) -> dict[str, Any]:
@@ -78,6 +74,5 @@ def _object(text: str, name: str) -> dict[str, Any]:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        problem = f"{name} is not a JSON object" if text.strip() else f"{name} is empty"
-        raise Problem(problem)
+        stop(f"{name} is not a JSON object" if text.strip() else f"{name} is empty")
     return value

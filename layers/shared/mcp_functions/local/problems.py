@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import click
 
 
@@ -11,6 +13,19 @@ class Problem(click.ClickException):
 
 class DemoError(Exception):
     """The demo's conversation differed from the expected one; the text is one line."""
+
+
+def stop(text: str, *, after: BaseException | None = None) -> NoReturn:
+    """End the command with one line for its user.
+
+    Args:
+        text: says what has to change.
+        after: the exception that `--debug` shows.
+
+    Raises:
+        Problem: always.
+    """
+    raise Problem(text) from after
 
 
 def not_installed(error: ModuleNotFoundError, extra: str) -> Problem:

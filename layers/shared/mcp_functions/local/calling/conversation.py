@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.local.calling import values
 from mcp_functions.local.calling.terminal import NotAnswered
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import Problem, stop
 from mcp_functions.local.task_client import Refused
 
 if TYPE_CHECKING:
@@ -60,8 +60,7 @@ def prepare(server: Server, target: str, words: Sequence[str], terminal: Termina
             arguments[name] = _ask(target, name, schema, terminal)
     problem = values.fault(arguments, schema, schema)
     if problem:
-        wrong = f"the arguments of {target} do not fit: {problem}"
-        raise Problem(wrong)
+        stop(f"the arguments of {target} do not fit: {problem}")
     properties: Mapping[str, Any] = schema.get("properties", {})
     repeated = [(name, one["x-mcp-header"]) for name, one in properties.items() if "x-mcp-header" in one]
     return Call(METHODS[list_name], {"name": target, "arguments": arguments}, repeated)
@@ -76,8 +75,7 @@ def hold(server: Server, call: Call, answers: Answers, terminal: Terminal) -> di
     try:
         result = server.converse(call.method, call.params, answers.answer, call.repeated)
     except Refused as error:
-        refused = f"the server refuses: {error} ({error.code})" if error.code else str(error)
-        raise Problem(refused) from error
+        stop(f"the server refuses: {error} ({error.code})" if error.code else str(error), after=error)
     except ValueError as error:
         raise Problem(str(error)) from error
     unused = answers.unused()
@@ -116,13 +114,11 @@ def _read(target: str, words: Sequence[str], schema: Mapping[str, Any]) -> dict[
         try:
             arguments |= _argument(word, properties)
         except ValueError as error:
-            wrong = f"{word!r} is no argument of {target}: {error}"
-            raise Problem(wrong) from None
+            stop(f"{word!r} is no argument of {target}: {error}")
     for name in arguments.keys() - properties.keys():
         near = difflib.get_close_matches(name, properties, n=1)
         meant = f"did you mean {near[0]}?" if near else f"it has: {', '.join(properties) or 'none'}"
-        unknown = f"{target} has no argument {name}; {meant}"
-        raise Problem(unknown)
+        stop(f"{target} has no argument {name}; {meant}")
     return arguments
 
 
@@ -141,5 +137,4 @@ def _ask(target: str, name: str, schema: Mapping[str, Any], terminal: Terminal) 
     try:
         return terminal.value(name, field, schema, required=True)
     except NotAnswered:
-        missing = f"{target} needs {name}: add {name}=..."
-        raise Problem(missing) from None
+        stop(f"{target} needs {name}: add {name}=...")

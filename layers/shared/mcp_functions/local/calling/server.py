@@ -18,7 +18,7 @@ from mcp_functions.handlers import lookup
 from mcp_functions.local import catalog
 from mcp_functions.local.calling import terminal as showing
 from mcp_functions.local.harness import Harness
-from mcp_functions.local.problems import Problem, first_line
+from mcp_functions.local.problems import Problem, first_line, stop
 from mcp_functions.local.task_client import ENDED, TaskClient
 from mcp_functions.local.verification import lists, server
 from mcp_functions.protocol.constants import META_LOG_LEVEL
@@ -85,8 +85,7 @@ class Server(TaskClient):
         try:
             return lookup.find(self._listed, method, params).function
         except McpError as error:
-            unknown = f"{error.message}: {params.get('uri') or params.get('name')}"
-            raise Problem(unknown) from error
+            stop(f"{error.message}: {params.get('uri') or params.get('name')}", after=error)
 
 
 @contextlib.contextmanager
@@ -97,8 +96,7 @@ def of_folder(functions: Path, terminal: Terminal, *, runtime: bool) -> Iterator
         Problem: moto is not installed, or a function does not load.
     """
     if find_spec("moto") is None:
-        missing = "moto is not installed, which the functions here need: pip install 'mcp-functions[local]', or --url"
-        raise Problem(missing)
+        stop("moto is not installed, which the functions here need: pip install 'mcp-functions[local]', or --url")
     log = logging.getLogger("mcp_functions")
     before = log.level
     log.setLevel(logging.ERROR)  # what went well is the result

@@ -14,7 +14,7 @@ from mcp_functions.local import auth, machine, next_event, parameter_changes, te
 from mcp_functions.local.adoption import check as checking
 from mcp_functions.local.adoption import writing
 from mcp_functions.local.commands import options
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import Problem, stop
 from mcp_functions.local.scaffold import adding, beginning, editing, samples
 from mcp_functions.settings import AUTH_MODES
 
@@ -140,8 +140,7 @@ def write_events(names: Sequence[str]) -> int:
     tests = [TESTS / f"test_{name}.py" for name in names] or [TESTS]
     missing = [path for path in tests if not path.exists()]
     if missing:
-        none = f"there is no {missing[0]}: a test of the function records its conversation"
-        raise Problem(none)
+        stop(f"there is no {missing[0]}: a test of the function records its conversation")
     if find_spec("pytest") is None:
         raise Problem(NO_PYTEST)
     before = _recorded()
@@ -171,6 +170,5 @@ def fill_next(response: str, event: str) -> None:
     RESPONSE is what the Lambda returned, EVENT has {{requestState}} in its body; each is a file, or - for stdin.
     """
     if response == event == "-":
-        both = "only one of RESPONSE and EVENT can be -"
-        raise Problem(both)
+        stop("only one of RESPONSE and EVENT can be -")
     click.echo(next_event.follow(options.read(response), options.read(event)), nl=False)

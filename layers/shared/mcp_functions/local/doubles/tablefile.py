@@ -10,7 +10,7 @@ import json
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import stop
 from mcp_functions.store import DynamoDbError
 
 if TYPE_CHECKING:
@@ -51,8 +51,10 @@ class TableFile:
             with self._file:
                 self._file.execute("DELETE FROM items WHERE expires < ?", (int(now),))
         except (OSError, sqlite3.Error) as error:
-            damaged = f"{file} cannot be used ({error}): delete it; questions and tasks begun before must start again"
-            raise Problem(damaged) from error
+            stop(
+                f"{file} cannot be used ({error}): delete it; questions and tasks begun before must start again",
+                after=error,
+            )
 
     def items(self) -> Iterator[dict[str, Any]]:
         """Read every item, as DynamoDB's JSON."""

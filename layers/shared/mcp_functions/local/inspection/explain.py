@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions.local.inspection.key_source import FOR_EVER, unlimited_envelope
 from mcp_functions.local.inspection.public_part import describe
 from mcp_functions.local.inspection.reasons import MAX_ROUNDS, WHY
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import stop
 from mcp_functions.protocol.constants import CALLS
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.binding import bind_request, principal_digest
@@ -138,14 +138,16 @@ def _unseal(envelope: Envelope, token: str) -> bytes | str:
     except InvalidRequestState as refused:
         return str(refused.reason)
     except TemporarilyUnavailable as error:
-        late = f"KMS does not answer ({error.reason}): try again, and look at the network, the Region and the proxy"
-        raise Problem(late) from error
-    except Misconfigured as error:
-        denied = (
-            f"KMS does not open it for you ({error.reason}): the key must be enabled, and your credentials need"
-            " kms:Decrypt on it for this service and stage"
+        stop(
+            f"KMS does not answer ({error.reason}): try again, and look at the network, the Region and the proxy",
+            after=error,
         )
-        raise Problem(denied) from error
+    except Misconfigured as error:
+        stop(
+            f"KMS does not open it for you ({error.reason}): the key must be enabled, and your credentials need"
+            " kms:Decrypt on it for this service and stage",
+            after=error,
+        )
 
 
 class _Payload:
@@ -181,8 +183,7 @@ def _bound(audience: str, request: Request, claims: Claims) -> Binding:
     try:
         bound = bind_request(audience, method, params if request.arguments is not UNKNOWN else {}, None)
     except InvalidParams as error:
-        unfit = f"--arguments: {error.message}"
-        raise Problem(unfit) from error
+        stop(f"--arguments: {error.message}", after=error)
     return bound._replace(
         target=target,
         arguments_digest=claims.binding.arguments_digest if request.arguments is UNKNOWN else bound.arguments_digest,

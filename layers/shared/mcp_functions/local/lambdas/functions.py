@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.local import failures
 from mcp_functions.local.lambdas.loading import COMMON, Folder
 from mcp_functions.local.lambdas.own_variables import running
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import Problem, stop
 from mcp_functions.protocol.constants import WORKER
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas.forms import read_form
@@ -86,8 +86,7 @@ class Functions(AbstractContextManager["Functions", None]):
         handler = getattr(module, "handler", None)
         if not callable(handler):
             folder.close()
-            missing = f"{shown} has no `handler`: end it with `handler = serve(your_tool)`"
-            raise Problem(missing)
+            stop(f"{shown} has no `handler`: end it with `handler = serve(your_tool)`")
         function = self.by_folder[app.parent.name] = Function(app.parent.name, app, handler)
         versions = self._folders.setdefault(app.parent.name, [])
         for old in versions[:-1]:
@@ -129,19 +128,15 @@ def find(directory: Path) -> list[Path]:
         Problem: the directory is missing, holds no function, or a folder's name cannot be a Lambda's.
     """
     if not directory.is_dir():
-        missing = f"there is no folder {directory}: start in the folder of functions/, or name it with --functions"
-        raise Problem(missing)
+        stop(f"there is no folder {directory}: start in the folder of functions/, or name it with --functions")
     apps = sorted(app for app in directory.resolve().glob("*/app.py") if app.parent.name[0] not in "._")
     if not apps:
-        none = f"no functions in {directory}: a function is a folder with an app.py that ends in `handler = serve(…)`"
-        raise Problem(none)
+        stop(f"no functions in {directory}: a function is a folder with an app.py that ends in `handler = serve(…)`")
     for name in (app.parent.name for app in apps):
         if not NAME.fullmatch(name):
-            bad = f"{directory}/{name}: rename it; a Lambda's name has letters, digits, _ and - only"
-            raise Problem(bad)
+            stop(f"{directory}/{name}: rename it; a Lambda's name has letters, digits, _ and - only")
         if name.endswith(WORKER):
-            bad = f"{directory}/{name}: rename it; {WORKER} is for the workers of functions with tasks"
-            raise Problem(bad)
+            stop(f"{directory}/{name}: rename it; {WORKER} is for the workers of functions with tasks")
     return apps
 
 
@@ -163,8 +158,7 @@ def _check_forms(app: Path, names: Mapping[str, Any]) -> None:
         except DeveloperError as error:
             shown = f"{app.parent.parent.name}/{app.parent.name}/app.py:{line}"
             mend = "; ask for its parts in questions of their own" if "nested" in str(error) else ""
-            unsendable = f"{shown}: the form {form} cannot be sent: {error}{mend}"
-            raise Problem(unsendable) from None
+            stop(f"{shown}: the form {form} cannot be sent: {error}{mend}")
 
 
 def _forms(module: ast.AST) -> Iterator[tuple[int, str, str]]:

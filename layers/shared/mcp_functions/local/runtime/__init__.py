@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 
 from mcp_functions.local import environment
 from mcp_functions.local.lambdas.loading import common
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import stop
 from mcp_functions.local.runtime import configuration, fingerprints, variables
 from mcp_functions.local.runtime.configuration import Configuration, Template
 from mcp_functions.local.runtime.fleet import IDLE_SECONDS, Fleet, physical_name
@@ -67,8 +67,7 @@ class Runtime:
     def __post_init__(self) -> None:
         """Read the template; no process starts yet."""
         if importlib.util.find_spec("awslambdaric") is None:
-            missing = "awslambdaric is not installed: pip install 'mcp-functions[runtime]'"
-            raise Problem(missing)
+            stop("awslambdaric is not installed: pip install 'mcp-functions[runtime]'")
         self.directory = self.directory.resolve()
         self._settings = {name: value for name, value in self.settings.items() if value is not None}
         self._shell = dict(os.environ)

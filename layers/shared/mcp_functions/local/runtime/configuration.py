@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local import auth, template
 from mcp_functions.local.environment import STACK
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import Problem, stop
 from mcp_functions.local.runtime.intrinsics import NO_VALUE, Resolver, Unknown, text
 
 if TYPE_CHECKING:
@@ -141,8 +141,7 @@ class Template:
             return self._resolver.value(written)
         except (Unknown, AttributeError, LookupError, TypeError, ValueError) as error:
             why = error if isinstance(error, Unknown) else "it is not what CloudFormation takes there"
-            unknown = f"{self._path.name}: {name} has no value here ({why}): set {name} in the environment"
-            raise Problem(unknown) from error
+            stop(f"{self._path.name}: {name} has no value here ({why}): set {name} in the environment", after=error)
 
 
 def find(directory: Path) -> Path | None:
