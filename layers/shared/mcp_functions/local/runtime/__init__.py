@@ -20,7 +20,7 @@ from mcp_functions.local.lambdas.loading import common
 from mcp_functions.local.problems import stop
 from mcp_functions.local.runtime import configuration, fingerprints, variables
 from mcp_functions.local.runtime.configuration import Configuration, Template
-from mcp_functions.local.runtime.fleet import IDLE_SECONDS, Fleet, physical_name
+from mcp_functions.local.runtime.fleet import Fleet, physical_name
 from mcp_functions.local.runtime.process import Process
 from mcp_functions.local.runtime.sandbox import Sandbox
 from mcp_functions.local.runtime.watchdog import Watchdog
@@ -48,7 +48,6 @@ class Runtime:
         on_log: called with a folder and a line of its log, in any thread.
         reuse: a process takes a second request.
         reports: processes write whole tracebacks and their progress into their log.
-        idle_seconds: after which a process without requests ends.
         fleet: its processes.
 
     Raises:
@@ -62,7 +61,6 @@ class Runtime:
     on_log: Callable[[str, str], None] = field(kw_only=True)
     reuse: bool = field(default=True, kw_only=True)
     reports: bool = field(default=False, kw_only=True)
-    idle_seconds: float = field(default=IDLE_SECONDS, kw_only=True)
 
     def __post_init__(self) -> None:
         """Read the template; no process starts yet."""
@@ -78,7 +76,6 @@ class Runtime:
             reserved=lambda folder: self._configurations[folder].reserved,
             starts=max(MIN_STARTS, os.cpu_count() or 1),
             reuse=self.reuse,
-            idle_seconds=self.idle_seconds,
         )
         self._running, self._compiled = ExitStack(), fingerprints.NOTHING
 

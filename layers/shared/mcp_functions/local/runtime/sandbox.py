@@ -74,7 +74,6 @@ class Sandbox:
 
     Attributes:
         fingerprint: of the files that its process has loaded.
-        idle_since: when its last invocation ended, by the monotonic clock.
     """
 
     def __init__(
@@ -94,7 +93,7 @@ class Sandbox:
             log: writes the lines around an invocation while there is no process.
             on_start: called once, when its first process has started or failed.
         """
-        self.fingerprint, self.idle_since = fingerprint, 0.0
+        self.fingerprint = fingerprint
         self._configuration, self._start, self._log = configuration, start, log
         self._on_start, self._lock, self._over, self._memory = on_start, Lock(), False, 0
         self._running: RunningProcess | None = None
