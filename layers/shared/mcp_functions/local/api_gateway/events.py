@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
 from mcp_functions.local.environment import ACCOUNT
-from mcp_functions.local.loopback import HttpRequest, HttpResponse
+from mcp_functions.local.loopback import HttpRequest, HttpResponse, json_object
 from mcp_functions.protocol.constants import CALLS, PROTOCOL_VERSION, TASKS
 
 if TYPE_CHECKING:
@@ -120,11 +120,7 @@ def text_of(carrier: Mapping[str, Any]) -> str:
 def message_in(text: str) -> dict[str, Any]:
     """Return the JSON-RPC message in a body; of a stream, the last one, which is the response; {} if there is none."""
     events = [line.removeprefix("data:") for line in text.splitlines() if line.startswith("data:")]
-    try:
-        message = json.loads(events[-1] if events else text)
-    except (ValueError, RecursionError):
-        return {}
-    return message if isinstance(message, dict) else {}
+    return json_object(events[-1] if events else text)
 
 
 def _context(

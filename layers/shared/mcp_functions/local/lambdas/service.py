@@ -5,11 +5,11 @@ Events and results pass as JSON text, as they do on AWS, so that two functions n
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, TypeAlias
 
+from mcp_functions.local.loopback import json_object
 from mcp_functions.protocol.constants import WORKER
 
 if TYPE_CHECKING:
@@ -104,9 +104,11 @@ class Lambdas:
         outcome = self._run(folder, event)
         for observe in self._observers:
             observe(folder, event, outcome)
+        # a function may return bytes that are not JSON
+        status = None if outcome.failed else json_object(outcome.payload).get("statusCode")
         invocation = Invocation(
             folder=folder,
-            status=None if outcome.failed else _status(outcome.payload),
+            status=status if isinstance(status, int) else None,
             event_bytes=len(event),
             result_bytes=len(outcome.payload),
             **{field.name: getattr(outcome, field.name) for field in fields(Execution)},
@@ -114,12 +116,3 @@ class Lambdas:
         self._invocations.append(invocation)
         self._ended(invocation)
         return outcome
-
-
-def _status(payload: bytes) -> int | None:
-    try:
-        result = json.loads(payload)
-    except ValueError:  # a function may return bytes that are not JSON
-        return None
-    status = result.get("statusCode") if isinstance(result, dict) else None
-    return status if isinstance(status, int) else None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.local.api_gateway.events import message_in, text_of
 from mcp_functions.local.inspection.key_source import local_scope, unlimited_envelope
 from mcp_functions.local.lambdas.functions import FRONT_DOOR
+from mcp_functions.local.loopback import json_object
 from mcp_functions.protocol.constants import CALLS, METHODS, WORKER
 from mcp_functions.protocol.errors import McpError
 from mcp_functions.seal.claims import read_claims
@@ -54,7 +55,7 @@ class RoundLines:
             event: as JSON.
             outcome: of the call.
         """
-        sent, returned = _object(event), _object(outcome.payload)
+        sent, returned = json_object(event), json_object(outcome.payload)
         if self._is_told(folder, _dict(sent.get("requestContext")).get("requestId")):
             return None
         request, response = _message(sent), _message(returned)
@@ -150,13 +151,6 @@ def _message(carrier: dict[str, Any]) -> dict[str, Any]:
     try:
         return message_in(text_of(carrier))
     except ValueError:
-        return {}
-
-
-def _object(text: bytes) -> dict[str, Any]:
-    try:
-        return _dict(json.loads(text))
-    except (ValueError, RecursionError):
         return {}
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
-import json
 import logging
 from threading import RLock, get_ident
 from typing import TYPE_CHECKING, Any, TextIO
@@ -20,6 +19,7 @@ from rich.text import Text
 
 from mcp_functions.http.identity import NO_AUTHENTICATION
 from mcp_functions.local.lambdas.own_variables import running
+from mcp_functions.local.loopback import json_object
 from mcp_functions.local.problems import not_installed
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def logged(handler: logging.Handler) -> Iterator[None]:
 
 def readable(line: str) -> str | None:
     """Return the message of a JSON line of Lambda's; None for metrics, and for what a round's line contains."""
-    record = _object(line)
+    record = json_object(line)
     message = record.get("message")
     if "_aws" in record or line.startswith(PLATFORM) or LAMBDA_WARNING in line:
         return None
@@ -171,11 +171,3 @@ def _lambdas(record: dict[str, Any]) -> str:
     level = "" if record["level"] == "INFO" else f"{record['level']} "
     texts = [str(record[name]) for name in ("message", "errorType", "errorMessage") if record.get(name)]
     return "\n".join([level + ": ".join(texts), *(str(line).rstrip("\n") for line in record.get("stackTrace", ()))])
-
-
-def _object(line: str) -> dict[str, Any]:
-    try:
-        record = json.loads(line)
-    except ValueError:
-        return {}
-    return record if isinstance(record, dict) else {}
