@@ -9,7 +9,6 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -65,7 +64,7 @@ def item(key: str, text: str = "", *, expires: int | None = NOW + 100) -> dict[s
 
 def opened(folder: Path, now: float = NOW) -> tuple[TableFile, StoredTable]:
     file = TableFile(folder, now=now)
-    return file, StoredTable(file, NAME, partial(MemoryTable, NAME))
+    return file, StoredTable(file, NAME, MemoryTable(NAME))
 
 
 def found(table: StoredTable, key: str) -> Any:  # noqa: ANN401 - DynamoDB's JSON
@@ -156,7 +155,7 @@ def test_two_harnesses_may_write_at_once(tmp_path: Path) -> None:
 
 def test_a_write_that_cannot_be_kept_is_not_confirmed(tmp_path: Path) -> None:
     file, table = opened(tmp_path)
-    api = DynamoDbApi(lambda: table)
+    api = DynamoDbApi(table)
     file.close()
     headers = (("authorization", "AWS4-x"), ("x-amz-target", "DynamoDB_20120810.PutItem"))
     body = json.dumps({"TableName": NAME, "Item": item("a")}).encode()

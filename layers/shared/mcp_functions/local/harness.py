@@ -22,7 +22,7 @@ from mcp_functions.local.lambdas import MAX_PAYLOAD, Invocation, Lambdas, Outcom
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN, Function, Functions, find
 from mcp_functions.local.lambdas.in_process import InProcess
 from mcp_functions.local.lambdas.invoke_api import InvokeApi
-from mcp_functions.local.loopback import HttpRequest, HttpResponse, Loopback
+from mcp_functions.local.loopback import Loopback
 from mcp_functions.local.page import Access, ExecutionLog, Page
 from mcp_functions.local.problems import stop
 from mcp_functions.local.runtime import Runtime, configuration
@@ -201,18 +201,12 @@ class Harness:
             ended=self.on_invocation,
             observers=[executions.add, self.on_exchange],
         )
-        services.warm(starting)
         invoke_api = InvokeApi(lambdas)
         starting.callback(invoke_api.drain)
         invoke.start(invoke_api.answer)
         answer = Api(lambdas, self._folders, authorizer=authorizer, signs_in=self.auth == "oauth").answer
         page = self._page(api.port, executions)
-
-        def answer_when_warm(request: HttpRequest) -> HttpResponse:
-            services.warming.join()  # a client waits longer than functions wait for KMS and DynamoDB
-            return page.answer(request) or answer(request)
-
-        api.start(answer_when_warm)
+        api.start(lambda request: page.answer(request) or answer(request))
         starting.callback(api.stop)  # stops first, so that no client calls while the rest stops
 
     def _find_folders(self) -> list[str]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from functools import partial
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local import environment, template
@@ -42,6 +40,7 @@ class Services:
             directory: of the functions; the template beside it declares the author's tables.
         """
         kms_api = kms.KmsApi(keyfile.load(state_dir))
+        kms_api.warm()  # functions wait for a shorter time than moto needs for its first answer
         tables = stored_tables(starting, state_dir, own_tables(directory))
         self.key_arn = kms_api.arn
         self._kms = _started(starting, kms_api.answer, kms.MAX_REQUEST)
@@ -49,30 +48,17 @@ class Services:
         bucket = os.environ.get("MCP_BLOBS")
         objects = s3.S3Api(bucket, s3.MemoryBucket()) if bucket else None
         self._s3 = _started(starting, objects.answer, s3.MAX_OBJECT) if objects else None
-        self._warm = [kms_api.warm, tables.warm]
-        self.warming = Thread(target=self._import_moto, daemon=True)
 
     def endpoints(self, invoke: str) -> Variables:
         """Return the variables that send AWS clients here, and to the URL of Lambda's Invoke API."""
         return environment.endpoints(kms=self._kms, invoke=invoke, dynamodb=self._dynamodb, s3=self._s3)
 
-    def warm(self, starting: ExitStack) -> None:
-        """Begin to import moto in the background."""
-        self.warming.start()
-        starting.callback(self.warming.join)
-
-    def _import_moto(self) -> None:
-        """Import moto before the first request, because the import takes longer than functions wait for AWS."""
-        for warm in self._warm:
-            with contextlib.suppress(Exception):  # the first request gets the same error
-                warm()
-
 
 def stored_tables(starting: ExitStack, state_dir: Path, own: list[dict[str, Any]]) -> dynamodb.DynamoDbApi:
     """Return DynamoDB with the toolkit's table, which a file in `state_dir` keeps, and with the author's tables."""
     file = starting.enter_context(contextlib.closing(TableFile(state_dir, now=time.time())))
-    make = partial(dynamodb.Moto, dynamodb.table(environment.TABLE), *own)
-    return dynamodb.DynamoDbApi(partial(StoredTable, file, environment.TABLE, make))
+    tables = dynamodb.Moto(dynamodb.table(environment.TABLE), *own)
+    return dynamodb.DynamoDbApi(StoredTable(file, environment.TABLE, tables))
 
 
 def _started(starting: ExitStack, answer: Callable[[HttpRequest], HttpResponse], max_body: int) -> str:

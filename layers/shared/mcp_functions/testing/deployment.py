@@ -52,7 +52,7 @@ def deployed(table: Call | None = None, bucket: Bucket | None = None, /, **chang
 
         kms = KmsApi(keyfile.load(Path(stack.enter_context(TemporaryDirectory()))))
         bucket_name = changes.get("MCP_BLOBS") or "blobs"
-        dynamodb_api = dynamodb.DynamoDbApi(lambda: table or _Tables())
+        dynamodb_api = dynamodb.DynamoDbApi(table or _Tables())
         s3_api = s3.S3Api(bucket_name, bucket or s3.MemoryBucket())
         endpoints = environment.endpoints(
             kms=start(kms.answer, MAX_REQUEST),

@@ -58,7 +58,6 @@ def command(port: int, address: str) -> None:
         keys = KmsApi(keyfile.load(STATE_DIR))
         # `sam local` takes a resource's logical id for its name
         tables = stored_tables(running, STATE_DIR, own_tables(Path("functions"), name="{}"))
-        tables.warm()
         server.start(lambda request: (tables if _is_for_dynamodb(request) else keys).answer(request))
         click.echo(banner.kms(server.url, keys.arn))
         while not stopped():

@@ -14,7 +14,7 @@ from mcp_functions.local.problems import stop
 from mcp_functions.store import DynamoDbError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from mcp_functions.store.dynamodb import Call
@@ -86,9 +86,9 @@ class TableFile:
 class StoredTable:
     """Tables that are called like DynamoDB. The items of one are copied to a file."""
 
-    def __init__(self, file: TableFile, name: str, make: Callable[[], Call]) -> None:
-        """Make empty tables with `make`, and fill the one of this name with the items of the file."""
-        self._file, self._name, self._table = file, name, make()
+    def __init__(self, file: TableFile, name: str, tables: Call) -> None:
+        """Take empty tables, and fill the one of this name with the items of the file."""
+        self._file, self._name, self._table = file, name, tables
         for item in file.items():
             self._table("PutItem", {"TableName": name, "Item": item})
 
