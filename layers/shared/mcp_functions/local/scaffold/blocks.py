@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mcp_functions.local.scaffold.samples import Sample
 
 FUNCTION = re.compile(r".*\bType: *AWS::Serverless::Function\b")
-NOT_BLOCKS = (checks.every_folder_is_listed, a_function_finds_on_lambda_what_it_imports)
+NOT_BLOCKS = (checks.routes.every_folder_is_listed, a_function_finds_on_lambda_what_it_imports)
 DEPLOYED = [check for check in checks.CHECKS if check not in NOT_BLOCKS]
 PARTS = ("", "Worker")
 REFS = {"": [], "seal": [SEAL], "keep": [SEAL, KEEP], "task": [SEAL, KEEP]}
