@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.problems import Problem, first_line, not_installed
+import yaml
+
+from mcp_functions.local.problems import Problem, first_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,13 +50,8 @@ def parse(source: str) -> dict[str, Any]:
     """Parse a template's text.
 
     Raises:
-        Problem: PyYAML is not installed.
         ValueError: the text is not YAML, or has no resources.
     """
-    try:
-        import yaml  # noqa: PLC0415 - of the `local` extra
-    except ModuleNotFoundError as error:
-        raise not_installed(error, "local") from error
 
     class Loader(yaml.SafeLoader):
         """A SafeLoader that knows the short functions."""
