@@ -38,8 +38,8 @@ CALLS = {
 }  # fmt: skip
 EVERY = {
     "handlers", "handlers.catalog", "handlers.lookup", "http", "http.cors", "http.events", "http.exchange",
-    "http.gateway", "http.identity", "http.lazy_values", "http.metadata", "http.outcomes", "http.requests",
-    "http.responses", "observability", "observability.lines", "observability.notes", "protocol", "protocol.constants",
+    "http.gateway", "http.identity", "http.lazy_values", "http.metadata", "http.outcomes",
+    "http.responses", "observability", "observability.lines", "protocol", "protocol.constants",
     "protocol.errors", "protocol.header_parameters", "protocol.header_values", "protocol.headers",
     "protocol.json_reader", "protocol.json_writer", "protocol.messages", "protocol.scopes", "settings", "tuples",
 }  # fmt: skip
@@ -50,8 +50,8 @@ TOOL = EVERY | {
     "schemas", "schemas.arguments", "schemas.json_types", "schemas.parameters", "schemas.type_reader", "serving",
 }  # fmt: skip
 ASKING = TOOL | CALLS | {
-    "dispatch.conversations", "dispatch.seal_factory", "handlers.injection", "rounds", "rounds.capabilities",
-    "rounds.elicitation",
+    "dispatch.conversations", "dispatch.seal_factory", "handlers.injection",
+    "rounds", "rounds.capabilities", "rounds.elicitation",
     "rounds.input_requests", "rounds.questions", "rounds.record", "rounds.round", "rounds.running_steps",
     "schemas.class_types", "schemas.forms", "schemas.limits", "seal", "seal.binding",
     "seal.budgets", "seal.canonical_json", "seal.chunked_encryption", "seal.claims", "seal.codec_adapter",
