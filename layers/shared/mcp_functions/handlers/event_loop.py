@@ -26,7 +26,7 @@ from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
-    from collections.abc import Callable, Coroutine, Generator
+    from collections.abc import Callable, Coroutine
     from contextlib import AbstractAsyncContextManager
 
     from mcp_functions.rounds.round import Round
@@ -153,15 +153,10 @@ async def _end_tasks(call: _Call) -> None:
         log.warning("tasks go on, though they were cancelled when their call ended: %s", ", ".join(names))
 
 
-def _make_task(
-    loop: AbstractEventLoop,
-    coroutine: Coroutine[Any, Any, Any] | Generator[Any, None, Any],
-    *,
-    context: Context | None = None,
-    **options: Any,  # noqa: ANN401 - asyncio's own
-) -> asyncio.Task[Any]:
+def _make_task(loop: AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:  # noqa: ANN401 - asyncio's
     """Make a task for the call in whose context it is created."""
-    task = asyncio.Task(coroutine, loop=loop, context=context, **options)
+    task = asyncio.Task(coroutine, loop=loop, **options)
+    context: Context | None = options.get("context")
     call = _current.get() if context is None else context.get(_current)
     if call:
         call.tasks.add(task)
