@@ -112,7 +112,7 @@ class Handler(Generic[P, R]):
             plain = callables.to_function(function)
         update_wrapper(self, plain)
         self.function: Callable[P, R] = plain
-        self.name = name or plain.__name__
+        self.name: str = name or plain.__name__
         self.description = description or docstring(plain)
         self.camel_case = camel_case
         self.answer_within = answer_within if isinstance(answer_within, int) else int(answer_within.total_seconds())
