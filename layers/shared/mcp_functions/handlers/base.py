@@ -118,27 +118,36 @@ class Handler(Generic[P, R]):
         self.answer_within = answer_within if isinstance(answer_within, int) else int(answer_within.total_seconds())
         self.max_sheds = max_sheds
         self.scopes: Sequence[str] = scopes if isinstance(scopes, str) else tuple(scopes)
-        self._described: dict[str, Any] = {"title": title, "icons": icons, "_meta": meta}
-        self._check_description(tags)
+        self._entry: dict[str, Any] = {"title": title, "icons": icons, "_meta": meta, "description": self.description}
+        self._read_entry(tags)
         self._check_options()
         self._signature = signatures.read(plain, camel_case=camel_case)
         injection = self._injection = self._signature.injection
         if injection:
             self.needs_state, self.asks, self.logs = injection.needs_state, injection.asks, injection.logs
 
-    def _check_description(self, tags: Collection[str]) -> None:
+    def _read_entry(self, tags: Collection[str]) -> None:
+        """Read what every kind of handler has in its list."""
         if not NAME.fullmatch(self.name):
             message = f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - ."
             raise TypeError(message)
-        if not all(isinstance(text, str | None) for text in (self._described["title"], self.description)):
+        if not all(isinstance(self._entry[field], str | None) for field in ("title", "description")):
             message = "title and description are text"
             raise TypeError(message)
-        if self._described["icons"] is None and self._described["_meta"] is None and not tags:
+        if self._entry["icons"] is None and self._entry["_meta"] is None and not tags:
             return
         from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none
 
-        self._described["icons"] = hints.read_icons(self._described["icons"])
-        self._described["_meta"] = hints.add_tags(hints.read_meta(self._described["_meta"]), tags)
+        self._entry["icons"] = hints.read_icons(self._entry["icons"])
+        self._entry["_meta"] = hints.add_tags(hints.read_meta(self._entry["_meta"]), tags)
+
+    def _read_annotations(self, annotations: object) -> None:
+        """Read the hints about a tool's effects, or about who should use a resource."""
+        if annotations is not None:
+            from mcp_functions.protocol import hints  # noqa: PLC0415 - likewise
+
+            known = hints.TOOL if self.kind == "tool" else hints.CONTENT
+            self._entry["annotations"] = hints.read_annotations(annotations, known)
 
     def _check_options(self) -> None:
         if self.answer_within < 1 or self.max_sheds < 0:
@@ -169,8 +178,7 @@ class Handler(Generic[P, R]):
 
     def describe(self) -> dict[str, Any]:
         """Write its entry in the list of its kind."""
-        fields = {**self._described, "description": self.description, **self._fields()}
-        return {"name": self.name, **{key: value for key, value in fields.items() if value is not None}}
+        return {"name": self.name, **{field: value for field, value in self._entry.items() if value is not None}}
 
     def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
         """Run one round of a request; a handler that only returns needs no round.
@@ -207,9 +215,6 @@ class Handler(Generic[P, R]):
         if type(error) in self.errors or isinstance(error, NotAnswered) or is_tool_error(error):
             return str(error) or type(error).__name__
         return None
-
-    def _fields(self) -> dict[str, Any]:
-        raise NotImplementedError
 
     def _run(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
         function: Callable[..., object] = self.function

@@ -67,17 +67,13 @@ class Resource(CompletableHandler[P, R]):
         self.uri = uri
         self.mime_type = mime_type
         self._cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
-        listed: dict[str, Any] = {"mimeType": mime_type, "annotations": annotations}
         variables = set(uri_templates.list_variables(uri))
         self._check_variables(variables)
-        if annotations is not None:
-            from mcp_functions.protocol import hints  # noqa: PLC0415 - many resources have none
-
-            listed["annotations"] = hints.read_annotations(annotations)
-        if variables:
-            self.kind, self._listed = "resource_template", {"uriTemplate": uri, **listed}
-        else:
-            self.kind, self._listed = "resource", {"uri": uri, **listed, "size": size}
+        self.kind = "resource_template" if variables else "resource"
+        self._entry |= {"uriTemplate" if variables else "uri": uri, "mimeType": mime_type}
+        self._read_annotations(annotations)
+        if not variables:
+            self._entry["size"] = size  # the specification has none for a template
 
     def _check_variables(self, variables: set[str]) -> None:
         names = {argument.wire_name for argument in self.arguments}
@@ -90,9 +86,6 @@ class Resource(CompletableHandler[P, R]):
     def key(self) -> str:
         """The URI by which a request names it."""
         return self.uri
-
-    def _fields(self) -> dict[str, Any]:
-        return self._listed
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the variables of the template from the URI of a `resources/read`."""

@@ -73,7 +73,6 @@ class Tool(Handler[P, R]):
     ) -> None:
         """Read the function, the hints about its effects, and the JSON Schema if the author gives one."""
         super().__init__(function, **options)
-        self._annotations: Any = annotations
         self.task: Any = task
         self.task_ttl = task_ttl if isinstance(task_ttl, int) else int(task_ttl.total_seconds())
         self.single_use = single_use
@@ -82,10 +81,12 @@ class Tool(Handler[P, R]):
         self._read_asking(visibility)
         self._check_single_use()
         self.errors = read_errors(errors)
-        self._check_annotations()
         self._check_task()
         self._accepts = self._read_arguments(input_schema)
         self._output = self._signature.output if output_schema is None else _read_output(output_schema)
+        self._entry["inputSchema"] = self._accepts.schema
+        self._entry["outputSchema"] = self._output.schema if self._output else None
+        self._read_annotations(annotations)
         self.header_arguments = header_parameters.find(self._accepts.schema)
         self._content_lists = returns_content_lists(self._signature.hints.get("return"))
 
@@ -99,13 +100,7 @@ class Tool(Handler[P, R]):
         self.ask_in_words = tool_options.read_keys(self.ask_in_words)
         ui = tool_options.read_app(self.app, visibility)
         self.is_app_only = tool_options.is_app_only(visibility)
-        self._described["_meta"] = {**(self._described["_meta"] or {}), **ui} or None
-
-    def _check_annotations(self) -> None:
-        if self._annotations is not None:
-            from mcp_functions.protocol import hints  # noqa: PLC0415 - many tools have none
-
-            self._annotations = hints.read_annotations(self._annotations, hints.TOOL)
+        self._entry["_meta"] = {**(self._entry["_meta"] or {}), **ui} or None
 
     def _check_task(self) -> None:
         if self.task not in (None, *TASK_SUPPORT) and not callable(self.task):
@@ -133,14 +128,6 @@ class Tool(Handler[P, R]):
         if input_schema is None:
             return arguments.read_arguments(signature.sent, signature.hints, camel_case=self.camel_case)
         return arguments.read_raw_arguments(signature.sent, input_schema)
-
-    def _fields(self) -> dict[str, Any]:
-        output = self._output
-        return {
-            "inputSchema": self._accepts.schema,
-            "outputSchema": output.schema if output else None,
-            "annotations": self._annotations,
-        }
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the arguments of a `tools/call`. The model reads why an argument does not fit."""
