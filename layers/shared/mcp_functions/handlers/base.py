@@ -89,22 +89,13 @@ class Handler(Generic[P, R]):
     form = False
     is_app_only = False
 
-    def __init__(  # noqa: PLR0913 - each is a field of the specification's description
-        self,
-        function: Callable[P, R],
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        icons: Sequence[Icon | Model] | None = None,
-        meta: Mapping[str, Any] | None = None,
-        tags: Collection[str] = (),
-        camel_case: bool = False,
-        answer_within: int | timedelta = 600,
-        max_sheds: int = 2,
-        scopes: Sequence[str] = (),
-    ) -> None:
-        """Read the function's signature and docstring, and check the options; the function is not called."""
+    def __init__(self, function: Callable[P, R], options: HandlerOptions) -> None:
+        """Read the function's signature and docstring, and take its options; the function is not called.
+
+        Args:
+            function: the author's.
+            options: as `decorators.tool` explains them. Each class takes its own out of the dict.
+        """
         plain: Any = function
         if not isinstance(function, FunctionType):
             from mcp_functions.handlers import callables  # noqa: PLC0415 - most handlers are functions
@@ -112,16 +103,22 @@ class Handler(Generic[P, R]):
             plain = callables.to_function(function)
         update_wrapper(self, plain)
         self.function: Callable[P, R] = plain
-        self.name: str = name or plain.__name__
-        self.description = description or docstring(plain)
-        self.camel_case = camel_case
-        self.answer_within = answer_within if isinstance(answer_within, int) else int(answer_within.total_seconds())
-        self.max_sheds = max_sheds
+        self.name: str = options.pop("name", None) or plain.__name__
+        self.description = options.pop("description", None) or docstring(plain)
+        self.camel_case = options.pop("camel_case", False)
+        self.answer_within = to_seconds(options.pop("answer_within", 600))
+        self.max_sheds = options.pop("max_sheds", 2)
+        scopes = options.pop("scopes", ())
         self.scopes: Sequence[str] = scopes if isinstance(scopes, str) else tuple(scopes)
-        self._entry: dict[str, Any] = {"title": title, "icons": icons, "_meta": meta, "description": self.description}
-        self._read_entry(tags)
+        self._entry: dict[str, Any] = {
+            "title": options.pop("title", None),
+            "icons": options.pop("icons", None),
+            "_meta": options.pop("meta", None),
+            "description": self.description,
+        }
+        self._read_entry(options.pop("tags", ()))
         self._check_options()
-        self._signature = signatures.read(plain, camel_case=camel_case)
+        self._signature = signatures.read(plain, camel_case=self.camel_case)
         injection = self._injection = self._signature.injection
         if injection:
             self.needs_state, self.asks, self.logs = injection.needs_state, injection.asks, injection.logs
@@ -236,6 +233,11 @@ class Handler(Generic[P, R]):
         """Ask the questions that the signature declares. The round ends if an answer is missing."""
         if self._injection:
             self._injection.ask_questions(self.bind(params), round_)
+
+
+def to_seconds(duration: int | timedelta) -> int:
+    """Return whole seconds."""
+    return duration if isinstance(duration, int) else int(duration.total_seconds())
 
 
 def read_errors(errors: object) -> frozenset[type[Exception]]:

@@ -15,7 +15,6 @@ from mcp_functions.schemas import arguments
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
-    from typing import Unpack
 
     from mcp_functions.handlers.base import HandlerOptions
     from mcp_functions.schemas.arguments import Argument
@@ -31,9 +30,9 @@ class CompletableHandler(Handler[P, R]):
 
     has_template_names: ClassVar[bool] = False  # the arguments keep the names of the URI template
 
-    def __init__(self, function: Callable[P, R], **options: Unpack[HandlerOptions]) -> None:
+    def __init__(self, function: Callable[P, R], options: HandlerOptions) -> None:
         """Read the arguments; completers are added by `complete`."""
-        super().__init__(function, **options)
+        super().__init__(function, options)
         self._completers: dict[str, Complete] = {}
         camel_case = self.camel_case and not self.has_template_names
         self.arguments = arguments.read_arguments(self._signature.sent, self._signature.hints, camel_case=camel_case)
@@ -82,9 +81,9 @@ class Prompt(CompletableHandler[P, R]):
 
     kind = "prompt"
 
-    def __init__(self, function: Callable[P, R], **options: Unpack[HandlerOptions]) -> None:
+    def __init__(self, function: Callable[P, R], options: HandlerOptions) -> None:
         """Read the function and describe its arguments."""
-        super().__init__(function, **options)
+        super().__init__(function, options)
         self._entry["arguments"] = [_describe(argument) for argument in self.arguments] or None
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
