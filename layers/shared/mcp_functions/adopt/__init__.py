@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcp_functions import lazy_names
 from mcp_functions.adopt.adoption import adopt
 from mcp_functions.adopt.steps import step
 
@@ -22,5 +21,13 @@ if TYPE_CHECKING:
 
 __all__ = ["adopt", "seal_states", "step"]
 
-if not TYPE_CHECKING:  # an adopted server does not need it
-    __getattr__ = lazy_names(__name__, {"adopt.sealing": "seal_states"})
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Import `seal_states` at its first use: an adopted server does not need it."""
+        if name != "seal_states":
+            message = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(message)
+        from mcp_functions.adopt.sealing import seal_states  # noqa: PLC0415
+
+        return seal_states
