@@ -19,14 +19,14 @@ from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from typing import ClassVar, Protocol
+    from typing import Protocol
 
     from mcp_functions.protocol.wire_types import InputRequest
 
     class AskingHandler(Protocol):
         """What a question below elicitation needs of a handler."""
 
-        kind: ClassVar[str]
+        kind: str
         name: str
         answer_within: int
         form: bool

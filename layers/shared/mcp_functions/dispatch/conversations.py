@@ -24,7 +24,7 @@ from mcp_functions.protocol.errors import (
 from mcp_functions.protocol.messages import Result, complete, is_asked_in_app, shows_forms
 from mcp_functions.rounds.input_requests import missing_capabilities
 from mcp_functions.rounds.round import Round, RoundRequest
-from mcp_functions.seal.request_state import RoundBudgetExceeded, start_round
+from mcp_functions.seal.request_state import start_round
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Request
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.seal.binding import Binding
-    from mcp_functions.seal.request_state import RequestStates, RoundStart, VerifiedState
+    from mcp_functions.seal.claims import Claims
+    from mcp_functions.seal.request_state import RequestStates, RoundStart
     from mcp_functions.store import SealedTable
     from mcp_functions.tasks import Tasks
 
@@ -142,7 +143,7 @@ class Conversations:
         record, asked = (start.state.record, start.state.asked) if start.state else ({}, {})
         return _Turn(request, handler, states, start, Round(round_request, record, asked))
 
-    def _run_once(self, turn: _Turn, state: VerifiedState) -> dict[str, Any]:
+    def _run_once(self, turn: _Turn, state: Claims) -> dict[str, Any]:
         """Run a round that must not run twice, or return its recorded result."""
         rounds, claim = self._single_use(turn, state)
         result = rounds.run(claim, lambda: self._run(turn))
@@ -158,7 +159,7 @@ class Conversations:
         earlier = META_EARLIER in turn.request.params["_meta"]
         return turn.handler.error_result(rungs.not_asked(turn.handler, questions, lacking, earlier=earlier))
 
-    def _single_use(self, turn: _Turn, state: VerifiedState) -> tuple[SingleUse, RoundClaim]:
+    def _single_use(self, turn: _Turn, state: Claims) -> tuple[SingleUse, RoundClaim]:
         from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where a handler needs it
 
         if self._table is None:
@@ -188,7 +189,7 @@ class Conversations:
     def _play(self, turn: _Turn) -> dict[str, Any] | None:
         handler, params = turn.handler, turn.request.params
         if self._tasks and handler.task and not turn.channel:  # a form cannot follow a task
-            return run_round(self._tasks.instead_of(handler, turn.request), params, turn.round)
+            return run_round(handler, params, turn.round, partial(self._tasks.call, turn.request))
         return run_round(handler, params, turn.round)
 
     def _ask(self, turn: _Turn) -> dict[str, Any]:
@@ -226,8 +227,6 @@ class Conversations:
             return states.seal(binding, start.state, asked=asked, record=record, flow=start.flow)
         except DeveloperError as error:  # the function keeps a value that is not JSON
             raise Crash(crash_message(handler), error) from None
-        except RoundBudgetExceeded as error:
-            raise ToolError(str(error)) from None
         except StateTooLarge as error:
             observability.current().reason = error.reason  # for the author; the model cannot raise a limit
             raise ToolError(TOO_LARGE) from None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.handlers.base import Mode
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.seal.request_state import VerifiedState
+    from mcp_functions.seal.claims import Claims
     from mcp_functions.store import Item, SealedTable
 
 KIND = "conversation"
@@ -52,7 +52,7 @@ class RecordedResult(NamedTuple):
     result: dict[str, Any] | None
 
 
-def claim_for(request: Request, state: VerifiedState, principal: str | None) -> RoundClaim:
+def claim_for(request: Request, state: Claims, principal: str | None) -> RoundClaim:
     """Return the claim of a request that continues a conversation (§13.1); `principal` is the caller's digest."""
     token: str = request.params["requestState"]
     responses = dict(request.params.get("inputResponses", {}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mcp_functions.apps import rungs
-from mcp_functions.legacy import response_translation, responses, revisions
+from mcp_functions.legacy import responses, revisions, translation
 from mcp_functions.legacy.errors import RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED
 from mcp_functions.protocol.errors import (
     HandlerError,
@@ -48,7 +48,7 @@ ADVICE = (
 def final_message(exchange: Exchange, call: Call, outcome: Outcome, why: Why) -> dict[str, Any]:
     """Return the response to a call that has ended; `why` counts if the client declared the missing capability."""
     if outcome.result is not None:
-        result = response_translation.legacy_result(call.method, outcome.result, exchange.revision)
+        result = translation.legacy_result(call.method, outcome.result, exchange.revision)
         return responses.result_message(call.id, result)
     error = outcome.error or {}
     data = error.get("data")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from mcp_functions.protocol import content_blocks, foreign_types
+from mcp_functions.protocol import content_blocks
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.protocol.plain_values import NotJson, to_json, type_name
+from mcp_functions.protocol.plain_values import MESSAGE, NotJson, role, to_json, type_name
 from mcp_functions.rounds.capabilities import AskingCapability
 from mcp_functions.rounds.input_requests import AnyQuestion, InputRequest
 from mcp_functions.rounds.questions import WireQuestion
@@ -15,8 +15,7 @@ from mcp_functions.schemas.forms import InvalidAnswer
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mcp_functions.protocol.foreign_types import Model
-    from mcp_functions.protocol.wire_types import JSONObject
+    from mcp_functions.protocol.wire_types import JSONObject, Model
 
 ROLES = ("user", "assistant")
 
@@ -119,7 +118,7 @@ class ListRoots(AskingCapability):
 
 
 def _to_message(message: object) -> JSONObject:
-    if foreign_types.role(message) == foreign_types.MESSAGE:
+    if role(message) == MESSAGE:
         message = content_blocks.to_wire(message)
     if isinstance(message, dict) and message.get("role") in ROLES and "content" in message:
         return message

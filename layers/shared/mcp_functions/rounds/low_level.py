@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.rounds.capabilities import Capability
-from mcp_functions.rounds.record import read_state
 from mcp_functions.schemas import forms
 from mcp_functions.schemas.forms import InvalidAnswer
 from mcp_functions.tuples import NamedTuple
@@ -110,7 +109,7 @@ def _read(model: type[State], state: str | None) -> State:
     if state is None:
         return model()
     try:
-        return read_state(model, state)
+        return model.model_validate_json(state, strict=False)  # JSON has no dates or sets
     except (ValueError, TypeError, LookupError, AttributeError):
         # Another deployed version wrote the state with other fields. The model may migrate them in a validator of mode
         # "before". Otherwise the state starts empty, and the recorded answers still count.

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.handlers.base import Handler
-    from mcp_functions.handlers.runner import Runnable
     from mcp_functions.handlers.tools import Tool
     from mcp_functions.protocol.messages import Request
     from mcp_functions.rounds.round import Round
@@ -63,9 +62,22 @@ class Tasks:
         self.store = TaskStore(table, function, most=settings.max_open_tasks, now=now, rand=rand)
         self._settings, self._invoke_worker, self._now, self._rand = settings, invoke_worker, now, rand
 
-    def instead_of(self, handler: Handler[..., Any], request: Request) -> Runnable:
-        """Return what runs this round of a call: the tool itself, or the beginning of a task."""
-        return TaskCall(self.tools[handler.name], request, self._begin)
+    def call(self, request: Request, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
+        """Run this round of a call, or begin a task after the questions of the signature have their answers.
+
+        Tasks extension: "A server MUST NOT return CreateTaskResult to a client that did not declare the extension on
+        the request."
+        """
+        tool = self.tools[params["name"]]
+        support = tool.task_support(params)
+        if support == "required":
+            request.must_take_tasks()
+        # A form of a host cannot follow a task, and a task cannot show a form.
+        is_asked_in_form = support == "allowed" and tool.asks and round_.request.has_app
+        if not support or not request.takes_tasks or is_asked_in_form:
+            return tool.call(params, round_)
+        tool.ask_declared(params, round_)
+        return self._begin(tool, request, round_)
 
     def _begin(self, tool: Tool[..., Any], request: Request, round_: Round) -> dict[str, Any]:
         """Turn a call into a task with the record of its rounds, and return a CreateTaskResult."""
