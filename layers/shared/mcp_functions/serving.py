@@ -31,10 +31,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from mcp_functions.dispatch.conversations import Conversations
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.handlers.hooks import Call
     from mcp_functions.legacy import LegacyServer
-    from mcp_functions.observability import Logger
+    from mcp_functions.observability.lines import Logger
     from mcp_functions.protocol.wire_types import Model, ServerInfo
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.seal.data_keys import Wrapping
@@ -92,16 +93,13 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     with GcPause():  # imported modules live on: collecting garbage among them takes 4 ms of a cold start
         _import_needed(offer)
 
-    def make(now: Callable[[], float]) -> LambdaFunction:
-        def endpoint(function_name: str) -> Endpoint:
-            settings = read_settings(os.environ)
-            deployment = Deployment(offer, settings, function_name, now)
-            identity.announce(settings)
-            return deployment.endpoint()
+    def make_endpoint(function_name: str, now: Callable[[], float]) -> Endpoint:
+        settings = read_settings(os.environ)
+        deployment = Deployment(offer, settings, function_name, now)
+        identity.announce(settings)
+        return deployment.endpoint()
 
-        return LambdaFunction(endpoint, offer.handlers, now=now, recreate=make, logger=logger)
-
-    return make(now)
+    return LambdaFunction(make_endpoint, offer.handlers, now=now, logger=logger)
 
 
 class Offer(NamedTuple):
@@ -171,16 +169,7 @@ class Deployment:
         """Make the endpoint: it answers requests, and serves metadata, earlier clients and dialects if so set."""
         settings, offer = self._settings, self._offer
         tasks, worker = self._tasks() if offer.has_tasks else (None, None)
-        dispatcher = Dispatcher(
-            offer.handlers,
-            settings,
-            self._audience,
-            states=self._seals.states if self._has_keys else None,
-            table=self._seals.table if self._has_keys else None,
-            now=self._now,
-            audit=offer.audit,
-            tasks=tasks,
-        )
+        dispatcher = self._dispatcher(tasks)
         endpoint = Endpoint(
             settings,
             dispatcher.answer,
@@ -202,6 +191,16 @@ class Deployment:
 
         offer = self._offer
         return SealFactory(self._settings, self.service, offer.wrapping, offer.codec, now=self._now)
+
+    def _dispatcher(self, tasks: Tasks | None) -> Dispatcher:
+        def conversations() -> Conversations:
+            from mcp_functions.dispatch.conversations import Conversations  # noqa: PLC0415 - imported at init where needed
+
+            seals, audit = self._seals, self._offer.audit
+            states = seals.states if self._has_keys else None
+            return Conversations(self._audience, states, seals.table, now=self._now, audit=audit, tasks=tasks)
+
+        return Dispatcher(self._offer.handlers, self._settings, conversations, tasks)
 
     def _tasks(self) -> tuple[Tasks, Worker]:
         from mcp_functions.tasks import Tasks, Worker, WorkerInvoker, lambda_client  # noqa: PLC0415 - few functions have tasks

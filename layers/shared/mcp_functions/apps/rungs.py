@@ -79,14 +79,12 @@ def choose(
         declared: the client's capabilities on this request.
 
     """
-    if handler.kind != "tool":
-        return None
     is_elicitation = all(question["method"] == "elicitation/create" for question in questions.values())
     if handler.form and is_asked_in_app(declared) and is_elicitation:
         return APP
     # The model relays what the author allows it, but no consent.
     is_relayable = is_elicitation and questions.keys() <= set(handler.ask_in_words)
-    return WORDS if is_relayable and not any(map(_is_consent, questions.values())) else None
+    return WORDS if handler.kind == "tool" and is_relayable and not any(map(_is_consent, questions.values())) else None
 
 
 def is_required(handler: AskingHandler, lacking: Mapping[str, Any]) -> bool:

@@ -86,7 +86,7 @@ class Handler(Generic[P, R]):
     requires: Sequence[str] = ()
     ask_in_words: Sequence[str] = ()
     app: str = ""
-    form = True
+    form = False
     is_app_only = False
 
     def __init__(  # noqa: PLR0913 - each is a field of the specification's description

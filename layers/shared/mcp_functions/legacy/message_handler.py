@@ -16,7 +16,7 @@ from mcp_functions.protocol.errors import Busy, McpError, MethodNotFound
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mcp_functions.http.lambda_types import Response
+    from mcp_functions.http.events import Response
     from mcp_functions.legacy.conversations import Conversations
     from mcp_functions.legacy.exchange import Exchange
     from mcp_functions.legacy.request_handler import RequestHandler
@@ -46,7 +46,7 @@ class MessageHandler:
             self._answer(exchange, body)
         else:
             self._notification(exchange, body)
-        return empty(http, 202)
+        return empty(202)
 
     def _batch(self, exchange: Exchange, messages: Sequence[Mapping[str, Any]]) -> list[Reply]:
         has_requests = any("method" in each and "id" in each for each in messages)

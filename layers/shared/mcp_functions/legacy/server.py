@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.handlers import lookup
-from mcp_functions.http import identity, outcomes, requests
+from mcp_functions.http import events, identity, outcomes
 from mcp_functions.http.exchange import note_method
 from mcp_functions.http.lazy_values import lazy_value
 from mcp_functions.http.responses import json
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.dispatch.seal_factory import SealFactory
-    from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.lambda_types import LambdaContext, Response
+    from mcp_functions.http.events import HttpRequest, LambdaContext, Response
     from mcp_functions.legacy.exchange import Session
     from mcp_functions.legacy.revisions import Kind
     from mcp_functions.legacy.runner import ModernServer
@@ -85,7 +84,7 @@ class LegacyServer:
 
     def _post(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
         try:
-            body = json_reader.loads(requests.read_body(http, self._settings.max_body_bytes))
+            body = json_reader.loads(events.read_body(http, self._settings.max_body_bytes))
         except McpError:  # the modern path refuses it
             return None
         kind = revisions.message_kind(body, http.headers.get(VERSION_HEADER))
@@ -96,7 +95,7 @@ class LegacyServer:
             notes.method = LOGGED_METHODS[kind]
         else:
             note_method(notes, body["method"])
-        requests.check_media_type(http)
+        events.check_media_type(http)
         is_initialize = kind == "request" and body["method"] == "initialize"
         try:
             exchange = self._exchange(http, event, context, None if is_initialize else http.headers.get(SESSION_HEADER))
@@ -106,7 +105,7 @@ class LegacyServer:
             if kind != "request":
                 raise
             outcomes.note_error(notes, error)
-            return json(http, 200, responses.error_message(body["id"], error))
+            return json(200, responses.error_message(body["id"], error))
         if kind == "batch" and not revisions.supports(exchange.revision, "batches"):
             return None
         self._check_headers(http, kind, body)
@@ -130,7 +129,7 @@ class LegacyServer:
         except TemporarilyUnavailable as error:  # the client returns with the same event id
             outcomes.note_error(notes, error)
             stream = (responses.StreamEvent(None, event_id, MAX_POLL_MS),)
-        return None if stream is None else responses.stream_response(http, stream, {})
+        return None if stream is None else responses.stream_response(stream, {})
 
     def _exchange(
         self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext, session_id: str | None
@@ -152,7 +151,7 @@ class LegacyServer:
             if self._session_seal is None:
                 raise SessionNotFound(reason="session_without_keys")
             session = open_session(session_id, self._session_seal, principal, caller_id=charged, now=now)
-        header, ends = http.headers.get(VERSION_HEADER), requests.lambda_deadline(context, now)
+        header, ends = http.headers.get(VERSION_HEADER), events.lambda_deadline(context, now)
         return Exchange(
             http=http,
             event=event,
@@ -160,7 +159,7 @@ class LegacyServer:
             principal=principal,
             revision=session.revision if session and not header else revisions.REVISION_OF_HEADER[header],
             session=session,
-            deadline=requests.gateway_deadline(http, ends, now),
+            deadline=events.gateway_deadline(http, ends, now),
             ends=ends,
             caller_id=charged,
         )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import observability
 from mcp_functions.handlers.runner import crash_message, crash_result, run_round
 from mcp_functions.http import outcomes
-from mcp_functions.http.requests import lambda_deadline
+from mcp_functions.http.events import lambda_deadline
 from mcp_functions.protocol.errors import (
     Crash,
     DeveloperError,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.handlers.tools import Tool
-    from mcp_functions.http.lambda_types import LambdaContext
+    from mcp_functions.http.events import LambdaContext
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.tasks.task_store import TaskStore
 
