@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws, observability
@@ -103,7 +102,6 @@ class FrontDoor:
         """Store the parts; the Lambda client is made at the first call, and `now` is the clock of deadlines."""
         self._catalog, self._settings, self._client, self._now = catalog, settings, client, now
         self._lists = lists.Lists(catalog, settings, about)
-        self._header_arguments = cache(partial(lookup.header_arguments, catalog))
 
     def answer(self, request: Request) -> Result | ForwardedResponse:
         """Answer a list or discovery, and forward every other request."""
@@ -113,7 +111,8 @@ class FrontDoor:
                 return lookup.form_result(self._settings.server_info)
             target = self._note(lookup.find(self._catalog, method, params))
             if method == "tools/call" and not target.companion:
-                lookup.check_headers(self._header_arguments(target.key), params, request.headers)
+                declared = lookup.header_arguments(self._catalog, target.key)
+                lookup.check_headers(declared, params, request.headers)
             return self.forward(target.function, request)
         if method == "completion/complete":
             target = self._note(lookup.find_reference(self._catalog, params))

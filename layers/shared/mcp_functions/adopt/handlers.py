@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from mcp_functions import observability
 from mcp_functions.adopt.errors import AdoptedError
 from mcp_functions.handlers import event_loop
-from mcp_functions.handlers.base import Handler, run_coroutine
+from mcp_functions.handlers.base import Handler
 from mcp_functions.handlers.catalog import OTHERS
 from mcp_functions.protocol import header_parameters, results
 from mcp_functions.protocol.errors import DeveloperError, InternalError, McpError
@@ -93,7 +93,7 @@ class AdoptedHandler(Handler[..., Any]):
         name = UNLISTED if self.name == OTHERS else self.name  # the log has no name that only a client sent
         answer = self._server.call(self.method, params, round_, name=name, replays=self._replays)
         try:
-            result: Any = run_coroutine(answer, round_)
+            result: Any = event_loop.run(answer, round_)
         except McpError:
             raise
         except Exception as error:  # noqa: BLE001 - the client of the original gets this error too, and the log its place

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import update_wrapper
 from types import CoroutineType, FunctionType
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar
 
 from mcp_functions.handlers import signatures
 from mcp_functions.handlers.return_types import is_input_required
@@ -15,7 +15,7 @@ from mcp_functions.protocol.scopes import SCOPE
 from mcp_functions.schemas.parameters import docstring
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from contextlib import AbstractContextManager
     from datetime import timedelta
     from typing import TypedDict
@@ -105,11 +105,15 @@ class Handler(Generic[P, R]):
         scopes: Sequence[str] = (),
     ) -> None:
         """Read the function's signature and docstring, and check the options; the function is not called."""
-        function = _plain_function(function)
-        update_wrapper(self, function)
-        self.function: Callable[P, R] = function
-        self.name = name or function.__name__
-        self.description = description or docstring(function)
+        plain: Any = function
+        if not isinstance(function, FunctionType):
+            from mcp_functions.handlers import callables  # noqa: PLC0415 - most handlers are functions
+
+            plain = callables.to_function(function)
+        update_wrapper(self, plain)
+        self.function: Callable[P, R] = plain
+        self.name = name or plain.__name__
+        self.description = description or docstring(plain)
         self.camel_case = camel_case
         self.answer_within = answer_within if isinstance(answer_within, int) else int(answer_within.total_seconds())
         self.max_sheds = max_sheds
@@ -117,7 +121,7 @@ class Handler(Generic[P, R]):
         self._described: dict[str, Any] = {"title": title, "icons": icons, "_meta": meta}
         self._check_description(tags)
         self._check_options()
-        self._signature = signatures.read(function, camel_case=camel_case)
+        self._signature = signatures.read(plain, camel_case=camel_case)
         injection = self._injection = self._signature.injection
         if injection:
             self.needs_state, self.asks, self.logs = injection.needs_state, injection.asks, injection.logs
@@ -213,7 +217,9 @@ class Handler(Generic[P, R]):
             arguments = self._injection.inject(arguments, round_)
         value = function(**arguments)
         if isinstance(value, CoroutineType):
-            value = run_coroutine(value, round_)
+            from mcp_functions.handlers import event_loop  # noqa: PLC0415 - a plain function never pays for asyncio
+
+            value = event_loop.run(value, round_)
         if is_input_required(value):
             if not self.needs_state or round_ is None:
                 rule = "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *"
@@ -225,14 +231,6 @@ class Handler(Generic[P, R]):
         """Ask the questions that the signature declares. The round ends if an answer is missing."""
         if self._injection:
             self._injection.ask_questions(self.bind(params), round_)
-
-
-def _plain_function(given: Callable[P, R]) -> Callable[P, R]:
-    if isinstance(given, FunctionType):
-        return given
-    from mcp_functions.handlers import callables  # noqa: PLC0415 - most handlers are functions
-
-    return cast("Callable[P, R]", callables.to_function(given))
 
 
 def read_errors(errors: object) -> frozenset[type[Exception]]:
@@ -249,20 +247,3 @@ def is_tool_error(error: BaseException) -> bool:
     return isinstance(error, ToolError) or any(
         kind.__name__ == "ToolError" and kind.__module__.partition(".")[0] in SDKS for kind in type(error).__mro__
     )
-
-
-def run_coroutine(coroutine: Coroutine[Any, Any, R], round_: Round | None = None) -> R:
-    """Run the coroutine that an async function returned, in the event loop of this process."""
-    from mcp_functions.handlers import event_loop  # noqa: PLC0415 - a function written with def never pays for asyncio
-
-    if round_ is None:
-        return event_loop.run(coroutine)
-    # A step may be running in a thread: it is finished and recorded before the round ends.
-    return event_loop.run(_run_with_steps(coroutine, round_), thread_seconds=round_.seconds_left)
-
-
-async def _run_with_steps(coroutine: Coroutine[Any, Any, R], round_: Round) -> R:
-    try:
-        return await coroutine
-    finally:
-        await round_.steps.wait()

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mcp_functions.handlers.base import P, R
-from mcp_functions.handlers.completion import CompletableHandler
+from mcp_functions.handlers.prompts import CompletableHandler
 from mcp_functions.protocol import results, uri_templates
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Resource(CompletableHandler[P, R]):
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the variables of the template from the URI of a `resources/read`."""
-        return self.bind_texts(uri_templates.match(self.uri, params["uri"]) or {})
+        return self.arguments.bind(uri_templates.match(self.uri, params["uri"]) or {}, text=True)
 
     def result(self, value: object, params: Mapping[str, Any]) -> dict[str, Any]:
         """Write a ReadResourceResult."""

@@ -9,15 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.protocol.errors import Crash, DeveloperError, InputRequired, McpError, is_ctrl_c
+from mcp_functions.protocol.errors import Crash, DeveloperError, McpError, is_ctrl_c
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.handlers.base import Handler
     from mcp_functions.rounds.round import Round
-
-BY_HAND = "a function raised InputRequired by hand; to ask, it takes a capability after *"
 
 
 def run_round(
@@ -40,11 +38,6 @@ def run_round(
     result: dict[str, Any] | None = None
     try:
         result = call(params, round_) if call and round_ else handler.call(params, round_)
-    except InputRequired as signal:
-        if round_ is None:
-            raise Crash(crash_message(handler), _raised_by_hand(signal)) from None
-        if not round_.ended:
-            round_.error = round_.error or _raised_by_hand(signal)
     except BaseException as error:  # noqa: BLE001 - Lambda's runtime would log the text of every exception
         has_ended = round_ is not None and (round_.ended or round_.error)
         if is_ctrl_c(error) or not has_ended:
@@ -59,11 +52,6 @@ def _close(handler: Handler[..., Any], round_: Round, result: dict[str, Any] | N
     if round_.error:
         return handler.error_result(str(round_.error))
     return None if round_.ended else result
-
-
-def _raised_by_hand(signal: InputRequired) -> DeveloperError:
-    """Return the error for a signal that the author's code raised: no question ended the round."""
-    return DeveloperError(BY_HAND).with_traceback(signal.__traceback__)
 
 
 def crash_result(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:
