@@ -55,7 +55,7 @@ class AdoptedHandler(Handler[..., Any]):
             about: what the server says of itself, for the catalog.
             options: what its author said to `adopt`.
         """
-        self._server, self._entry = server, entry
+        self._server, self._entry = server, dict(entry)
         self._replays = bool({entry.get("name"), entry.get(self.key_field)} & options.replay)
         self._key = str(entry.get(self.key_field, OTHERS))
         self.name = str(entry.get("name", OTHERS))

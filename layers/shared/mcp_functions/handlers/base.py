@@ -89,22 +89,13 @@ class Handler(Generic[P, R]):
     form = False
     is_app_only = False
 
-    def __init__(  # noqa: PLR0913 - each is a field of the specification's description
-        self,
-        function: Callable[P, R],
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        icons: Sequence[Icon | Model] | None = None,
-        meta: Mapping[str, Any] | None = None,
-        tags: Collection[str] = (),
-        camel_case: bool = False,
-        answer_within: int | timedelta = 600,
-        max_sheds: int = 2,
-        scopes: Sequence[str] = (),
-    ) -> None:
-        """Read the function's signature and docstring, and check the options; the function is not called."""
+    def __init__(self, function: Callable[P, R], options: HandlerOptions) -> None:
+        """Read the function's signature and docstring, and take its options; the function is not called.
+
+        Args:
+            function: the author's.
+            options: as `decorators.tool` explains them. Each class takes its own out of the dict.
+        """
         plain: Any = function
         if not isinstance(function, FunctionType):
             from mcp_functions.handlers import callables  # noqa: PLC0415 - most handlers are functions
@@ -112,33 +103,48 @@ class Handler(Generic[P, R]):
             plain = callables.to_function(function)
         update_wrapper(self, plain)
         self.function: Callable[P, R] = plain
-        self.name = name or plain.__name__
-        self.description = description or docstring(plain)
-        self.camel_case = camel_case
-        self.answer_within = answer_within if isinstance(answer_within, int) else int(answer_within.total_seconds())
-        self.max_sheds = max_sheds
+        self.name: str = options.pop("name", None) or plain.__name__
+        self.description = options.pop("description", None) or docstring(plain)
+        self.camel_case = options.pop("camel_case", False)
+        self.answer_within = to_seconds(options.pop("answer_within", 600))
+        self.max_sheds = options.pop("max_sheds", 2)
+        scopes = options.pop("scopes", ())
         self.scopes: Sequence[str] = scopes if isinstance(scopes, str) else tuple(scopes)
-        self._described: dict[str, Any] = {"title": title, "icons": icons, "_meta": meta}
-        self._check_description(tags)
+        self._entry: dict[str, Any] = {
+            "title": options.pop("title", None),
+            "icons": options.pop("icons", None),
+            "_meta": options.pop("meta", None),
+            "description": self.description,
+        }
+        self._read_entry(options.pop("tags", ()))
         self._check_options()
-        self._signature = signatures.read(plain, camel_case=camel_case)
+        self._signature = signatures.read(plain, camel_case=self.camel_case)
         injection = self._injection = self._signature.injection
         if injection:
             self.needs_state, self.asks, self.logs = injection.needs_state, injection.asks, injection.logs
 
-    def _check_description(self, tags: Collection[str]) -> None:
+    def _read_entry(self, tags: Collection[str]) -> None:
+        """Read what every kind of handler has in its list."""
         if not NAME.fullmatch(self.name):
             message = f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - ."
             raise TypeError(message)
-        if not all(isinstance(text, str | None) for text in (self._described["title"], self.description)):
+        if not all(isinstance(self._entry[field], str | None) for field in ("title", "description")):
             message = "title and description are text"
             raise TypeError(message)
-        if self._described["icons"] is None and self._described["_meta"] is None and not tags:
+        if self._entry["icons"] is None and self._entry["_meta"] is None and not tags:
             return
         from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none
 
-        self._described["icons"] = hints.read_icons(self._described["icons"])
-        self._described["_meta"] = hints.add_tags(hints.read_meta(self._described["_meta"]), tags)
+        self._entry["icons"] = hints.read_icons(self._entry["icons"])
+        self._entry["_meta"] = hints.add_tags(hints.read_meta(self._entry["_meta"]), tags)
+
+    def _read_annotations(self, annotations: object) -> None:
+        """Read the hints about a tool's effects, or about who should use a resource."""
+        if annotations is not None:
+            from mcp_functions.protocol import hints  # noqa: PLC0415 - likewise
+
+            known = hints.TOOL if self.kind == "tool" else hints.CONTENT
+            self._entry["annotations"] = hints.read_annotations(annotations, known)
 
     def _check_options(self) -> None:
         if self.answer_within < 1 or self.max_sheds < 0:
@@ -169,8 +175,7 @@ class Handler(Generic[P, R]):
 
     def describe(self) -> dict[str, Any]:
         """Write its entry in the list of its kind."""
-        fields = {**self._described, "description": self.description, **self._fields()}
-        return {"name": self.name, **{key: value for key, value in fields.items() if value is not None}}
+        return {"name": self.name, **{field: value for field, value in self._entry.items() if value is not None}}
 
     def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
         """Run one round of a request; a handler that only returns needs no round.
@@ -208,9 +213,6 @@ class Handler(Generic[P, R]):
             return str(error) or type(error).__name__
         return None
 
-    def _fields(self) -> dict[str, Any]:
-        raise NotImplementedError
-
     def _run(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
         function: Callable[..., object] = self.function
         if self._injection and round_:
@@ -231,6 +233,11 @@ class Handler(Generic[P, R]):
         """Ask the questions that the signature declares. The round ends if an answer is missing."""
         if self._injection:
             self._injection.ask_questions(self.bind(params), round_)
+
+
+def to_seconds(duration: int | timedelta) -> int:
+    """Return whole seconds."""
+    return duration if isinstance(duration, int) else int(duration.total_seconds())
 
 
 def read_errors(errors: object) -> frozenset[type[Exception]]:

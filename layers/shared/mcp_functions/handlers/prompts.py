@@ -15,9 +15,9 @@ from mcp_functions.schemas import arguments
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
-    from typing import Unpack
 
     from mcp_functions.handlers.base import HandlerOptions
+    from mcp_functions.schemas.arguments import Argument
 
 Complete: TypeAlias = "Callable[[str, Mapping[str, str]], Sequence[str] | Awaitable[Sequence[str]]]"
 Completer = TypeVar("Completer", bound=Complete)
@@ -30,9 +30,9 @@ class CompletableHandler(Handler[P, R]):
 
     has_template_names: ClassVar[bool] = False  # the arguments keep the names of the URI template
 
-    def __init__(self, function: Callable[P, R], **options: Unpack[HandlerOptions]) -> None:
+    def __init__(self, function: Callable[P, R], options: HandlerOptions) -> None:
         """Read the arguments; completers are added by `complete`."""
-        super().__init__(function, **options)
+        super().__init__(function, options)
         self._completers: dict[str, Complete] = {}
         camel_case = self.camel_case and not self.has_template_names
         self.arguments = arguments.read_arguments(self._signature.sent, self._signature.hints, camel_case=camel_case)
@@ -81,6 +81,11 @@ class Prompt(CompletableHandler[P, R]):
 
     kind = "prompt"
 
+    def __init__(self, function: Callable[P, R], options: HandlerOptions) -> None:
+        """Read the function and describe its arguments."""
+        super().__init__(function, options)
+        self._entry["arguments"] = [_describe(argument) for argument in self.arguments] or None
+
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the arguments of a `prompts/get`."""
         return self.arguments.bind(params.get("arguments") or {}, text=True)
@@ -89,17 +94,15 @@ class Prompt(CompletableHandler[P, R]):
         """Convert what the handler returned to a GetPromptResult."""
         return results.get_prompt_result(value, self.description)
 
-    def _fields(self) -> dict[str, Any]:
-        listed = [
-            {
-                "name": argument.wire_name,
-                **({"title": argument.parameter.title} if argument.parameter.title else {}),
-                **({"description": argument.description} if argument.description else {}),
-                "required": argument.parameter.required,
-            }
-            for argument in self.arguments
-        ]
-        return {"arguments": listed or None}
+
+def _describe(argument: Argument) -> dict[str, Any]:
+    described = {
+        "name": argument.wire_name,
+        "title": argument.parameter.title or None,
+        "description": argument.description or None,
+        "required": argument.parameter.required,
+    }
+    return {field: value for field, value in described.items() if value is not None}
 
 
 def _text(value: object) -> str:
