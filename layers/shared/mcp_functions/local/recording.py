@@ -1,6 +1,6 @@
 """events/<function>/: a conversation as files, one API Gateway event for each round, for `sam local invoke`.
 
-A file has {{requestState}} in the place of a state. `next RESPONSE EVENT` puts the state of a round's response there, as
+A file has {{requestState}} in the place of a state. `next RESPONSE EVENT` puts the state of a response there, as
 a client does; so `sam local invoke` can hold a whole conversation. Every conversation has the same time and the same
 ids, so that a file changes only if the conversation changes.
 """

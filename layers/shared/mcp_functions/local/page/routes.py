@@ -9,7 +9,7 @@ from functools import cached_property
 from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.local.inspection.explain import ON_REQUEST, Request, explain
+from mcp_functions.local.inspection.explain import ON_REQUEST, explain
 from mcp_functions.local.inspection.key_source import KeySource, local_scope
 from mcp_functions.local.inspection.reasons import WHY
 from mcp_functions.local.loopback import HttpResponse, json_response
@@ -158,11 +158,11 @@ class Page:
             raise BadRequest(message)
         if "target" in asked:
             _text(asked, "target")
-        compared = {name: asked[name] for name in ("method", "target", "arguments") if name in asked}
+        compared: Any = {name: asked[name] for name in ("method", "target", "arguments") if name in asked}
         first = asked.get("function")  # the likeliest to have sealed it
         scopes = [local_scope(folder) for folder in sorted(self.folders, key=lambda name: (name != first, name))]
         keys = KeySource([KmsKey(self.key_arn)], scopes, None)
-        explained = explain(_text(asked, "state"), keys, Request(**compared), now=self.now())
+        explained = explain(_text(asked, "state"), keys, compared, now=self.now())
         record = explained.record
         return {
             "lines": [line for line in explained.lines if ON_REQUEST not in line],  # `record` has it
