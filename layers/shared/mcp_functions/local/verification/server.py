@@ -15,7 +15,7 @@ from mcp_functions.attack import messages
 from mcp_functions.attack.client import Client, Response
 from mcp_functions.local.open_routes import METADATA
 from mcp_functions.local.verification import documents
-from mcp_functions.local.verification.report import Failed, Skipped
+from mcp_functions.local.verification.report import fail, skip
 from mcp_functions.protocol.constants import EXTENSION_TASKS
 
 if TYPE_CHECKING:
@@ -95,8 +95,7 @@ def find_mode(server: Server) -> AuthMode:
     response = server.send(server.url, server.write("server/discover", {}))
     mode = next((mode for mode, status in STATUSES.items() if status == response.status), None)
     if mode is None or (mode == "none" and response.result is None):
-        text = f"{server.url} is no MCP endpoint of 2026-07-28: {response}"
-        raise Failed(text)
+        fail(f"{server.url} is no MCP endpoint of 2026-07-28: {response}")
     return "oauth" if mode == "jwt" and documents.names_front(server) else mode
 
 
@@ -120,8 +119,7 @@ def authorization(mode: AuthMode, url: str, token: str | None, session: boto3.Se
 def _bearer(token: str | None) -> Authorize:
     def add(_url: str, request: Request) -> Request:
         if not token:
-            missing = "callers need an access token: set MCP_FUNCTIONS_TOKEN, or pass --token"
-            raise Skipped(missing)
+            skip("callers need an access token: set MCP_FUNCTIONS_TOKEN, or pass --token")
         return messages.with_header(request, "Authorization", f"Bearer {token}")
 
     return add
@@ -131,11 +129,9 @@ def _signature(session: boto3.Session, region: str | None) -> Authorize:
     def sign(url: str, request: Request) -> Request:
         credentials = session.get_credentials()
         if credentials is None:
-            missing = "callers sign their requests, and there are no AWS credentials here"
-            raise Skipped(missing)
+            skip("callers sign their requests, and there are no AWS credentials here")
         if region is None:
-            missing = "callers sign for a Region, which this URL does not name: pass --region"
-            raise Skipped(missing)
+            skip("callers sign for a Region, which this URL does not name: pass --region")
         signed = AWSRequest(request.method, url, data=request.body, headers=dict(request.headers))
         SigV4Auth(credentials, "execute-api", region).add_auth(signed)
         return replace(request, headers=tuple(signed.headers.items()))
