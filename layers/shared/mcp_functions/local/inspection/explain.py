@@ -37,7 +37,7 @@ UNITS = ((86_400, "days"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 class Request(TypedDict, total=False):
-    """The refused request, as far as the operator knows it; what is left out is not compared."""
+    """The refused request, as far as the operator knows it; a part that is left out is not compared."""
 
     method: str  # one of `CALLS`
     target: str  # the name or URI of the call

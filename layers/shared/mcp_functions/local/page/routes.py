@@ -57,7 +57,7 @@ class ExecutionLog:
         return [execution for id_, execution in list(self._executions) if id_ == request_id]
 
     def add(self, folder: str, event: bytes, outcome: Outcome) -> None:
-        """Take a call that has ended. The front door forwards API Gateway's id; the event of a worker has none."""
+        """Add a call to the log. The front door forwards API Gateway's id; the event of a worker has none."""
         match json.loads(event):
             case {"requestContext": {"requestId": str(request_id)}}:
                 execution = {

@@ -1,4 +1,4 @@
-"""What Lambda says around an invocation: its log lines START, END and REPORT, and failures as its Invoke API has them.
+"""Lambda's log lines around an invocation (START, END, REPORT), and failures as its Invoke API has them.
 
 The function's own error object passes unchanged. A failure that the platform notices becomes
 {"errorType": …, "errorMessage": "RequestId: … Error: …"}.
