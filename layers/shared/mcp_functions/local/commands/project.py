@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mcp_functions.local import auth, machine, next_event, parameter_changes, template
+from mcp_functions.local import auth, machine, parameter_changes, recording, template
 from mcp_functions.local.adoption import check as checking
 from mcp_functions.local.adoption import writing
 from mcp_functions.local.commands import options
@@ -171,4 +171,4 @@ def fill_next(response: str, event: str) -> None:
     """
     if response == event == "-":
         stop("only one of RESPONSE and EVENT can be -")
-    click.echo(next_event.follow(options.read(response), options.read(event)), nl=False)
+    click.echo(recording.follow(options.read(response), options.read(event)), nl=False)

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from mcp_functions.aws import by_boto3
 from mcp_functions.local.demo import clients
-from mcp_functions.local.demo.rounds import COUNT, TOOL, Rounds, expect, stage
-from mcp_functions.local.demo.transcript import Transcript
+from mcp_functions.local.demo.rounds import COUNT, TOOL, Rounds, Transcript, expect, stage
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.harness import Harness
 from mcp_functions.local.inspection.public_part import describe

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mcp_functions.local import environment
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
-from mcp_functions.local.loopback import Loopback
+from mcp_functions.local.loopback import started
 from mcp_functions.local.problems import stop
 from mcp_functions.seal.data_keys import Keyring, KmsKey, Scope
 from mcp_functions.seal.envelope import Envelope
@@ -54,10 +54,9 @@ def local_key(state_dir: Path, scopes: Sequence[Scope], expected: Scope | None) 
     if not file.exists():
         stop(f"there is no {file}: start where the harness ran, or name the keys with --key")
     with ExitStack() as stack:
-        kms = stack.enter_context(Loopback(max_body=MAX_REQUEST))
         api = KmsApi(keyfile.load(state_dir))
-        kms.start(api.answer)
-        pointed = environment.endpoints(kms=kms.url, invoke=kms.url)
+        url = started(stack, api.answer, MAX_REQUEST)
+        pointed = environment.endpoints(kms=url, invoke=url)
         stack.enter_context(environment.applied(environment.CREDENTIALS | pointed))
         yield KeySource([KmsKey(api.arn)], scopes, expected)
 

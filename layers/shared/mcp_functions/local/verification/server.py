@@ -69,8 +69,7 @@ class Server:
 
     def send(self, url: str, request: Request) -> Response:
         """Send a request as it is."""
-        client = Client(url, {}, requests=1, seconds=SECONDS, response_seconds=SECONDS)
-        response = client.send(request).response
+        response = Client(url, {}, requests=1, seconds=SECONDS).send(request).response
         self.request_id = response.headers.get("apigw-requestid", self.request_id)
         return response
 
