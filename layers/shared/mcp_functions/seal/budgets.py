@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from mcp_functions.seal.key_choice import DataKey, Header
 
@@ -66,7 +66,7 @@ class CachedKey(NamedTuple):
     """A data key in the memory of a container."""
 
     key: DataKey
-    caller: str  # whose token made this container ask KMS; "" for a key that was generated here
+    caller: str | None  # whose token made this container ask KMS; None for a key that was generated here
     is_proven: bool  # whether a token under the key was authentic
 
 
@@ -82,9 +82,9 @@ class KeyCache:
         self._most = most
         self._keys: OrderedDict[Header, CachedKey] = OrderedDict()
 
-    def __len__(self) -> int:
-        """Count the keys."""
-        return len(self._keys)
+    def __iter__(self) -> Iterator[CachedKey]:
+        """Return the keys."""
+        return iter(self._keys.values())
 
     def get(self, header: Header) -> DataKey | None:
         """Return a key, and count this as a use."""
@@ -101,11 +101,10 @@ class KeyCache:
             most = max(counts.values())
             del self._keys[next(header for header, each in self._keys.items() if counts[each.caller] == most)]
 
-    def prove(self, key: DataKey) -> bool:
-        """Keep that a token under a key was authentic; return whether this was the first such token."""
+    def prove(self, key: DataKey) -> None:
+        """Keep that a token under a key was authentic."""
         cached = self._keys.pop(key.header, CachedKey(key, "", is_proven=False))
         self.add(cached._replace(is_proven=True))
-        return not cached.is_proven
 
     def drop_unproven(self, header: Header) -> bool:
         """Drop a key, unless it is proven; return whether it is not proven."""
