@@ -263,7 +263,7 @@ def test_the_list_of_opened_keys_is_bounded_and_what_falls_out_is_asked_for_agai
     assert kms.count("Decrypt") == before
     reader.unseal(tokens[0])
     assert kms.count("Decrypt") == before + 1
-    assert len(list(reader._keys._state.opened)) == 4  # noqa: SLF001
+    assert len(reader._keys._state.opened.all()) == 4  # noqa: SLF001
 
 
 # Errors of KMS
@@ -537,7 +537,7 @@ def test_a_key_that_kms_opens_but_whose_token_is_forged_is_charged_too() -> None
         reasons.append(refused.value.reason)
     assert reasons == ["commitment"] * 3 + ["unwrap_budget"] * 6
     assert [call.outcome for call in kms.calls[1:]] == ["ok"] * 3
-    assert not list(container._keys._state.opened)  # noqa: SLF001 - nothing unproven is kept
+    assert not container._keys._state.opened.all()  # noqa: SLF001 - nothing unproven is kept
 
 
 def test_a_forged_token_under_a_proven_key_costs_neither_kms_nor_budget() -> None:
@@ -916,18 +916,18 @@ keys = [Keyring([Own()], Scope("s", "t", "1")) for _ in range(3)]
 first = [of.key_to_seal().wrapped for of in keys]
 warm = [of.key_to_seal().wrapped for of in keys]
 before[0]()
-held = [len(list(of._state.opened)) for of in keys]
+held = [len(of._state.opened.all()) for of in keys]
 again = keys[0].key_to_seal()
 after[0]()
-restored = len(list(keys[0]._state.opened))
+restored = len(keys[0]._state.opened.all())
 keys[0].key_to_seal()
 read, write = os.pipe()
 if os.fork() == 0:
-    os.write(write, b"%d" % len(list(keys[0]._state.opened)))
+    os.write(write, b"%d" % len(keys[0]._state.opened.all()))
     os._exit(0)
 os.wait()
 print(json.dumps({"at_import": at_import, "hooks": [len(before), len(after)], "stable": first == warm, "held": held,
-                  "restored": restored, "child": int(os.read(read, 9)), "parent": len(list(keys[0]._state.opened))}))
+                  "restored": restored, "child": int(os.read(read, 9)), "parent": len(keys[0]._state.opened.all())}))
 """
 
 

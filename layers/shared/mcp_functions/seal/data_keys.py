@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import math
 import os
-import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -51,7 +50,6 @@ class _State:
     """The memory of a keyring in one object, so that one assignment resets it."""
 
     def __init__(self, limits: Limits) -> None:
-        self.lock = threading.Lock()
         self.calls = SingleFlight()
         self.budgets = UnwrapBudgets(limits)
         self.opened = KeyCache(limits.opened)
@@ -133,20 +131,16 @@ class Keyring:
             raise InvalidRequestState(TokenReason.BORN_FUTURE)
         if now > last_use(header.born, self.rules) + max_age + self.rules.skew:
             raise InvalidRequestState(TokenReason.BORN_PAST)
-        return _recall(state, header) or self._unwrap_on_budget(state, header, caller, now)
+        return state.opened.get(header) or self._unwrap_on_budget(state, header, caller, now)
 
     def confirm(self, key: DataKey) -> None:
         """Keep a key after a token under it was authentic: this container may seal with it, too."""
-        state = self._state
-        with state.lock:
-            state.opened.prove(key)
+        self._state.opened.prove(key)
 
     def reject(self, key: DataKey, caller: str) -> None:
         """Charge for a failed unwrap after a token was not authentic, unless another token confirmed the key."""
         state = self._state
-        with state.lock:
-            is_forged = state.opened.drop_unproven(key.header)
-        if is_forged:
+        if state.opened.drop_unproven(key.header):
             state.budgets.charge(caller, self._now(), self._limits.ratio - 1)
 
     def _unwrap_on_budget(self, state: _State, header: Header, caller: str, now: float) -> DataKey:
@@ -160,13 +154,12 @@ class Keyring:
         def ask() -> DataKey:
             # A denial costs as much as a failed unwrap; otherwise every token would cause a call while it lasts.
             try:
-                key = _recall(state, header) or self._unwrap(header)
+                key = state.opened.get(header) or self._unwrap(header)
             except TemporarilyUnavailable:
                 state.budgets.refund(caller, now, ratio)  # the caller did not cause the outage
                 raise
             state.budgets.refund(caller, now, ratio - 1)  # `reject` charges it again for a forged token
-            with state.lock:
-                state.opened.add(CachedKey(key, caller, is_proven=False))
+            state.opened.add(CachedKey(key, caller, is_proven=False))
             return key
 
         return state.calls.run(header, ask, admit)
@@ -203,8 +196,7 @@ class Keyring:
                 raise
             _log.warning("sealing under %r, of an earlier epoch: %s", choice.stale, error.reason)
             return choice.stale
-        with state.lock:
-            state.opened.add(CachedKey(key, None, is_proven=True))
+        state.opened.add(CachedKey(key, None, is_proven=True))
         return key
 
     def _generate(self, born: int) -> DataKey:
@@ -228,10 +220,8 @@ class Keyring:
 
     def _choice(self, state: _State) -> Choice:
         now = self._now()
-        early = self._early(state, now)
-        with state.lock:
-            keys = [cached.key for cached in state.opened if self._may_seal(cached)]
-        return choose_key(keys, now, early, self.rules)
+        keys = [cached.key for cached in state.opened.all() if self._may_seal(cached)]
+        return choose_key(keys, now, self._early(state, now), self.rules)
 
     def _may_seal(self, cached: CachedKey) -> bool:
         # "never adopt on KMS success alone; never adopt a key wrapped by a non-primary KEK"
@@ -245,11 +235,6 @@ class Keyring:
             uniform = (int.from_bytes(self._rand(7), "big") + 1) / (1 << 56)
             state.early = (epoch, -math.log(uniform) * self.rules.grace / 12)
         return state.early[1]
-
-
-def _recall(state: _State, header: Header) -> DataKey | None:
-    with state.lock:
-        return state.opened.get(header)
 
 
 def _checked(key: DataKey) -> DataKey:
