@@ -16,15 +16,8 @@ from functools import partialmethod
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from mcp_functions.aws import errors
 from mcp_functions.aws.connection import ConnectionPool, Deadline
-from mcp_functions.aws.errors import (
-    NO_RESPONSE,
-    THROTTLED_CODES,
-    ClientError,
-    ConnectionClosedError,
-    HTTPClientError,
-    read_failure,
-)
 from mcp_functions.aws.signing import sign
 from mcp_functions.tuples import NamedTuple
 
@@ -98,7 +91,7 @@ class AwsClient:
         while True:
             try:
                 return self._send_once(path, headers, body, deadline)
-            except (ClientError, HTTPClientError) as error:
+            except (errors.ClientError, errors.HTTPClientError) as error:
                 longest = _longest_wait(error)
                 if longest is None or attempt == self._attempts:
                     raise
@@ -120,7 +113,7 @@ class AwsClient:
         response = self._connections.post(path, signed, body, deadline)
         checksum = response.headers.get("x-amz-crc32")  # of DynamoDB
         if checksum and checksum != str(zlib.crc32(response.body)):
-            raise ConnectionClosedError  # part of the body is missing or changed
+            raise errors.ConnectionClosedError  # part of the body is missing or changed
         if response.status >= LEAST_ERROR_STATUS:
             raise _client_error(response)
         return response
@@ -200,17 +193,17 @@ CLIENTS: dict[str, type[AwsClient]] = {
 }
 
 
-def _longest_wait(error: ClientError | HTTPClientError) -> float | None:
+def _longest_wait(error: errors.ClientError | errors.HTTPClientError) -> float | None:
     """Return the longest wait before the second attempt, in seconds; None if an error is final."""
-    failure = read_failure(error)
-    if failure.code in THROTTLED_CODES:
+    failure = errors.read_failure(error)
+    if failure.code in errors.THROTTLED_CODES:
         return THROTTLED_SECONDS
-    if failure.status in {NO_RESPONSE, *TRANSIENT_STATUSES} or failure.code in TRANSIENT_CODES:
+    if failure.status in {errors.NO_RESPONSE, *TRANSIENT_STATUSES} or failure.code in TRANSIENT_CODES:
         return TRANSIENT_SECONDS
     return None
 
 
-def _client_error(response: Response) -> ClientError:
+def _client_error(response: Response) -> errors.ClientError:
     """Read an error: its code from a header or the body, and the table's item that failed a write's condition."""
     try:
         body = json.loads(response.body)
@@ -219,7 +212,7 @@ def _client_error(response: Response) -> ClientError:
     details = body if isinstance(body, dict) else {}
     code = response.headers.get("x-amzn-errortype") or details.get("__type") or response.status
     name = str(code).partition(":")[0].rpartition("#")[2]  # "prefix#Name:address" has all parts
-    return ClientError(name, response.status, details.get("Item"))
+    return errors.ClientError(name, response.status, details.get("Item"))
 
 
 def _trace_header() -> dict[str, str]:
