@@ -28,7 +28,7 @@ from mcp_functions.store import (
     UnreadableItem,
     item_envelope,
 )
-from mcp_functions.store.s3 import S3
+from mcp_functions.store.s3 import S3, s3_client
 from mcp_functions.testing import WITH_TASKS, Conversation, MemoryBucket, MemoryTable, deployed
 from tests.support.strict_kms import SCOPE, Clock, StrictKms, make_keys
 from tests.tasks.world import Glass
@@ -424,7 +424,7 @@ def test_an_s3_error_means_no_object_an_outage_or_a_misconfiguration(
 
 @pytest.mark.usefixtures("over_http")
 def test_the_bucket_of_the_harness_cannot_be_listed() -> None:
-    client: Any = S3(BUCKET)._client  # noqa: SLF001 - boto3's, as the toolkit makes it
+    client: Any = s3_client()
     with pytest.raises(Exception, match="AccessDenied"):
         client.list_objects_v2(Bucket=BUCKET)
     with pytest.raises(Exception, match="NoSuchBucket"):
