@@ -178,6 +178,16 @@ def test_a_key_that_no_token_has_proven_is_never_adopted() -> None:
     assert kms.count("GenerateDataKey") == 2
 
 
+def test_a_key_whose_token_is_still_being_opened_does_not_seal() -> None:
+    kms, clock = StrictKms(), Clock(START + 100)
+    arn = kms.create_key()
+    header = make_keys(kms, arn, clock=clock).key_to_seal().header
+    container = make_keys(kms, arn, clock=clock)
+    opened = container.key_to_open(header, "alice", max_age=600)
+    assert container.key_to_seal() != opened
+    assert kms.count("GenerateDataKey") == 2
+
+
 def test_a_key_under_another_than_the_first_wrapping_key_is_never_adopted() -> None:
     kms, clock = StrictKms(), Clock(START + 100)
     old, new = kms.create_key(), kms.create_key()
