@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import NotRequired, TypedDict, Unpack
 
     from mcp_functions.aws.connection import Response
-    from mcp_functions.aws.endpoints import Endpoint
+    from mcp_functions.aws.endpoints import CallLimits, Endpoint
 
     class Invocation(TypedDict):
         """Parameters of Lambda's Invoke."""
@@ -63,21 +63,12 @@ class Timing(NamedTuple):
 class AwsClient:
     """Signs requests to one endpoint, and sends them again after transient errors."""
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        *,
-        connect_seconds: float,
-        read_seconds: float,
-        attempts: int = 3,
-        timing: Timing | None = None,
-    ) -> None:
-        """Keep the limits, as in `make_client`; nothing is sent."""
+    def __init__(self, endpoint: Endpoint, limits: CallLimits, timing: Timing | None = None) -> None:
+        """Keep the limits; nothing is sent."""
         self._endpoint = endpoint
-        self._attempts = attempts
+        self._limits = limits
         self._timing = timing or Timing(time.sleep)
-        self._seconds = attempts * (connect_seconds + read_seconds)  # for all attempts and the waits between them
-        self._connections = ConnectionPool(endpoint, connect_seconds=connect_seconds, read_seconds=read_seconds)
+        self._connections = ConnectionPool(endpoint, limits)
         self.close = self._connections.close  # the next call opens another connection
 
     def send(self, path: str, headers: Mapping[str, str], body: bytes) -> Response:
@@ -86,19 +77,21 @@ class AwsClient:
         Raises:
             HTTPClientError, ClientError: the error of the last attempt.
         """
-        deadline = Deadline.after(self._seconds, self._timing.clock)
+        attempts = self._limits.attempts
+        seconds = attempts * (self._limits.connect_seconds + self._limits.read_seconds)  # with the waits between them
+        deadline = Deadline.after(seconds, self._timing.clock)
         attempt = 1
         while True:
             try:
                 return self._send_once(path, headers, body, deadline)
             except (errors.ClientError, errors.HTTPClientError) as error:
                 longest = _longest_wait(error)
-                if longest is None or attempt == self._attempts:
+                if longest is None or attempt == attempts:
                     raise
-                seconds = self._timing.random() * longest * 2 ** (attempt - 1)
-                if self._timing.clock() + seconds >= deadline.ends:
+                wait = self._timing.random() * longest * 2 ** (attempt - 1)
+                if self._timing.clock() + wait >= deadline.ends:
                     raise
-            self._timing.sleep(seconds)
+            self._timing.sleep(wait)
             attempt += 1
 
     def _send_once(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Response:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.aws import by_boto3
+from mcp_functions.aws import CallLimits, by_boto3
 from mcp_functions.aws.errors import read_failure
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.resets import register_for_reset
@@ -13,9 +13,7 @@ from mcp_functions.store.blobs import ObjectNotFound
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CONNECT_SECONDS = 0.5
-READ_SECONDS = 3.0
-ATTEMPTS = 3
+LIMITS = CallLimits(connect_seconds=0.5, read_seconds=3.0, attempts=3)
 # AWS, "GetObject": "If you don't have the s3:ListBucket permission, Amazon S3 returns an HTTP status code 403" for an
 # object that does not exist
 MISSING = {"NoSuchKey", "404", "AccessDenied", "403", "Forbidden", "InvalidObjectState"}
@@ -64,9 +62,7 @@ def s3_client() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
     """Return boto3's client with limits for time."""
     return by_boto3.client(
         "s3",
-        connect_seconds=CONNECT_SECONDS,
-        read_seconds=READ_SECONDS,
-        attempts=ATTEMPTS,
+        LIMITS,
         request_checksum_calculation="when_required",  # the item keeps a digest
         response_checksum_validation="when_required",
     )
