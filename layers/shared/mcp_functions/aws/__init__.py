@@ -19,7 +19,7 @@ def make_client(service: str, limits: CallLimits) -> Any:  # noqa: ANN401 - boto
     """Make a client: one of `clients` if the environment is sufficient, otherwise boto3's.
 
     Args:
-        service: the service: "dynamodb", "kms" or "lambda".
+        service: the service, a key of `clients.CLIENTS`.
         limits: the limits of its calls.
     """
     endpoint = find_endpoint(os.environ, service)
