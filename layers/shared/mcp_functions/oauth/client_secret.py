@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 SERVICE = "secretsmanager"
 FRESH_SECONDS = 300  # how long a secret stays in memory, because it may be rotated
-CONNECT_SECONDS = 1.0
-READ_SECONDS = 2.0
-ATTEMPTS = 2
+LIMITS = aws.CallLimits(connect_seconds=1.0, read_seconds=2.0, attempts=2)
 MEMBERS = ("client_secret", "ClientSecret", "secret")  # the member to read if the secret is a JSON object
 
 
@@ -63,7 +61,7 @@ class ClientSecret:
 
 def _read(arn: str) -> str:
     try:
-        client = aws.make_client(SERVICE, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
+        client = aws.make_client(SERVICE, LIMITS)
         value: str = client.get_secret_value(SecretId=arn)["SecretString"]
         client.close()
     except (KeyError, ValueError, TypeError):

@@ -66,7 +66,7 @@ def connect(scheme: str, host: str, port: int, deadline: Deadline) -> HTTPConnec
         OSError: the host does not accept it.
     """
     context = tls_context() if scheme == "https" else None
-    connection = open_connection(host, port, context, connect_seconds=CONNECT_SECONDS, deadline=deadline)
+    connection = open_connection(host, port, context, CONNECT_SECONDS, deadline)
     if context:
         connection.default_port = TLS_PORT  # so the Host header names no port
     return connection

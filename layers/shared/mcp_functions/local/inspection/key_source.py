@@ -75,8 +75,8 @@ def aws_keys(arns: Sequence[str], scope: Scope) -> KeySource:
 
 def _client_of(arn: str) -> Callable[[], object]:
     def make() -> object:
-        from mcp_functions.aws import by_boto3  # noqa: PLC0415 - only who asks AWS needs it
+        from mcp_functions.aws import CallLimits, by_boto3  # noqa: PLC0415 - only who asks AWS needs it
 
-        return by_boto3.client("kms", connect_seconds=2, read_seconds=5, attempts=2, region=arn.split(":")[3])
+        return by_boto3.client("kms", CallLimits(2, 5, 2), arn.split(":")[3])
 
     return make
