@@ -19,7 +19,7 @@ def make_client(service: str, *, connect_seconds: float, read_seconds: float, at
     """Make a client: one of `clients` if the environment is sufficient, otherwise boto3's.
 
     Args:
-        service: the service: "dynamodb", "kms" or "lambda".
+        service: the service, a key of `clients.CLIENTS`.
         connect_seconds: the time limit for a connection.
         read_seconds: the time limit for each response.
         attempts: the largest number of attempts; 1 for calls that must not happen twice.

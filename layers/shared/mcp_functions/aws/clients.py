@@ -256,7 +256,22 @@ class DynamoDbClient(AwsClient):
         return response
 
 
-CLIENTS: dict[str, type[AwsClient]] = {"dynamodb": DynamoDbClient, "kms": KmsClient, "lambda": LambdaClient}
+class SecretsManagerClient(AwsClient):
+    """Secrets Manager: `get_secret_value`."""
+
+    def get_secret_value(self, **request: str) -> dict[str, Any]:
+        """Read a secret, with boto3's parameters."""
+        headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": "secretsmanager.GetSecretValue"}
+        result: dict[str, Any] = json.loads(self.send("/", headers, json.dumps(request).encode()).body)
+        return result
+
+
+CLIENTS: dict[str, type[AwsClient]] = {
+    "dynamodb": DynamoDbClient,
+    "kms": KmsClient,
+    "lambda": LambdaClient,
+    "secretsmanager": SecretsManagerClient,
+}
 
 
 def _client_error(response: Response) -> ClientError:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws
 from mcp_functions.http import events, outcomes
-from mcp_functions.oauth import failures, front
+from mcp_functions.oauth import answers, front
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.protocol.errors import McpError
 
@@ -90,14 +90,14 @@ class SignInFunction:
             return outcomes.run(notes, lambda: self._answer(event, http, context, notes))
         except McpError as error:
             outcomes.note_error(notes, error)
-            return failures.failed(error, http)
+            return answers.failed(error, http)
 
     def _answer(self, event: Mapping[str, Any], http: HttpRequest, context: LambdaContext, notes: Notes) -> Response:
         try:
             return self._ready(context).answer(event, http)
         except OAuthError as error:
             notes.conclude("refused", error.description)
-            return failures.refused(error, http)
+            return answers.refused(error, http)
 
     def _ready(self, context: LambdaContext) -> front.Front:
         """Make the front once. Lambda runs one request at a time, but the local harness runs several."""

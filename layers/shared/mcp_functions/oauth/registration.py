@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.http import requests
-from mcp_functions.oauth import answers
+from mcp_functions.oauth import answers, errors
 from mcp_functions.oauth.client_metadata import GRANTS
-from mcp_functions.oauth.errors import INVALID_CLIENT_METADATA, OAuthError
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.sealed_values import CLIENT
 from mcp_functions.protocol import json_reader
 from mcp_functions.protocol.errors import ParseError
@@ -32,7 +32,7 @@ def register(http: HttpRequest, parts: Parts) -> Response:
     try:
         metadata = json_reader.loads(requests.read_body(http, MAX_BODY))
     except ParseError:
-        raise OAuthError(INVALID_CLIENT_METADATA, "the body is not JSON") from None
+        raise OAuthError(errors.INVALID_CLIENT_METADATA, "the body is not JSON") from None
     client, secret = parts.clients.register(metadata)
     return answers.json(CREATED, _described(client, secret, int(parts.now())))
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from ssl import SSLContext
 
+    from mcp_functions.oauth.caller_budgets import CallerBudgets
+
 SECONDS = 3.0  # the time limit for name, connection, handshake and response together
 MAX_BYTES = 5 * 1024
 MAX_URL = 512
@@ -67,16 +69,16 @@ class Network(NamedTuple):
 class SafeFetch:
     """Fetches JSON objects from URLs that strangers chose, and keeps them in memory for some minutes."""
 
-    def __init__(self, now: Callable[[], float], admit: Callable[[str], None], network: Network | None = None) -> None:
+    def __init__(self, now: Callable[[], float], budgets: CallerBudgets, network: Network | None = None) -> None:
         """Start with an empty memory.
 
         Args:
             now: the clock, unix seconds.
-            admit: the check that raises if a caller id may not cause another fetch.
+            budgets: how many fetches each caller may cause.
             network: the network for fetches, which tests replace.
         """
         self._now = now
-        self._admit = admit
+        self._budgets = budgets
         self._network = network or Network()
         self._lock = Lock()
         self._kept: OrderedDict[str, tuple[float, dict[str, Any] | None]] = OrderedDict()
@@ -94,7 +96,7 @@ class SafeFetch:
         with self._lock:
             until, document = self._kept.get(url, (0.0, None))
         if self._now() >= until:
-            self._admit(caller_id)
+            self._budgets.charge(caller_id)
             document = self._fetch(url)
         if document is None:
             message = "the client's URL has no usable document"

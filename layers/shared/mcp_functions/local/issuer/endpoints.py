@@ -17,13 +17,8 @@ from urllib.parse import parse_qsl, unquote_plus, urlencode, urlsplit
 from mcp_functions.local.issuer.grants import Grant, Grants
 from mcp_functions.local.issuer.jwts import Signer
 from mcp_functions.local.loopback import HttpResponse, json_response
+from mcp_functions.oauth import errors
 from mcp_functions.oauth.errors import (
-    INVALID_CLIENT,
-    INVALID_CLIENT_METADATA,
-    INVALID_REQUEST,
-    INVALID_TARGET,
-    UNSUPPORTED_GRANT_TYPE,
-    UNSUPPORTED_RESPONSE_TYPE,
     OAuthError,
 )
 
@@ -105,7 +100,7 @@ class Issuer:
         except OAuthError as error:
             return json_response(400, {"error": error.code, "error_description": error.description}, NOT_STORED)
         except (ValueError, RecursionError):
-            return json_response(400, {"error": INVALID_REQUEST}, NOT_STORED)
+            return json_response(400, {"error": "invalid_request"}, NOT_STORED)
 
     def _answered(self, request: HttpRequest, path: str, query: str) -> HttpResponse:
         body = request.body or b""
@@ -143,7 +138,7 @@ class Issuer:
     def _register(self, wanted: object) -> HttpResponse:
         uris = wanted.get("redirect_uris") if isinstance(wanted, dict) else None
         if not isinstance(wanted, dict) or not isinstance(uris, list) or not all(isinstance(uri, str) for uri in uris):
-            raise OAuthError(INVALID_CLIENT_METADATA, "redirect_uris must be a list of URIs")
+            raise OAuthError(errors.INVALID_CLIENT_METADATA, "redirect_uris must be a list of URIs")
         client = self._grants.register(tuple(uris))
         registered = {
             "client_id": client,
@@ -159,7 +154,7 @@ class Issuer:
     def _authorize(self, asked: Mapping[str, str]) -> HttpResponse:
         client, redirect_uri = asked.get("client_id", ""), asked.get("redirect_uri", "")
         if not self._grants.knows(client, redirect_uri):  # an error must not be sent to an unknown URI
-            raise OAuthError(INVALID_REQUEST, "client_id and redirect_uri are not those of a registered client")
+            raise OAuthError(errors.INVALID_REQUEST, "client_id and redirect_uri are not those of a registered client")
         if self._behaviour.asks and "login_hint" not in asked:
             return _login_page(asked)
         try:
@@ -172,7 +167,7 @@ class Issuer:
 
     def _code(self, asked: Mapping[str, str]) -> str:
         if asked.get("response_type") != "code":
-            raise OAuthError(UNSUPPORTED_RESPONSE_TYPE, "only response_type=code")
+            raise OAuthError(errors.UNSUPPORTED_RESPONSE_TYPE, "only response_type=code")
         grant = Grant(
             client=asked["client_id"],
             subject=asked.get("login_hint") or USER,
@@ -198,9 +193,9 @@ class Issuer:
             case "refresh_token":
                 grant = self._grants.refresh(asked.get("refresh_token", ""), client=client, scope=asked.get("scope"))
             case _:
-                raise OAuthError(UNSUPPORTED_GRANT_TYPE, "only authorization_code and refresh_token")
+                raise OAuthError(errors.UNSUPPORTED_GRANT_TYPE, "only authorization_code and refresh_token")
         if asked.get("resource", grant.resource) != grant.resource:
-            raise OAuthError(INVALID_TARGET, "the code was for another resource")
+            raise OAuthError(errors.INVALID_TARGET, "the code was for another resource")
         return json_response(200, self._issued(grant), NOT_STORED)
 
     def _revoke(self, asked: Mapping[str, str]) -> HttpResponse:
@@ -215,7 +210,7 @@ class Issuer:
             form = {**form, "client_id": unquote_plus(client), "client_secret": unquote_plus(secret)}
         expected = self._behaviour.secrets.get(form.get("client_id", ""))
         if expected is not None and form.get("client_secret") != expected:
-            raise OAuthError(INVALID_CLIENT, "the client's secret is wrong")
+            raise OAuthError(errors.INVALID_CLIENT, "the client's secret is wrong")
         return form
 
     def _issued(self, grant: Grant) -> dict[str, Any]:
@@ -243,5 +238,5 @@ def _form(text: str) -> dict[str, str]:
     pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text))
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise OAuthError(INVALID_REQUEST, "a parameter is there twice")
+        raise OAuthError(errors.INVALID_REQUEST, "a parameter is there twice")
     return found

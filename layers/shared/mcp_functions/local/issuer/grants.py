@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from mcp_functions.local.issuer import jwts
-from mcp_functions.oauth.errors import INVALID_GRANT, INVALID_REDIRECT_URI, INVALID_REQUEST, INVALID_SCOPE, OAuthError
+from mcp_functions.oauth import errors
+from mcp_functions.oauth.errors import OAuthError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,7 +66,7 @@ class Grants:
             sentence = (
                 "redirect_uris must lead to this machine, because this server signs every user in without a question"
             )
-            raise OAuthError(INVALID_REDIRECT_URI, sentence)
+            raise OAuthError(errors.INVALID_REDIRECT_URI, sentence)
         return _keep(self._lock, self._clients, redirect_uris)
 
     def knows(self, client: str, redirect_uri: str) -> bool:
@@ -86,7 +87,7 @@ class Grants:
             OAuthError: the request has no PKCE challenge.
         """
         if not CHALLENGE.fullmatch(grant.challenge):
-            raise OAuthError(INVALID_REQUEST, "PKCE is needed: code_challenge and code_challenge_method=S256")
+            raise OAuthError(errors.INVALID_REQUEST, "PKCE is needed: code_challenge and code_challenge_method=S256")
         return _keep(self._lock, self._codes, replace(grant, until=now + CODE_SECONDS))
 
     def redeem(self, code: str, *, client: str, redirect_uri: str, verifier: str, now: float) -> Grant:
@@ -98,9 +99,9 @@ class Grants:
         with self._lock:
             grant = self._codes.pop(code, None)
         if grant is None or now > grant.until or (grant.client, grant.redirect_uri) != (client, redirect_uri):
-            raise OAuthError(INVALID_GRANT, "this code is unknown, used, too old, or another client's")
+            raise OAuthError(errors.INVALID_GRANT, "this code is unknown, used, too old, or another client's")
         if not hmac.compare_digest(jwts.encode(hashlib.sha256(verifier.encode()).digest()), grant.challenge):
-            raise OAuthError(INVALID_GRANT, "code_verifier does not match code_challenge")
+            raise OAuthError(errors.INVALID_GRANT, "code_verifier does not match code_challenge")
         return grant
 
     def refresh_token(self, grant: Grant) -> str:
@@ -118,9 +119,9 @@ class Grants:
             if grant and not self._rotates:
                 self._refreshes[token] = grant
         if grant is None or grant.client != client:
-            raise OAuthError(INVALID_GRANT, "this refresh token is unknown, used, or another client's")
+            raise OAuthError(errors.INVALID_GRANT, "this refresh token is unknown, used, or another client's")
         if scope is not None and not set(scope.split()) <= set(grant.scope.split()):
-            raise OAuthError(INVALID_SCOPE, "a refreshed token has no scope that was not granted")
+            raise OAuthError(errors.INVALID_SCOPE, "a refreshed token has no scope that was not granted")
         return grant if scope is None else replace(grant, scope=scope)
 
     def revoke(self, token: str) -> None:
