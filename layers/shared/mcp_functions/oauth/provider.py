@@ -127,15 +127,6 @@ class Provider:
         form = {"grant_type": "refresh_token", "refresh_token": token}
         return self._tokens(self.api.request_tokens({**form, "scope": self._scope(scope)} if scope else form))
 
-    def revoke(self, token: str) -> None:
-        """Revoke the provider's refresh token.
-
-        Raises:
-            OAuthError: the provider cannot revoke.
-            TemporarilyUnavailable, Misconfigured: the provider does not answer, or not as it has to.
-        """
-        self.api.revoke(token)
-
     def _scope(self, scope: str) -> str:
         """Return the scopes to ask for. `openid` brings the ID token, whose nonce binds the response to the browser."""
         prefixed = [self._settings.common.oauth_scope_prefix + name for name in scope.split()]

@@ -64,7 +64,7 @@ def revoke(visit: Visit, parts: Parts) -> Response:
     except InvalidRequestState:
         return answers.json(200, {})  # "invalid tokens do not cause an error response"
     with parts.refusals.charged_if_refused(visit.caller_id):
-        parts.provider.revoke(claims["token"])
+        parts.provider.api.revoke(claims["token"])
     return answers.json(200, {})
 
 
