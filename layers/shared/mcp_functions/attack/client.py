@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 from functools import cached_property
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
@@ -122,6 +122,8 @@ class Exchange(NamedTuple):
 class Client:
     """Sends one request at a time, up to a number of requests and of seconds."""
 
+    response_seconds: ClassVar[float] = RESPONSE_SECONDS  # for one response
+
     def __init__(
         self,
         url: str,
@@ -131,17 +133,8 @@ class Client:
         seconds: float,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Start the clock.
-
-        Args:
-            url: of the server.
-            credentials: the headers of CALLER and OTHER.
-            requests: how many may be sent.
-            seconds: the time limit for all of them; a single one may take it all.
-            now: the clock, monotonic seconds.
-        """
+        """Start the clock. `credentials` are the headers of CALLER and OTHER; `now` returns monotonic seconds."""
         self.url, self.exchanges = url, list[Exchange]()
-        self._response_seconds = seconds if requests == 1 else RESPONSE_SECONDS
         self._credentials, self._requests, self._now = credentials, requests, now
         self._end = now() + seconds
 
@@ -164,7 +157,7 @@ class Client:
     def _send(self, request: Request) -> Response:
         address = urlsplit(self.url)
         connection_class = HTTPSConnection if address.scheme == "https" else HTTPConnection
-        connection = connection_class(address.netloc, timeout=max(0.1, min(self._response_seconds, self.seconds_left)))
+        connection = connection_class(address.netloc, timeout=max(0.1, min(self.response_seconds, self.seconds_left)))
         path = (address.path or "/") + (f"?{address.query}" if address.query else "")
         length = len(request.body) if request.content_length is None else request.content_length
         has_host = any(name.lower() == "host" for name, _value in request.headers)
@@ -187,7 +180,7 @@ class Client:
         """Read a body; a stream up to the JSON-RPC response, because the server need not close it then."""
         if not headers.get("content-type", "").startswith(EVENT_STREAM):
             return response.read(MAX_BODY)
-        end, body = self._now() + self._response_seconds, b""
+        end, body = self._now() + self.response_seconds, b""
         while self._now() < end and len(body) < MAX_BODY:
             line = response.readline()
             body += line

@@ -19,12 +19,7 @@ EVERYTHING: dict[str, Any] = {
     "sampling": {"tools": {}, "context": {}},
     "roots": {},
 }
-NAME_PARAMETERS = {
-    "tools/call": "name",
-    "prompts/get": "name",
-    "resources/read": "uri",
-    **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),
-}
+NAME_PARAMETERS = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
 def message(

@@ -10,10 +10,10 @@ import base64
 import json
 from typing import Any
 
-from mcp_functions.attack.client import EVENT_STREAM, Response
 from mcp_functions.local.problems import Problem
 
 PLACEHOLDER = "{{requestState}}"
+DATA = "data:"  # a line of an SSE event
 
 
 def follow(response: str, event: str) -> str:
@@ -45,7 +45,7 @@ def _state(response: dict[str, Any]) -> str:
 
 
 def _message(response: dict[str, Any]) -> object:
-    """Find the JSON-RPC response in a body of JSON or of SSE events."""
+    """Find the JSON-RPC response in a body of JSON or of SSE events, whose last one is the response."""
     if "errorType" in response:
         problem = f"RESPONSE says that the function failed, {response['errorType']}: {response.get('errorMessage')}"
         raise Problem(problem)
@@ -53,8 +53,16 @@ def _message(response: dict[str, Any]) -> object:
         problem = "RESPONSE is not what a Lambda behind API Gateway returns: it has no body"
         raise Problem(problem)
     text = _body(response)
-    media_type = "application/json" if text.lstrip().startswith("{") else EVENT_STREAM
-    return Response(200, {"content-type": media_type}, text.encode()).message
+    events = [event.splitlines() for event in text.replace("\r\n", "\n").split("\n\n")]
+    data = ["\n".join(line.removeprefix(DATA) for line in lines if line.startswith(DATA)) for lines in events]
+    for candidate in (text, *reversed(data)):
+        try:
+            message = json.loads(candidate)
+        except ValueError:
+            continue
+        if isinstance(message, dict) and ("result" in message or "error" in message):
+            return message
+    return None
 
 
 def _filled(event: dict[str, Any], state: str) -> dict[str, Any]:

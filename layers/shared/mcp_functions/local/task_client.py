@@ -5,13 +5,23 @@ It supports rounds too, so it follows a call to its end in either form.
 
 from __future__ import annotations
 
+import json
 import time
+from http.client import HTTPConnection, HTTPSConnection
 from itertools import count
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from mcp_functions.attack import messages
-from mcp_functions.attack.client import CALLER, Client
-from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS, EXTENSION_TASKS
+from mcp_functions.protocol.constants import (
+    APP_MIME_TYPE,
+    CALLS,
+    EXTENSION_APPS,
+    EXTENSION_TASKS,
+    META_CLIENT_CAPABILITIES,
+    META_PROTOCOL_VERSION,
+    PROTOCOL_VERSION,
+    TASKS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,6 +34,7 @@ WITH_TASKS: dict[str, Any] = {
     "roots": {},
     "extensions": {EXTENSION_TASKS: {}, EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}},
 }
+NAMED = CALLS | TASKS
 ENDED = ("completed", "failed", "cancelled")
 
 
@@ -59,7 +70,7 @@ class TaskClient:
             told: called with the task of every poll.
             sleep: waits for a number of seconds.
         """
-        self._url, self._headers, self._capabilities = url, list((headers or {}).items()), capabilities
+        self._url, self._headers, self._capabilities = urlsplit(url), dict(headers or {}), capabilities
         self._timeout, self._on_poll, self._sleep, self._ids = timeout, told, sleep, count(1)
 
     def run(self, name: str, arguments: Mapping[str, Any], answer: Answer | None = None) -> dict[str, Any]:
@@ -122,14 +133,35 @@ class TaskClient:
             Refused: the server answered with an error.
             OSError: the server did not answer.
         """
-        message = messages.message(method, params, next(self._ids), self._capabilities)
-        client = Client(self._url, {CALLER: self._headers}, requests=1, seconds=self._timeout)
-        response = client.send(messages.write(message)).response
-        if response.error is not None:
-            raise Refused(response.error)
-        if response.result is None:
-            raise ConnectionError(str(response))
-        return response.result
+        meta = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: dict(self._capabilities)}
+        sent = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": {**params, "_meta": meta}}
+        message = self._posted(json.dumps(sent).encode(), method, params.get(NAMED.get(method, "")))
+        if "error" in message:
+            raise Refused(message["error"])
+        result: dict[str, Any] = message["result"]
+        return result
+
+    def _posted(self, body: bytes, method: str, name: object) -> dict[str, Any]:
+        connect = HTTPSConnection if self._url.scheme == "https" else HTTPConnection
+        connection = connect(self._url.netloc, timeout=self._timeout)
+        headers = {
+            **self._headers,
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": PROTOCOL_VERSION,
+            "Mcp-Method": method,
+            **({"Mcp-Name": name} if isinstance(name, str) else {}),
+        }
+        try:
+            connection.request("POST", self._url.path, body, headers)
+            response = connection.getresponse()
+            text, kind = response.read().decode(), response.headers.get_content_type()
+        finally:
+            connection.close()
+        if kind == "text/event-stream":
+            text = [line for line in text.splitlines() if line.startswith("data:")][-1].removeprefix("data:")
+        message: dict[str, Any] = json.loads(text)
+        return message
 
 
 def _answers(asking: Mapping[str, Any], answer: Answer | None) -> dict[str, Any]:
