@@ -39,7 +39,7 @@ def read(event: Mapping[str, Any], http: HttpRequest) -> Visit:
     """
     query = str(event.get("rawQueryString") or "")
     text = _form(http) if http.method == "POST" else query
-    return Visit(http, _parameters(text), _cookies(event.get("cookies")), caller_id(http))
+    return Visit(http, read_parameters(text), _cookies(event.get("cookies")), caller_id(http))
 
 
 def caller_id(http: HttpRequest) -> str:
@@ -57,8 +57,14 @@ def _form(http: HttpRequest) -> str:
         raise OAuthError(errors.INVALID_REQUEST, "the form is not UTF-8") from None
 
 
-def _parameters(text: str) -> dict[str, str]:
-    """Read parameters. "Request and response parameters MUST NOT be included more than once" (RFC 6749, 3.1)."""
+def read_parameters(text: str) -> dict[str, str]:
+    """Read a query or a form.
+
+    "Request and response parameters MUST NOT be included more than once" (RFC 6749, 3.1).
+
+    Raises:
+        OAuthError: a parameter is there twice, or they are too many or too long.
+    """
     if len(text) > MAX_BODY:
         raise OAuthError(errors.INVALID_REQUEST, "the parameters are too long")
     try:

@@ -12,15 +12,13 @@ import time
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, unquote_plus, urlencode, urlsplit
+from urllib.parse import unquote_plus
 
 from mcp_functions.local.issuer.grants import Grant, Grants
 from mcp_functions.local.issuer.jwts import Signer
 from mcp_functions.local.loopback import HttpResponse, json_response
-from mcp_functions.oauth import errors
-from mcp_functions.oauth.errors import (
-    OAuthError,
-)
+from mcp_functions.oauth import errors, redirects, visits
+from mcp_functions.oauth.errors import OAuthError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -109,11 +107,11 @@ class Issuer:
             case "GET", _ if path in documents:
                 return json_response(200, documents[path])
             case "GET", "/authorize":
-                return self._authorize(_form(query))
+                return self._authorize(visits.read_parameters(query))
             case "POST", "/token":
-                return self._token(self._authenticated(request, _form(body.decode())))
+                return self._token(self._authenticated(request, visits.read_parameters(body.decode())))
             case "POST", "/revoke":
-                return self._revoke(self._authenticated(request, _form(body.decode())))
+                return self._revoke(self._authenticated(request, visits.read_parameters(body.decode())))
             case "POST", "/register":
                 return self._register(json.loads(body))
         return json_response(404, {"message": "Not Found"})
@@ -162,8 +160,7 @@ class Issuer:
         except OAuthError as error:
             answer = {"error": error.code, "error_description": error.description}
         answer |= {"iss": self.url, **({"state": asked["state"]} if "state" in asked else {})}
-        joint = "&" if urlsplit(redirect_uri).query else "?"
-        return HttpResponse(302, (("location", f"{redirect_uri}{joint}{urlencode(answer)}"), NOT_STORED))
+        return HttpResponse(302, (("location", redirects.with_answer(redirect_uri, answer)), NOT_STORED))
 
     def _code(self, asked: Mapping[str, str]) -> str:
         if asked.get("response_type") != "code":
@@ -232,11 +229,3 @@ def _login_page(asked: Mapping[str, str]) -> HttpResponse:
     form = f'<form action="/authorize">{hidden}<input name="login_hint"><button>Sign in</button></form>'
     headers = (("content-type", "text/html; charset=utf-8"), NOT_STORED)
     return HttpResponse(200, headers, f"<!doctype html><title>Sign in</title>{form}".encode())
-
-
-def _form(text: str) -> dict[str, str]:
-    pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text))
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise OAuthError(errors.INVALID_REQUEST, "a parameter is there twice")
-    return found
