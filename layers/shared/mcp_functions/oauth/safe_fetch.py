@@ -99,8 +99,7 @@ class SafeFetch:
             self._budgets.charge(caller_id)
             document = self._fetch(url)
         if document is None:
-            message = "the client's URL has no usable document"
-            raise NoAnswer(message)
+            raise NoAnswer(reason="the client's URL has no usable document")
         return document
 
     def _fetch(self, url: str) -> dict[str, Any] | None:
@@ -125,14 +124,12 @@ def fetch(url: str, network: Network) -> dict[str, Any]:
     """
     parts = re.fullmatch(URL, url)
     if parts is None or not may_be_fetched(url):
-        message = "the URL is not https on port 443, with a host name and a path"
-        raise NoAnswer(message)
+        raise NoAnswer(reason="the URL is not https on port 443, with a host name and a path")
     deadline = Deadline.after(SECONDS)
     connection = _open(parts[1], _public_addresses(parts[1], network, deadline), network, deadline)
     answer = https.exchange(connection, https.Request(parts[2]), MAX_BYTES)
     if answer.status != OK:  # a redirect too: it would lead to a host without any check
-        message = "the response is not a document"
-        raise NoAnswer(message)
+        raise NoAnswer(reason="the response is not a document")
     return answer.json()
 
 
@@ -154,8 +151,7 @@ def _public_addresses(host: str, network: Network, deadline: Deadline) -> list[s
     thread.join(max(0.0, deadline.ends - deadline.clock()))
     candidates = list(resolved)
     if not candidates or thread.is_alive() or not all(map(addresses.is_public, candidates)):
-        message = "the host has no address, or one that is not public"
-        raise NoAnswer(message)
+        raise NoAnswer(reason="the host has no address, or one that is not public")
     return candidates
 
 
@@ -176,5 +172,4 @@ def _open(host: str, public: Sequence[str], network: Network, deadline: Deadline
         connection.default_port = PORT  # so the Host header names no port
         connection.sock = DeadlineSocket(encrypted, deadline)
         return cast("HTTPConnection", connection)
-    message = "the host does not accept a connection"
-    raise NoAnswer(message)
+    raise NoAnswer(reason="the host does not accept a connection")

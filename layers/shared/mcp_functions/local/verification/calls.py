@@ -30,11 +30,10 @@ class Calls:
     """The calls of one run; no tool is called twice."""
 
     server: Server  # the endpoint
-    named: Sequence[tuple[str, Mapping[str, Any]]] = ()  # tools that may be called, with their arguments
-    # by a question's key: the content of its form, "decline" or "cancel"
-    answers: Mapping[str, Any] = field(default_factory=dict)
-    tasks: Sequence[str] = ()  # names of tools whose calls may become tasks
-    patience: Patience = field(default_factory=Patience)  # for one task
+    named: Sequence[tuple[str, Mapping[str, Any]]]  # tools that may be called, with their arguments
+    answers: Mapping[str, Any]  # by a question's key: the content of its form, "decline" or "cancel"
+    tasks: Sequence[str]  # names of tools whose calls may become tasks
+    patience: Patience  # for one task
     _started: list[tuple[Call, Mapping[str, Any]]] = field(default_factory=list)  # tasks
     _listed: lists.Catalog | None = None
 
