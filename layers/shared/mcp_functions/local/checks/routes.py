@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.local import template
 from mcp_functions.local.checks.project import pascal
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN
-from mcp_functions.local.open_routes import METADATA, SIGN_IN_ROUTES
+from mcp_functions.local.open_routes import METADATA_PATHS, SIGN_IN_PATHS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,7 @@ API = {"Ref": "HttpApi"}
 ROUTE = "HttpApi"  # the type of an event that is a route
 NO_AUTHORIZER = {"Authorizer": "NONE"}
 PREFLIGHT = frozenset({"OPTIONS /mcp"})
-DOCUMENTS = frozenset({f"ANY {METADATA}", f"ANY {METADATA}/mcp"})
+DOCUMENTS = frozenset(f"ANY {path}" for path in METADATA_PATHS)
 # mode -> the routes that need no authorization, because their answers are public. With none, ANY /mcp is open itself.
 OPEN = {
     "iam": PREFLIGHT,
@@ -26,7 +26,7 @@ OPEN = {
     "oauth": PREFLIGHT | DOCUMENTS,
     "none": frozenset[str](),
 }
-OF_SIGN_IN = frozenset(f"ANY {path}" for path in SIGN_IN_ROUTES.values())
+OF_SIGN_IN = frozenset(f"ANY {path}" for path in SIGN_IN_PATHS)
 
 
 def every_folder_is_deployed(project: Project) -> Iterator[str]:
