@@ -2,7 +2,7 @@
 
 SAM takes no condition in `Auth`, so the template holds one mode: the API's `Auth`, the routes that need no
 authorization, and the mode that functions believe. With `oauth` it holds the sign-in front too. Two comments enclose
-each place; what a mode writes there is in scaffold/auth/.
+each place, and scaffold/auth/ has the text of each mode.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class OAuthError(Exception):
     """
 
     def __init__(self, code: str, description: str, status: int = 400) -> None:
-        """Keep what the response and the log need; an unknown client has a status of its own (RFC 6749, 5.2)."""
+        """Keep what the response and the log need; an unknown client gets 401 (RFC 6749, 5.2)."""
         super().__init__(description)
         self.code = code
         self.description = description

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mcp_functions.local import checks, template
+from mcp_functions.local.checks.iam import KEEP, SEAL
 from mcp_functions.local.checks.imports import a_function_finds_on_lambda_what_it_imports
-from mcp_functions.local.checks.statements import KEEP, SEAL
 from mcp_functions.local.lambdas.loading import COMMON
 from mcp_functions.local.problems import Problem
 from mcp_functions.local.scaffold import block_lines, files
