@@ -16,8 +16,7 @@ from mcp_functions.protocol.json_writer import dumps
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.lambda_types import Response
+    from mcp_functions.http.events import HttpRequest, Response
     from mcp_functions.protocol.errors import McpError
 
 HEADERS = {**SECURITY_HEADERS, "pragma": "no-cache", "referrer-policy": "no-referrer", "x-frame-options": "DENY"}

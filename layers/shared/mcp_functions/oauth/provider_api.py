@@ -6,7 +6,7 @@ import base64
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_plus, urlencode, urlsplit
 
-from mcp_functions.aws.deadline_socket import Deadline
+from mcp_functions.aws.connection import Deadline
 from mcp_functions.oauth import errors, https
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.https import Answer, NoAnswer

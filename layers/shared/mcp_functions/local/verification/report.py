@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from mcp_functions.local.problems import first_line
+from mcp_functions.local.problems import Problem, first_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
 
 
-class Failed(Exception):
+class Failed(Problem):
     """The deployment does not do what it should; the text says what to mend."""
 
 
-class Skipped(Exception):
+class Skipped(Problem):
     """A check cannot run; the text says what it needs."""
 
 

@@ -34,10 +34,6 @@ REGION = re.compile(r"\.execute-api\.([a-z0-9-]+)\.")
 CAPABILITIES = messages.EVERYTHING | {"extensions": {EXTENSION_TASKS: dict[str, Any]()}}
 
 
-class _Client(Client):
-    response_seconds = SECONDS
-
-
 @dataclass
 class Server:
     """The endpoint, and the functions beneath it."""
@@ -69,13 +65,12 @@ class Server:
     def write(self, method: str, params: Mapping[str, Any], repeated: Iterable[tuple[str, str]] = ()) -> Request:
         """Return an MCP request without credentials."""
         message = messages.message(method, params, next(self._ids), CAPABILITIES)
-        request = messages.write(message, repeated)
-        task = params.get("taskId")
-        return messages.with_header(request, "Mcp-Name", task) if isinstance(task, str) else request
+        return messages.write(message, repeated)
 
     def send(self, url: str, request: Request) -> Response:
         """Send a request as it is."""
-        response = _Client(url, {}, requests=1, seconds=SECONDS).send(request).response
+        client = Client(url, {}, requests=1, seconds=SECONDS, response_seconds=SECONDS)
+        response = client.send(request).response
         self.request_id = response.headers.get("apigw-requestid", self.request_id)
         return response
 
