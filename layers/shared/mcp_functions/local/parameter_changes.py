@@ -10,7 +10,7 @@ import tomlkit
 from botocore.exceptions import BotoCoreError, ClientError
 
 from mcp_functions.local import samconfig, template
-from mcp_functions.local.problems import Problem, first_line
+from mcp_functions.local.problems import first_line, stop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -57,8 +57,8 @@ def change(directory: Path, environment: str, words: Sequence[str], *, now: bool
         session: Any = boto3.Session(profile_name=profile, region_name=region)  # its clients have no types
         _update(session.client("cloudformation"), stack, changes)
     except (BotoCoreError, ClientError) as error:
-        failed = f"the stack {stack} is not changed, and the next deployment will change it: {first_line(error)}"
-        raise Problem(failed) from error
+        later = f"the stack {stack} is not changed, and the next deployment will change it: {first_line(error)}"
+        stop(later, after=error)
     yield "Done"
 
 
@@ -87,13 +87,12 @@ def _changes(directory: Path, words: Sequence[str], present: Parameters) -> Para
     known: dict[str, Any] = template.read(directory / template.FILE).get("Parameters", {})
     pairs = [word.partition("=") for word in words if "=" in word]
     if len(pairs) != len(words):
-        form = "each change is NAME=VALUE, or NAME= for the default"
-        raise Problem(form)
+        stop("each change is NAME=VALUE, or NAME= for the default")
     changes = {name: value or str(known.get(name, {}).get("Default", "")) for name, _, value in pairs}
     problems = [_problem(known, name, value) for name, value in changes.items()]
     problems += _dangers(directory, changes, present)
     for problem in filter(None, problems):
-        raise Problem(problem)
+        stop(problem)
     return changes
 
 

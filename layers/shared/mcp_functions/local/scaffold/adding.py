@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mcp_functions.local import catalog, checks, template
 from mcp_functions.local.lambdas.functions import FRONT_DOOR
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import stop
 from mcp_functions.local.scaffold import blocks, files, samples, spelling
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ def add(root: Path, sample: Sample) -> str:
     """
     before = checks.read(root)
     if FRONT_DOOR not in before.folders:
-        problem = f"there is no functions/{FRONT_DOOR}/app.py: new adds functions behind an endpoint, as init writes it"
-        raise Problem(problem)
+        stop(f"there is no functions/{FRONT_DOOR}/app.py: new adds functions behind an endpoint, as init writes it")
     path = root / template.FILE
     grown = blocks.added(path.read_text(encoding="utf-8"), sample, before)
     files.write(root, sample.files)

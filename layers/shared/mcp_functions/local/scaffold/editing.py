@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mcp_functions.local import catalog, checks, template
 from mcp_functions.local.checks import imports
 from mcp_functions.local.lambdas.loading import COMMON
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import stop
 from mcp_functions.local.scaffold import block_lines, blocks, samples, spelling
 from mcp_functions.local.scaffold.samples import Sample
 
@@ -89,11 +89,9 @@ def _function(project: Project, name: str) -> Sample:
     if name not in project.folders:
         near = difflib.get_close_matches(name, project.folders, n=1)
         meant = f"; did you mean {near[0]}?" if near else ""
-        missing = f"there is no functions/{name}/app.py{meant}"
-        raise Problem(missing)
+        stop(f"there is no functions/{name}/app.py{meant}")
     if name not in project.offering:
-        other = f"functions/{name} offers no tool, prompt or resource: init and auth write its block"
-        raise Problem(other)
+        stop(f"functions/{name} offers no tool, prompt or resource: init and auth write its block")
     needs = ""
     if name in project.tasks:
         needs = "task"
