@@ -5,11 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict
 
-import boto3
-from botocore.exceptions import BotoCoreError
-
 from mcp_functions.local import catalog
-from mcp_functions.local.problems import Problem, first_line
 from mcp_functions.local.verification import lists, monitoring, report, routes, server
 from mcp_functions.local.verification.calls import Calls
 from mcp_functions.local.verification.report import Patience
@@ -18,6 +14,8 @@ from mcp_functions.local.verification.stack import Stack
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    import boto3
 
     from mcp_functions.local.verification.report import Line
 
@@ -56,28 +54,19 @@ def verify(target: str, options: Options) -> Iterator[Line]:
     Raises:
         Problem: the stack cannot be read.
     """
-    session = _session(options)
+    session = server.session(options["region"], options["profile"])
     stack = None if target.startswith(SCHEMES) else Stack(target, session)
     url = stack.endpoint if stack else target.rstrip("/")
     return _lines(url, stack, session, options)
 
 
-def _session(options: Options) -> boto3.Session:
-    try:
-        return boto3.Session(profile_name=options["profile"], region_name=options["region"])
-    except BotoCoreError as error:
-        raise Problem(first_line(error)) from error
-
-
 def _lines(url: str, stack: Stack | None, session: boto3.Session, options: Options) -> Iterator[Line]:
     began = options["patience"].now()
-    asked = server.Server(url, lambda _url, request: request)
     try:
-        mode = server.find_mode(asked)
+        asked, mode = server.reach(url, options["token"], session)
     except report.Failed as failed:
         yield report.Line("FAILED", "endpoint", str(failed))
         return
-    asked.authorize = server.authorization(mode, url, options["token"], session)
     project = catalog.read(options["functions"])
     endpoint = report.run("endpoint", partial(routes.check_endpoint, asked, mode))
     yield endpoint
