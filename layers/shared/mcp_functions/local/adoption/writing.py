@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_functions.local.checks import FOLDER, pascal
 from mcp_functions.local.problems import stop
-from mcp_functions.local.scaffold import adding, spelling
+from mcp_functions.local.scaffold import editing, spelling
 from mcp_functions.local.scaffold.files import template
 from mcp_functions.local.scaffold.samples import Sample
 
@@ -66,7 +66,7 @@ def write(server: ServerFile, functions: Path, name: str | None) -> str:
     texts[f"{FOLDER}/{folder}/app.py"] = template("adopted/app.py", values)
     texts[f"{FOLDER}/{folder}/requirements.txt"] = "".join(f"{line}\n" for line in _requirements(files))
     texts[f"tests/functions/test_{folder}.py"] = template("adopted/test.py", values)
-    return adding.add(functions.parent, Sample(folder, pascal(folder), REMARK, "seal", texts))
+    return editing.add(functions.parent, Sample(folder, pascal(folder), REMARK, "seal", texts))
 
 
 def _name_of(path: Path) -> str:
