@@ -56,9 +56,9 @@ def check(path: Path) -> Report:
     except (OSError, ValueError, SyntaxError) as error:
         stop(f"{path} cannot be read as Python: {first_line(error)}", after=error)
     source = Source.read(tree)
-    reader, asking, findings = Reader(source), [], set[Finding]()
+    asking, findings = [], set[Finding]()
     for function in _handlers(tree, source):
-        events = list(reader.read(function))
+        events = Reader(source).read(function)
         last = max((place for place, event in enumerate(events) if event.asks), default=-1)
         if last >= 0:
             asking.append(function.name)
