@@ -176,12 +176,9 @@ def check_resource(parameters: Mapping[str, str], settings: FrontSettings) -> No
     """
     resource = parameters.get("resource", settings.resource)
     # An empty path and "/" are the same resource (RFC 3986, 6.2.3), and clients' URL types write the second.
-    if resource not in {settings.resource, _with_slash(settings.resource)}:
+    with_slash = settings.resource if urlsplit(settings.resource).path else f"{settings.resource}/"
+    if resource not in {settings.resource, with_slash}:
         raise OAuthError(errors.INVALID_TARGET, "the resource is not this server's")
-
-
-def _with_slash(url: str) -> str:
-    return url if urlsplit(url).path else f"{url}/"
 
 
 def _scope(text: str, settings: FrontSettings) -> str:

@@ -76,8 +76,9 @@ class Front:
     """Answers the requests of one deployment."""
 
     def __init__(self, parts: Parts) -> None:
-        """Take the parts."""
+        """Keep the parts, and the methods and paths of the endpoints."""
         self._parts = parts
+        self._routes = [*ENDPOINTS, ("POST", REGISTER)] if parts.settings.registration else [*ENDPOINTS]
 
     def answer(self, event: Mapping[str, Any], http: HttpRequest) -> Response:
         """Answer one request.
@@ -90,7 +91,7 @@ class Front:
         parts = self._parts.at(http.context)
         document = discovery.documents(parts.settings).get(http.path)
         path = self._endpoint(http.path)
-        methods = [method for method, endpoint in self._routes() if endpoint == path] if document is None else ["GET"]
+        methods = ["GET"] if document is not None else [method for method, at in self._routes if at == path]
         if not methods:
             notes.reason = "not_found"
             return answers.empty(404)
@@ -110,9 +111,6 @@ class Front:
         """Return the path of an endpoint within the front."""
         base = urlsplit(self._parts.settings.url).path
         return path.removeprefix(base) if path.startswith(f"{base}/") else path
-
-    def _routes(self) -> list[tuple[str, str]]:
-        return [*ENDPOINTS, ("POST", REGISTER)] if self._parts.settings.registration else [*ENDPOINTS]
 
 
 def make(
