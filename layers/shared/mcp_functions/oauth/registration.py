@@ -33,11 +33,17 @@ def register(http: HttpRequest, parts: Parts) -> Response:
     except ParseError:
         raise OAuthError(errors.INVALID_CLIENT_METADATA, "the body is not JSON") from None
     client, secret = parts.clients.register(metadata)
-    return answers.json(CREATED, _described(client, secret, int(parts.now())))
+    return answers.json(CREATED, describe(client, secret, int(parts.now())))
 
 
-def _described(client: Client, secret: str, now: int) -> dict[str, Any]:
-    """Return the client information response (RFC 7591, section 3.2.1)."""
+def describe(client: Client, secret: str, now: int) -> dict[str, Any]:
+    """Return the client information response (RFC 7591, section 3.2.1).
+
+    Args:
+        client: the client.
+        secret: its secret; "" if it has none.
+        now: the current time in unix seconds.
+    """
     described: dict[str, Any] = {
         "client_id": client.id,
         "client_id_issued_at": now,

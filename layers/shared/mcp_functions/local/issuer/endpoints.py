@@ -17,7 +17,7 @@ from urllib.parse import unquote_plus
 from mcp_functions.local.issuer.grants import Grant, Grants
 from mcp_functions.local.issuer.jwts import Signer
 from mcp_functions.local.loopback import HttpResponse, json_response
-from mcp_functions.oauth import errors, redirects, visits
+from mcp_functions.oauth import client_metadata, errors, redirects, registration, visits
 from mcp_functions.oauth.errors import OAuthError
 
 if TYPE_CHECKING:
@@ -134,20 +134,9 @@ class Issuer:
         }
 
     def _register(self, wanted: object) -> HttpResponse:
-        uris = wanted.get("redirect_uris") if isinstance(wanted, dict) else None
-        if not isinstance(wanted, dict) or not isinstance(uris, list) or not all(isinstance(uri, str) for uri in uris):
-            raise OAuthError(errors.INVALID_CLIENT_METADATA, "redirect_uris must be a list of URIs")
-        client = self._grants.register(tuple(uris))
-        registered = {
-            "client_id": client,
-            "client_id_issued_at": int(self._now()),
-            "client_name": wanted.get("client_name"),
-            "redirect_uris": uris,
-            "grant_types": ["authorization_code", "refresh_token"],
-            "response_types": ["code"],
-            "token_endpoint_auth_method": "none",
-        }
-        return json_response(201, {name: value for name, value in registered.items() if value}, NOT_STORED)
+        asked = client_metadata.read(wanted)
+        client = asked._replace(id=self._grants.register(asked.redirect_uris), method=client_metadata.NONE)
+        return json_response(201, registration.describe(client, "", int(self._now())), NOT_STORED)
 
     def _authorize(self, asked: Mapping[str, str]) -> HttpResponse:
         client, redirect_uri = asked.get("client_id", ""), asked.get("redirect_uri", "")

@@ -59,7 +59,7 @@ class Grants:
         Raises:
             OAuthError: a redirect URI leads to another machine.
         """
-        if not redirect_uris or not all(map(_leads_here, redirect_uris)):
+        if any(map(redirects.is_web, redirect_uris)):
             sentence = (
                 "redirect_uris must lead to this machine, because this server signs every user in without a question"
             )
@@ -127,7 +127,3 @@ def _keep(lock: Lock, kept: dict[str, T], value: T) -> str:
         while len(kept) > MAX_ENTRIES:
             del kept[next(iter(kept))]
     return name
-
-
-def _leads_here(uri: str) -> bool:
-    return redirects.may_be_registered(uri) and not redirects.is_web(uri)
