@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.handlers import catalog
 from mcp_functions.local import environment
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, Function, Functions
+from mcp_functions.local.loopback import json_object
 from mcp_functions.local.problems import stop
 
 if TYPE_CHECKING:
@@ -56,11 +57,8 @@ def text(catalog_: Mapping[str, Any]) -> str:
 
 def read(directory: Path) -> dict[str, Any]:
     """Read the catalog; it is empty if the file is missing or unreadable."""
-    try:
-        catalog_ = json.loads((directory / FRONT_DOOR / FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return catalog_ if isinstance(catalog_, dict) else {}
+    path = directory / FRONT_DOOR / FILE
+    return json_object(path.read_bytes()) if path.is_file() else {}
 
 
 def write(directory: Path, catalog_: Mapping[str, Any]) -> Path:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.attack import messages
 from mcp_functions.local.api_gateway.events import Moment, event, event_of_message
 from mcp_functions.local.loopback import HttpRequest
 from mcp_functions.local.next_event import PLACEHOLDER
-from mcp_functions.protocol.constants import META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -81,8 +81,7 @@ def round_of(function: str, number: int, method: str, params: Mapping[str, Any])
         method: e.g. "tools/call".
         params: without `_meta`.
     """
-    meta = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: CAPABILITIES}
-    message = {"jsonrpc": "2.0", "id": number, "method": method, "params": {**params, "_meta": meta}}
+    message = messages.message(method, params, number, CAPABILITIES)
     return event_of_message(message, f"/mcp/{function}", MOMENT)
 
 
