@@ -1,4 +1,4 @@
-"""What a function of a server does, in order, as its source says: calls, questions, and changes of module variables.
+"""The events of a server's function, in the order of its source: calls, questions, and changes of module variables.
 
 A function of the same file is read where it is called. The body of a loop is read twice: what follows a question in it
 happens before the question of the next turn.
@@ -31,7 +31,7 @@ class Event(NamedTuple):
 
 
 class Source(NamedTuple):
-    """What one file defines."""
+    """The names that one file defines."""
 
     functions: Mapping[str, Function]
     classes: frozenset[str]
@@ -50,7 +50,7 @@ class Reader(ast.NodeVisitor):
     """Reads the events of a function and of those that it calls."""
 
     def __init__(self, source: Source, *, depth: int = 0) -> None:
-        """Take what the file defines."""
+        """Keep the names of the file."""
         self._source, self._depth = source, depth
         self._events, self._changed = list[Event](), set[str]()
 
@@ -67,7 +67,7 @@ class Reader(ast.NodeVisitor):
         return self._events
 
     def visit(self, node: ast.AST) -> None:
-        """Read a node: first what is inside it, because arguments are computed before their call."""
+        """Read a node: its parts come first, because arguments are computed before their call."""
         if isinstance(node, NOT_RUN_HERE):
             return
         for _turn in range(2 if isinstance(node, LOOPS) else 1):

@@ -128,7 +128,7 @@ def common_layer(project: Project) -> str:
 
 
 def has_layer(project: Project, block: Block, layer: str) -> bool:
-    """Whether a function has a layer, of its own or of Globals."""
+    """Whether a function has a layer, in its block or in Globals."""
     return {"Ref": layer} in _layers(project, block)
 
 

@@ -1,4 +1,4 @@
-"""The packages that a function finds on Lambda: of the runtime, of the layer, and of its own requirements.txt."""
+"""The packages that a function finds on Lambda: of the runtime, of the layer, and of the requirements.txt beside its app.py."""
 
 from __future__ import annotations
 
