@@ -1,4 +1,4 @@
-"""The packages that a function finds on Lambda: of the runtime, of the layer, and of the requirements.txt beside its app.py."""
+"""The packages that a function finds on Lambda: the runtime's, the layer's, and those of its requirements.txt."""
 
 from __future__ import annotations
 
