@@ -15,7 +15,7 @@ from mcp_functions.local.adoption import check as checking
 from mcp_functions.local.adoption import writing
 from mcp_functions.local.commands import options
 from mcp_functions.local.problems import Problem, stop
-from mcp_functions.local.scaffold import adding, beginning, editing, samples
+from mcp_functions.local.scaffold import beginning, editing, samples
 from mcp_functions.settings import AUTH_MODES
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def init(directory: Path) -> None:
 @options.debug
 def new(kind: str, name: str) -> None:
     """Add a function."""
-    click.echo(adding.new(Path(), kind, name))
+    click.echo(editing.new(Path(), kind, name))
 
 
 @commands.command("block")
