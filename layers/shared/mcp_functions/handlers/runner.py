@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.protocol.errors import Crash, DeveloperError, McpError, is_ctrl_c
+from mcp_functions.protocol.errors import Crash, McpError, is_ctrl_c
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,22 +36,18 @@ def run_round(
         McpError: the request has no result. `crash_result` writes one for a `Crash`.
     """
     result: dict[str, Any] | None = None
+    error: BaseException | None = None
     try:
         result = call(params, round_) if call and round_ else handler.call(params, round_)
-    except BaseException as error:  # noqa: BLE001 - Lambda's runtime would log the text of every exception
-        has_ended = round_ is not None and (round_.ended or round_.error)
-        if is_ctrl_c(error) or not has_ended:
-            result = _error_result(handler, error)
-    return result if round_ is None else _close(handler, round_, result)
-
-
-def _close(handler: Handler[..., Any], round_: Round, result: dict[str, Any] | None) -> dict[str, Any] | None:
-    round_.close()
-    if isinstance(round_.error, DeveloperError):
-        raise Crash(crash_message(handler), round_.error)
-    if round_.error:
-        return handler.error_result(str(round_.error))
-    return None if round_.ended else result
+    except BaseException as raised:
+        if is_ctrl_c(raised):
+            raise
+        error = raised
+    if round_:
+        round_.close()
+    if round_ and (round_.ended or round_.error):  # also if the author's code has caught what ended it
+        result, error = None, round_.error
+    return result if error is None else _error_result(handler, error)
 
 
 def crash_result(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:
@@ -69,7 +65,7 @@ def crash_message(handler: Handler[..., Any]) -> str:
 
 def _error_result(handler: Handler[..., Any], error: BaseException) -> dict[str, Any]:
     """Write the result for an exception that is meant for the model; raise any other."""
-    if isinstance(error, McpError) or is_ctrl_c(error):
+    if isinstance(error, McpError):
         raise error
     text = _text_for_model(handler, error)
     if text is None:
