@@ -1,6 +1,6 @@
 """What pydantic reads: a type in its strict mode, and the options of its `Field` on a parameter.
 
-Only a handler that has such a type or a `Field` imports this module, and pydantic with it.
+Only a handler with one of these types, or with a `Field`, imports this module, and pydantic with it.
 """
 
 from __future__ import annotations
