@@ -20,7 +20,7 @@ from tests.support import planted, wire
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
 
-    from mcp_functions.http.lambda_types import LambdaContext
+    from mcp_functions.http.events import LambdaContext
 
 ROOT = Path(__file__).parent.parent
 

@@ -48,7 +48,7 @@ class Door:
         self.made: list[Any] = []
         self.seconds = 0.0
         offered = FrontDoor(OFFERED, SETTINGS, CachedClient(self._client, lambda: self.seconds), None)
-        self._function = LambdaFunction(lambda _name: Endpoint(SETTINGS, offered.answer))
+        self._function = LambdaFunction(lambda _name, _now: Endpoint(SETTINGS, offered.answer))
 
     def _client(self) -> Any:  # noqa: ANN401 - boto3's clients have no type of their own
         self.made.append(lambda_client())

@@ -29,13 +29,13 @@ from mcp_functions import (
     serving,
     tool,
 )
-from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.handlers.base import Handler
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.seal.request_state import RequestStates
 from mcp_functions.settings import Settings
 from tests.support import wire
+from tests.support.dispatching import dispatcher
 
 REFUSED = {"code": -32602, "message": "Invalid or expired requestState", "data": {"reason": "invalid_request_state"}}
 
@@ -71,9 +71,9 @@ class App:
                 boxes, now=self.clock, lifetime_seconds=seconds, anonymous=anonymous, max_rounds=max_rounds
             )
 
-        server = Dispatcher(handlers, settings, audience, states if keys else None, now=self.clock)
+        server = dispatcher(handlers, settings, audience, states if keys else None, now=self.clock)
 
-        self._function = LambdaFunction(lambda _name: Endpoint(settings, server.answer), handlers, now=self.clock)
+        self._function = LambdaFunction(lambda _name, _now: Endpoint(settings, server.answer), handlers, now=self.clock)
 
     def send(self, method: str, params: Mapping[str, Any] | None = None, **options: Any) -> dict[str, Any]:  # noqa: ANN401
         sent = wire.message(method, params, **options)
@@ -626,8 +626,8 @@ def work(*, progress: Progress, log: Log) -> str:
 def notifications(meta: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     sent = wire.message("tools/call", {"name": "work"}, meta=meta)
     settings = Settings(stack="local", auth_mode="none")
-    server = Dispatcher((work,), settings, "a", None)
-    response = LambdaFunction(lambda _name: Endpoint(settings, server.answer))(wire.event(sent), wire.Context())
+    server = dispatcher((work,), settings, "a", None)
+    response = LambdaFunction(lambda _name, _now: Endpoint(settings, server.answer))(wire.event(sent), wire.Context())
     *before, last = wire.messages(response)
     assert last["result"]["content"][0]["text"] == "done"
     return [(message["method"], message["params"]) for message in before]

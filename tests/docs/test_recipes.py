@@ -402,7 +402,7 @@ def test_the_endpoint_invokes_the_alias_if_it_is_told_to(qualifier: str) -> None
     lambdas = Lambdas(**{f"book{qualifier}": version()})
     offered = catalogs.build(version().handlers, "book")
     found = settings.read({"MCP_STACK": "local", "MCP_AUTH_MODE": "none", "MCP_QUALIFIER": qualifier})
-    door = LambdaFunction(lambda _name: Endpoint(found, FrontDoor(offered, found, lambda: lambdas, None).answer))
+    door = LambdaFunction(lambda _name, _now: Endpoint(found, FrontDoor(offered, found, lambda: lambdas, None).answer))
     sent = gateways.http_api(gateways.sent(wire.message("tools/call", {"name": "book", "arguments": {"city": "Rome"}})))
     assert door(sent, wire.Context("local_mcp"))["statusCode"] == 200
     assert lambdas.invoked == [f"local_book{qualifier}"]

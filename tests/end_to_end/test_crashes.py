@@ -189,7 +189,7 @@ def brief_that(raised: BaseException) -> LambdaFunction:
 
 
 def wired_by(raised: BaseException) -> LambdaFunction:
-    def wire_nothing(_name: str) -> Endpoint:
+    def wire_nothing(_name: str, _now: object) -> Endpoint:
         raise raised
 
     return LambdaFunction(wire_nothing)

@@ -19,7 +19,7 @@ from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Field,
 
 import mcp_functions
 from mcp_functions import Ask, Header, Number, prompt, resource, serve, tool
-from mcp_functions.handlers import injected_parameters, signatures
+from mcp_functions.handlers import injection, signatures
 from mcp_functions.handlers.base import Handler
 from mcp_functions.rounds import capabilities
 from mcp_functions.schemas.parameters import docstring
@@ -462,7 +462,7 @@ def test_an_authors_validator_may_change_a_value() -> None:
 
 def test_the_refusal_of_a_parameter_names_every_capability() -> None:
     public = {name for name in mcp_functions.__all__ if is_capability(getattr(mcp_functions, name))}
-    assert set(injected_parameters.CAPABILITIES.split(", ")) == public
+    assert set(injection.CAPABILITIES.split(", ")) == public
 
 
 def is_capability(value: object) -> bool:

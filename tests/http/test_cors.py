@@ -219,7 +219,7 @@ def test_no_error_is_stored_sniffed_framed_or_run_either(raised: Exception, stat
         raise raised
 
     endpoint = Endpoint(Settings(stack="local", auth_mode="none"), answer)
-    response = LambdaFunction(lambda _name: endpoint)(wire.event(CALL), wire.Context("local_all"))
+    response = LambdaFunction(lambda _name, _now: endpoint)(wire.event(CALL), wire.Context("local_all"))
     assert response["statusCode"] == status
     check_headers(response)
 
@@ -230,7 +230,7 @@ def test_well_known_documents_have_the_security_headers_too(path: str, status: i
     documents: dict[str, dict[str, Any]] = {"/.well-known/oauth-protected-resource": {}}
     endpoint = Endpoint(found, lambda _request: pytest.fail("answered"), documents)
     event = wire.event("", http_method="GET") | {"rawPath": f"/.well-known/{path}"}
-    response = LambdaFunction(lambda _name: endpoint)(event, wire.Context("local_all"))
+    response = LambdaFunction(lambda _name, _now: endpoint)(event, wire.Context("local_all"))
     assert response["statusCode"] == status
     check_headers(response)
 
@@ -238,7 +238,7 @@ def test_well_known_documents_have_the_security_headers_too(path: str, status: i
 @pytest.mark.parametrize("mode", ["iam", "jwt"])
 def test_a_refusal_of_the_caller_is_not_stored_either(mode: Literal["iam", "jwt"]) -> None:
     settings = Settings(stack="local", auth_mode=mode, jwt_audiences=("a",), resource_url="https://a.example/mcp")
-    function = LambdaFunction(lambda _name: Endpoint(settings, lambda _request: pytest.fail("answered")))
+    function = LambdaFunction(lambda _name, _now: Endpoint(settings, lambda _request: pytest.fail("answered")))
     event = gateways.by_jwt(wire.event(CALL), iss="i", sub="s") if mode == "jwt" else wire.event(CALL)
     response = function(event, wire.Context("local_all"))
     assert response["statusCode"] == (401 if mode == "jwt" else 500)

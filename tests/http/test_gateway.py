@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_functions import Header, Progress, tool
-from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
 from mcp_functions.settings import Settings
 from tests.support import wire
+from tests.support.dispatching import dispatcher
 
 NOW = 1_785_000_000.0
 SETTINGS = Settings(
@@ -34,8 +34,8 @@ def add(a: int, region: Annotated[str, Header("Region")] = "eu", *, progress: Pr
 
 
 def function(answer: Callable[[Request], Any] | None = None, settings: Settings = SETTINGS) -> LambdaFunction:
-    door = answer or Dispatcher((add,), settings, "local/test/local", None).answer
-    return LambdaFunction(lambda _name: Endpoint(settings, door), now=lambda: NOW)
+    door = answer or dispatcher((add,), settings, "local/test/local", None).answer
+    return LambdaFunction(lambda _name, _now: Endpoint(settings, door), now=lambda: NOW)
 
 
 def send(
@@ -323,7 +323,7 @@ def test_a_temporary_failure_has_a_retry_after_header(caplog: pytest.LogCaptureF
 
 
 def test_a_misconfigured_function_writes_the_reason_to_the_log() -> None:
-    def wired(_name: str) -> Endpoint:
+    def wired(_name: str, _now: object) -> Endpoint:
         message = "hunter2"
         raise OSError(message)
 
@@ -338,9 +338,9 @@ def test_a_misconfigured_function_writes_the_reason_to_the_log() -> None:
 def test_a_function_is_wired_once_with_its_physical_name() -> None:
     names = []
 
-    def wired(name: str) -> Endpoint:
+    def wired(name: str, _now: object) -> Endpoint:
         names.append(name)
-        return Endpoint(SETTINGS, Dispatcher((add,), SETTINGS, "a", None).answer)
+        return Endpoint(SETTINGS, dispatcher((add,), SETTINGS, "a", None).answer)
 
     made = LambdaFunction(wired)
     assert names == []
@@ -492,5 +492,5 @@ def test_every_sealed_state_is_escaped_in_json(token: str) -> None:
     result = {"resultType": "input_required", "inputRequests": {}, "requestState": token, "_meta": told}
     endpoint = Endpoint(Settings("shop", auth_mode="none"), lambda _request: Result(result))
     event = wire.event(wire.message("tools/call", {"name": "ask", "arguments": {}}))
-    response = LambdaFunction(lambda _name: endpoint)(event, wire.Context())
+    response = LambdaFunction(lambda _name, _now: endpoint)(event, wire.Context())
     assert json.loads(response["body"])["result"] == result

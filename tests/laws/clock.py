@@ -6,8 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mcp_functions.http.events import LambdaContext
     from mcp_functions.http.gateway import LambdaFunction
-    from mcp_functions.http.lambda_types import LambdaContext
 
 
 class Clock:

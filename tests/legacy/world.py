@@ -11,7 +11,6 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.dispatch.seal_factory import SealFactory
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
@@ -23,6 +22,7 @@ from mcp_functions.store import DynamoDbTable, SealedTable
 from mcp_functions.testing.dynamodb import MemoryTable
 from tests.legacy.clients import ISSUER, RESOURCE, Client
 from tests.support import wire
+from tests.support.dispatching import dispatcher
 from tests.support.strict_kms import Clock
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class World:
 
     def _functions(self) -> LambdaFunction:
         seal_factory = self._vault("all")
-        server = Dispatcher(
+        server = dispatcher(
             self.handlers, self.settings, "local/all/prod", seal_factory.states, seal_factory.table, now=self.clock
         )
 
@@ -143,7 +143,7 @@ class World:
         kept = seal_factory if self.keys else None
         legacy = LegacyServer(self.settings, modern, kept, now=self.clock, sleep=self._sleep)
         own = legacy if self.door == "direct" else None
-        return LambdaFunction(lambda _name: Endpoint(self.settings, answer, handle_legacy=own), now=self.clock)
+        return LambdaFunction(lambda _name, _now: Endpoint(self.settings, answer, handle_legacy=own), now=self.clock)
 
     def _front(self) -> LambdaFunction:
         offered = catalog.build(self.handlers, "all")
@@ -152,7 +152,9 @@ class World:
         legacy = LegacyServer(
             self.settings, ModernServer(front.answer, offered), vault, now=self.clock, sleep=self._sleep
         )
-        return LambdaFunction(lambda _name: Endpoint(self.settings, front.answer, handle_legacy=legacy), now=self.clock)
+        return LambdaFunction(
+            lambda _name, _now: Endpoint(self.settings, front.answer, handle_legacy=legacy), now=self.clock
+        )
 
     def _sleep(self, seconds: float) -> None:
         self.slept.append(seconds)

@@ -448,7 +448,7 @@ class Invoke:
 def door(*handlers: Any) -> tuple[LambdaFunction, Invoke]:  # noqa: ANN401 - tools, prompts and resources
     found, invoke = Settings(stack="local", auth_mode="none"), Invoke(serve(*handlers))
     front = FrontDoor(catalog.build(handlers, "here"), found, lambda: invoke, None)
-    return LambdaFunction(lambda _name: Endpoint(found, front.answer)), invoke
+    return LambdaFunction(lambda _name, _now: Endpoint(found, front.answer)), invoke
 
 
 def test_a_call_is_a_line_at_the_endpoint_and_one_at_the_function_under_the_same_ids(lines: Lines) -> None:
@@ -492,7 +492,7 @@ def test_the_endpoint_logs_the_names_of_its_catalog(
 
 def test_the_endpoint_logs_how_long_it_waited_for_a_failed_call(lines: Lines) -> None:
     endpoint, invoke = door(add)
-    invoke.function = LambdaFunction(lambda _name: Endpoint(Settings(stack="x"), lambda _request: None))  # type: ignore[arg-type, return-value]
+    invoke.function = LambdaFunction(lambda _name, _now: Endpoint(Settings(stack="x"), lambda _request: None))  # type: ignore[arg-type, return-value]
     del invoke.function  # so that invoking fails, as an outage would
     send(endpoint, "tools/call", {"name": "add", "arguments": {"a": 1}})
     (line,) = lines()
@@ -755,7 +755,7 @@ def forged(function: LambdaFunction) -> None:
 def claimed_twice(function: LambdaFunction) -> None:
     busy = Conversation(function).call().go_on()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(single_use.SingleUse, "_claim", refuse)
+        patch.setattr(single_use.RoundClaim, "_claim", refuse)
         busy.accept(seat={"seat": "window"})
     assert busy.status == 503
 

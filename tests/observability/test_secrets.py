@@ -222,7 +222,7 @@ def test_a_secret_in_a_line_would_be_found(leaking: Callable[[], list[str]], mar
 def test_a_secret_in_the_notes_would_be_found_though_no_level_lets_the_line_through(
     leaking: Callable[[], list[str]], caplog: pytest.LogCaptureFixture
 ) -> None:
-    def wire_nothing(_name: str) -> Endpoint:
+    def wire_nothing(_name: str, _now: object) -> Endpoint:
         raise Misconfigured(SECRET)
 
     caplog.set_level(logging.CRITICAL, "mcp_functions")
@@ -494,7 +494,7 @@ class Invoke:
 def test_a_failing_function_behind_the_endpoint_leaks_no_secret(answer: object) -> None:
     found = Settings(stack="local", auth_mode="none")
     door = FrontDoor(catalog.build([sized], "sized"), found, lambda: Invoke(answer), None)
-    endpoint = LambdaFunction(lambda _name: Endpoint(found, door.answer))
+    endpoint = LambdaFunction(lambda _name, _now: Endpoint(found, door.answer))
     assert send(endpoint, "tools/call", {"name": "sized", "arguments": {"size": SECRET}})["statusCode"] in {200, 500}
 
 

@@ -37,7 +37,6 @@ from mcp_functions import (
     resource,
     tool,
 )
-from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.handlers.base import Handler
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
@@ -46,6 +45,7 @@ from mcp_functions.settings import Settings
 from tests.dispatch.test_dispatcher import App
 from tests.legacy.world import World
 from tests.support import wire
+from tests.support.dispatching import dispatcher
 
 PNG = b"\x89PNG"
 DATA = base64.b64encode(PNG).decode()
@@ -54,8 +54,8 @@ SETTINGS = Settings(stack="local", auth_mode="none", server_name="test", server_
 
 def send(handler: Handler[..., Any], method: str, params: dict[str, Any]) -> dict[str, Any]:
     """Send one event, and have the official types judge the response."""
-    server = Dispatcher([handler], SETTINGS, "local/test/local", None)
-    function = LambdaFunction(lambda _name: Endpoint(SETTINGS, server.answer), (handler,))
+    server = dispatcher([handler], SETTINGS, "local/test/local", None)
+    function = LambdaFunction(lambda _name, _now: Endpoint(SETTINGS, server.answer), (handler,))
     response = function(wire.event(wire.message(method, params)), wire.Context())
     result: dict[str, Any] = wire.read(response, method)["result"]
     return result

@@ -47,7 +47,7 @@ def place(placement: str, *handlers: Handler[..., Any], now: Callable[[], float]
         return function
     offered = catalog.build(handlers, FOLDER)
 
-    def wire_up(_name: str) -> Endpoint:
+    def wire_up(_name: str, now: Callable[[], float]) -> Endpoint:
         found = settings.read(os.environ)
         door = FrontDoor(offered, found, lambda: Lambdas(all=function), None, now=now)
         earlier = LegacyServer(found, ModernServer(door.answer, offered), None, now=now)

@@ -538,7 +538,7 @@ def test_a_function_without_tasks_accepts_no_worker_invocations() -> None:
 
 def test_the_endpoint_forwards_a_task_request_to_the_function_that_stores_it() -> None:
     offered = catalog.merge([catalog.build([publish], "books"), catalog.build([greet], "greet")])
-    lambdas = Lambdas(books=LambdaFunction(lambda _name: World(*JOBS, auth_mode="none").endpoint))
+    lambdas = Lambdas(books=LambdaFunction(lambda _name, _now: World(*JOBS, auth_mode="none").endpoint))
     door = FrontDoor(offered, Settings(stack="local", auth_mode="none"), lambda: lambdas, None)
 
     def ask(task_id: str) -> object:

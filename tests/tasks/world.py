@@ -9,7 +9,6 @@ import base64
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.handlers import catalog, lookup
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
@@ -19,6 +18,7 @@ from mcp_functions.store import DynamoDbTable, SealedTable
 from mcp_functions.tasks import Tasks, Worker
 from mcp_functions.testing.dynamodb import MemoryTable
 from tests.support import wire
+from tests.support.dispatching import dispatcher
 from tests.support.strict_kms import Clock, Repeatable
 
 if TYPE_CHECKING:
@@ -74,12 +74,12 @@ class World:
         def states(lifetime: int) -> RequestStates:
             return RequestStates(self.boxes, now=self.clock, lifetime_seconds=lifetime, rand=self.rand)
 
-        server = Dispatcher(
+        server = dispatcher(
             handlers, self.settings, "local/work/test", states, now=self.clock, tasks=self.tasks, audit=audit
         )
         parameters = lookup.header_names(catalog.build(handlers))
         self.endpoint = Endpoint(self.settings, server.answer, header_parameters=parameters, run_task=self.worker.work)
-        self.function = LambdaFunction(lambda _name: self.endpoint, handlers, now=self.clock)
+        self.function = LambdaFunction(lambda _name, _now: self.endpoint, handlers, now=self.clock)
 
     def summon(self, task_id: str, owner: str | None) -> None:
         self.summoned.append((task_id, owner))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from mcp_functions.legacy import LegacyServer
-    from mcp_functions.observability import Logger
+    from mcp_functions.observability.lines import Logger
     from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
     from mcp_functions.protocol.wire_types import Model, ServerInfo
     from mcp_functions.settings import Settings
@@ -56,7 +56,7 @@ def serve_catalog(
     about = read_about(instructions, server_info)
     aws.prepare(aws.find_endpoint(os.environ, "lambda"))  # at init, where Lambda gives a full CPU
 
-    def endpoint(function_name: str) -> Endpoint:
+    def make_endpoint(function_name: str, now: Callable[[], float]) -> Endpoint:
         settings = read_settings(os.environ)
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib would be a fifth of what a list imports
             catalog = json.load(file)
@@ -85,7 +85,7 @@ def serve_catalog(
 
         return dialects.add_to_front_door(made, catalog, door.forward)
 
-    return LambdaFunction(endpoint, now=now, logger=logger)
+    return LambdaFunction(make_endpoint, now=now, logger=logger)
 
 
 class FrontDoor:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import sys
 import time
+from copy import copy
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.handlers import catalog, lookup
+from mcp_functions.handlers.base import Handler, read_errors
 from mcp_functions.http import identity, metadata
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
@@ -29,17 +31,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from mcp_functions.dispatch.conversations import Conversations
     from mcp_functions.dispatch.seal_factory import SealFactory
-    from mcp_functions.handlers.base import Handler
     from mcp_functions.handlers.hooks import Call
     from mcp_functions.legacy import LegacyServer
-    from mcp_functions.observability import Logger
+    from mcp_functions.observability.lines import Logger
     from mcp_functions.protocol.wire_types import Model, ServerInfo
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.seal.data_keys import Wrapping
     from mcp_functions.seal.envelope import Codec
     from mcp_functions.settings import Settings
-    from mcp_functions.store import SealedTable
     from mcp_functions.tasks import Tasks, Worker
 
 
@@ -92,16 +93,13 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     with GcPause():  # imported modules live on: collecting garbage among them takes 4 ms of a cold start
         _import_needed(offer)
 
-    def make(now: Callable[[], float]) -> LambdaFunction:
-        def endpoint(function_name: str) -> Endpoint:
-            settings = read_settings(os.environ)
-            deployment = Deployment(offer, settings, function_name, now)
-            identity.announce(settings)
-            return deployment.endpoint()
+    def make_endpoint(function_name: str, now: Callable[[], float]) -> Endpoint:
+        settings = read_settings(os.environ)
+        deployment = Deployment(offer, settings, function_name, now)
+        identity.announce(settings)
+        return deployment.endpoint()
 
-        return LambdaFunction(endpoint, offer.handlers, now=now, recreate=make, logger=logger)
-
-    return make(now)
+    return LambdaFunction(make_endpoint, offer.handlers, now=now, logger=logger)
 
 
 class Offer(NamedTuple):
@@ -169,8 +167,8 @@ class Deployment:
 
     def endpoint(self) -> Endpoint:
         """Make the endpoint: it answers requests, and serves metadata, earlier clients and dialects if so set."""
-        settings = self._settings
-        tasks, worker = self._tasks() if self._offer.has_tasks else (None, None)
+        settings, offer = self._settings, self._offer
+        tasks, worker = self._tasks() if offer.has_tasks else (None, None)
         dispatcher = self._dispatcher(tasks)
         endpoint = Endpoint(
             settings,
@@ -194,20 +192,15 @@ class Deployment:
         offer = self._offer
         return SealFactory(self._settings, self.service, offer.wrapping, offer.codec, now=self._now)
 
-    def _table(self, max_age: int) -> SealedTable:
-        return self._seals.table(max_age)
-
     def _dispatcher(self, tasks: Tasks | None) -> Dispatcher:
-        return Dispatcher(
-            self._offer.handlers,
-            self._settings,
-            self._audience,
-            states=self._seals.states if self._has_keys else None,
-            table=self._table,
-            now=self._now,
-            audit=self._offer.audit,
-            tasks=tasks,
-        )
+        def conversations() -> Conversations:
+            from mcp_functions.dispatch.conversations import Conversations  # noqa: PLC0415 - imported at init where needed
+
+            seals, audit = self._seals, self._offer.audit
+            states = seals.states if self._has_keys else None
+            return Conversations(self._audience, states, seals.table, now=self._now, audit=audit, tasks=tasks)
+
+        return Dispatcher(self._offer.handlers, self._settings, conversations, tasks)
 
     def _tasks(self) -> tuple[Tasks, Worker]:
         from mcp_functions.tasks import Tasks, Worker, WorkerInvoker, lambda_client  # noqa: PLC0415 - few functions have tasks
@@ -246,16 +239,24 @@ def _with_options(
     around: Callable[[Call], AbstractContextManager[object]] | None,
     about: Mapping[str, Any],
 ) -> tuple[Handler[..., Any], ...]:
-    """Add the options of `serve` that handlers keep."""
+    """Return copies of the handlers with the options of `serve` that they keep."""
     for handler in handlers:
-        if not hasattr(handler, "kind"):
+        if not isinstance(handler, Handler):
             message = f"serve() takes what @tool, @prompt or @resource made, not {handler!r}"
             raise TypeError(message)
     if not errors and around is None and not about:
         return handlers
-    from mcp_functions.handlers import serve_options  # noqa: PLC0415 - most functions have none
+    for_model = read_errors(errors)
+    if around is not None:
+        from mcp_functions.handlers import hooks  # noqa: PLC0415 - most functions have none
 
-    return serve_options.apply(handlers, errors=errors, around=around, about=about)
+        hooks.check(around, handlers)
+    changed = tuple(map(copy, handlers))  # another function may serve the author's own handlers too
+    for handler in changed:
+        handler.around, handler.server = around, {**handler.server, **about}
+        if handler.kind == "tool":
+            handler.errors |= for_model
+    return changed
 
 
 def _import_needed(offer: Offer) -> None:

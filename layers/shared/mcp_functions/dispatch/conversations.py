@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions import observability
 from mcp_functions.handlers.runner import crash_message, crash_result, run_round
@@ -21,27 +21,30 @@ from mcp_functions.protocol.errors import (
     StateTooLarge,
     ToolError,
 )
-from mcp_functions.protocol.messages import Result, complete, is_asked_in_app, shows_forms
+from mcp_functions.protocol.messages import is_asked_in_app, shows_forms
 from mcp_functions.rounds.input_requests import missing_capabilities
 from mcp_functions.rounds.round import Round, RoundRequest
-from mcp_functions.seal.request_state import RoundBudgetExceeded, start_round
+from mcp_functions.seal.request_state import start_round
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.apps.rungs import Channel
-    from mcp_functions.dispatch.single_use import RoundClaim, SingleUse
+    from mcp_functions.dispatch.single_use import RoundClaim
     from mcp_functions.handlers.base import Handler
     from mcp_functions.protocol.messages import Request
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.seal.binding import Binding
-    from mcp_functions.seal.request_state import RequestStates, RoundStart, VerifiedState
+    from mcp_functions.seal.claims import Claims
+    from mcp_functions.seal.request_state import RequestStates, RoundStart
     from mcp_functions.store import SealedTable
     from mcp_functions.tasks import Tasks
 
 NOT_KEPT = "This was done before, and its answer was not kept."
 TOO_LARGE = "This conversation has more to remember than it can carry. Answer more briefly."
+
+Played: TypeAlias = "tuple[dict[str, Any], Sequence[Mapping[str, Any]]]"  # the result of a round, and notifications
 
 
 class _Turn(NamedTuple):
@@ -67,19 +70,20 @@ class Conversations:
         self,
         audience: str,
         states: Callable[..., RequestStates] | None,
-        table: Callable[[int], SealedTable] | None = None,
+        table: Callable[[int], SealedTable],
         *,
-        server_info: Mapping[str, Any],
         now: Callable[[], float] = time.time,
         audit: Callable[[AuditRecord], object] | None = None,
         tasks: Tasks | None = None,
     ) -> None:
-        """Take the parts of one deployment, which `Dispatcher` describes; nothing is opened yet."""
+        """Take the parts of one deployment; nothing is opened yet.
+
+        `states` and `table` take a lifetime in seconds; `states` takes a label of the seal, too.
+        """
         self._audience, self._states, self._table = audience, states, table
         self._now, self._audit, self._tasks = now, audit, tasks
-        self._server_info = server_info
 
-    def run_round(self, request: Request, handler: Handler[..., Any]) -> Result:
+    def run_round(self, request: Request, handler: Handler[..., Any]) -> Played:
         """Run the round that a request asks for."""
         states = None
         if self._states and (handler.needs_state or "requestState" in request.params):
@@ -87,25 +91,24 @@ class Conversations:
         start = start_round(self._audience, request, states)
         return self._result(self._turn(request, handler, states, start))
 
-    def run_companion(self, request: Request, handler: Handler[..., Any], name: str) -> Result:
+    def run_companion(self, request: Request, handler: Handler[..., Any], name: str) -> Played:
         """Run the round that a companion tool continues (`apps.companions`), or check that its state is not used."""
-        from mcp_functions.apps import companions, pending  # noqa: PLC0415 - only for clients without elicitation
+        from mcp_functions.apps import asking, companions  # noqa: PLC0415 - only for clients without elicitation
 
         call = companions.open_call(name, handler.name, request, self._audience, partial(self._label_states, handler))
-        turn = self._turn(call.request, handler, call.states, call.start)._replace(channel=call.channel)
+        turn = self._turn(call.request, handler, call.states, call.start, call.channel)
         if not call.is_check:
             return self._result(turn)
         if handler.needs_table and call.start.state:
-            rounds, claim = self._single_use(turn, call.start.state)
-            rounds.check_unused(claim)
-        return Result(complete(pending.open_result(), self._server_info))
+            self._claim(turn, call.start.state).check_unused()
+        return asking.open_result(), ()
 
     def _label_states(self, handler: Handler[..., Any], label: bytes) -> RequestStates:
         if self._states is None:
             raise InvalidRequestState(reason="function_has_no_keys")
         return self._states(handler.answer_within, label)
 
-    def _result(self, turn: _Turn) -> Result:
+    def _result(self, turn: _Turn) -> Played:
         state, handler = turn.start.state, turn.handler
         if turn.round.questions.actions:
             observability.current().answered_by = turn.answered_by
@@ -116,10 +119,15 @@ class Conversations:
             result = self._run_once(turn, state) if runs_once and state else self._run(turn)
         except Crash as crash:  # the claim was released and no answer recorded, so the same request may run again
             result = crash_result(handler, crash)
-        return Result(complete(result, self._server_info), tuple(turn.round.notifications))
+        return result, turn.round.notifications
 
     def _turn(
-        self, request: Request, handler: Handler[..., Any], states: RequestStates | None, start: RoundStart
+        self,
+        request: Request,
+        handler: Handler[..., Any],
+        states: RequestStates | None,
+        start: RoundStart,
+        channel: Channel | None = None,
     ) -> _Turn:
         """Prepare the round; its state was verified first, because authors may change the arguments."""
         notes = observability.current()
@@ -137,15 +145,14 @@ class Conversations:
             camel_case=handler.camel_case,
             max_sheds=handler.max_sheds,
             single_use=handler.single_use is not None,
-            has_app=handler.kind == "tool" and handler.form and is_asked_in_app(request.capabilities),
+            has_app=handler.form and is_asked_in_app(request.capabilities),
         )
         record, asked = (start.state.record, start.state.asked) if start.state else ({}, {})
-        return _Turn(request, handler, states, start, Round(round_request, record, asked))
+        return _Turn(request, handler, states, start, Round(round_request, record, asked), channel)
 
-    def _run_once(self, turn: _Turn, state: VerifiedState) -> dict[str, Any]:
+    def _run_once(self, turn: _Turn, state: Claims) -> dict[str, Any]:
         """Run a round that must not run twice, or return its recorded result."""
-        rounds, claim = self._single_use(turn, state)
-        result = rounds.run(claim, lambda: self._run(turn))
+        result = self._claim(turn, state).run(lambda: self._run(turn), self._now())
         if result is None:
             return turn.handler.error_result(NOT_KEPT)
         # The client may have restarted with other capabilities since the result was recorded.
@@ -153,20 +160,16 @@ class Conversations:
         lacking = missing_capabilities(questions.values(), turn.request.capabilities)
         if not lacking:
             return result
-        from mcp_functions.apps import not_asked  # noqa: PLC0415 - only for clients without elicitation
+        from mcp_functions.apps import rungs  # noqa: PLC0415 - only for clients without elicitation
 
         earlier = META_EARLIER in turn.request.params["_meta"]
-        return turn.handler.error_result(not_asked.words(turn.handler, questions, lacking, earlier=earlier))
+        return turn.handler.error_result(rungs.not_asked(turn.handler, questions, lacking, earlier=earlier))
 
-    def _single_use(self, turn: _Turn, state: VerifiedState) -> tuple[SingleUse, RoundClaim]:
+    def _claim(self, turn: _Turn, state: Claims) -> RoundClaim:
         from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where a handler needs it
 
-        if self._table is None:
-            raise Misconfigured(single_use.NO_TABLE)
-        handler = turn.handler
-        table = self._table(single_use.item_lifetime(handler.answer_within))
-        claim = single_use.claim_for(turn.request, state, turn.start.binding.principal)
-        return single_use.SingleUse(table, handler.single_use or "replay", self._now), claim
+        table = self._table(single_use.item_lifetime(turn.handler.answer_within))
+        return single_use.claim_for(turn.request, turn.handler, state, turn.start.binding.principal, table)
 
     def _run(self, turn: _Turn) -> dict[str, Any]:
         """Run the round. The author's audit gets its record, also if the round fails."""
@@ -188,7 +191,7 @@ class Conversations:
     def _play(self, turn: _Turn) -> dict[str, Any] | None:
         handler, params = turn.handler, turn.request.params
         if self._tasks and handler.task and not turn.channel:  # a form cannot follow a task
-            return run_round(self._tasks.instead_of(handler, turn.request), params, turn.round)
+            return run_round(handler, params, turn.round, partial(self._tasks.call, turn.request))
         return run_round(handler, params, turn.round)
 
     def _ask(self, turn: _Turn) -> dict[str, Any]:
@@ -226,8 +229,6 @@ class Conversations:
             return states.seal(binding, start.state, asked=asked, record=record, flow=start.flow)
         except DeveloperError as error:  # the function keeps a value that is not JSON
             raise Crash(crash_message(handler), error) from None
-        except RoundBudgetExceeded as error:
-            raise ToolError(str(error)) from None
         except StateTooLarge as error:
             observability.current().reason = error.reason  # for the author; the model cannot raise a limit
             raise ToolError(TOO_LARGE) from None

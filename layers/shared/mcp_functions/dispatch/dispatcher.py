@@ -5,7 +5,6 @@ A handler that can only return runs here. Every other handler runs as a round of
 
 from __future__ import annotations
 
-import time
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,6 +12,7 @@ from mcp_functions import observability
 from mcp_functions.handlers import catalog, lookup
 from mcp_functions.handlers.lookup import form_result
 from mcp_functions.handlers.runner import crash_result, run_round
+from mcp_functions.http.lazy_values import lazy_value
 from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import APP_FORM, CALLS, LOG_LEVELS, META_LOG_LEVEL, TASKS
 from mcp_functions.protocol.errors import Crash, InvalidParams
@@ -27,36 +27,24 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.lists import Lists
     from mcp_functions.handlers.lookup import Target
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.rounds.round import AuditRecord
-    from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
-    from mcp_functions.store import SealedTable
     from mcp_functions.tasks import Tasks
 
 
 class Dispatcher:
     """Answers requests for the handlers of one Lambda, which `catalog` describes."""
 
-    def __init__(  # noqa: PLR0913 - the handlers, and the parts of a deployment that they use
+    def __init__(
         self,
         handlers: Sequence[Handler[..., Any]],
         settings: Settings,
-        audience: str,
-        states: Callable[..., RequestStates] | None,
-        table: Callable[[int], SealedTable] | None = None,
-        *,
-        now: Callable[[], float] = time.time,
-        audit: Callable[[AuditRecord], object] | None = None,
+        conversations: Callable[[], Conversations],
         tasks: Tasks | None = None,
     ) -> None:
-        """Index the handlers and build their catalog.
-
-        `states` and `table` take a lifetime in seconds; `states` takes a label of the seal, too.
-        """
+        """Index the handlers and build their catalog; the first round of a conversation calls `conversations`."""
         self._handlers = {(catalog.LISTS_BY_KIND[handler.kind], handler.key): handler for handler in handlers}
         self.catalog = catalog.build(handlers)
-        self._settings, self._audience, self._states, self._table = settings, audience, states, table
-        self._now, self._audit, self._tasks = now, audit, tasks
+        self._settings, self._conversations, self._tasks = settings, lazy_value(conversations), tasks
         self._server_info = catalog.server_info(self.catalog, settings.server_info)
 
     def answer(self, request: Request) -> Result:
@@ -65,15 +53,12 @@ class Dispatcher:
         if method in CALLS:
             return self._call(request)
         if method == "completion/complete":
-            return self._complete(self._complete_argument(request))
+            return self._result(self._complete_argument(request))
         if method in TASKS and self._tasks:
             headers.check_task_id(request.message, request.headers)
             request.must_take_tasks()
-            return self._complete(self._tasks.answer(request))
+            return self._result(self._tasks.answer(request))
         return self._lists.answer(method, request.params)
-
-    def _complete(self, result: Mapping[str, Any]) -> Result:
-        return Result(complete(result, self._server_info))
 
     def _call(self, request: Request) -> Result:
         method, params = request.message["method"], request.params
@@ -85,13 +70,16 @@ class Dispatcher:
             lookup.check_headers(handler.header_arguments, params, request.headers)
         _check_params(method, params)
         if target.companion:
-            return self._conversations.run_companion(request, handler, target.companion)
-        answer = self._run(request, handler)
-        is_first = "requestState" not in params and "inputResponses" not in params
-        if is_first or "cacheScope" not in answer.result:
-            return answer
-        # "results of requests that carry inputResponses or requestState MUST NOT be cached"
-        return answer._replace(result={**answer.result, "ttlMs": 0, "cacheScope": "private"})
+            return self._result(*self._conversations().run_companion(request, handler, target.companion))
+        notifications: Sequence[Mapping[str, Any]] = ()
+        if handler.only_returns and "requestState" not in params:
+            result = _run_alone(request, handler)
+        else:
+            result, notifications = self._conversations().run_round(request, handler)
+        if "cacheScope" in result and ("requestState" in params or "inputResponses" in params):
+            # "results of requests that carry inputResponses or requestState MUST NOT be cached"
+            result = {**result, "ttlMs": 0, "cacheScope": "private"}
+        return self._result(result, notifications)
 
     def _admit(self, request: Request, target: Target) -> Handler[..., Any]:
         """Return the handler of a target, if the caller's access token grants the scopes that it needs."""
@@ -102,16 +90,6 @@ class Dispatcher:
 
             access_tokens.permit(handler.name, handler.scopes, request, self._settings)
         return handler
-
-    def _run(self, request: Request, handler: Handler[..., Any]) -> Result:
-        if "requestState" in request.params or not handler.only_returns:
-            return self._conversations.run_round(request, handler)
-        observability.current().round = 1
-        try:
-            result = run_round(handler, request.params, None) or {}
-        except Crash as crash:
-            result = crash_result(handler, crash)
-        return self._complete(result)
 
     def _complete_argument(self, request: Request) -> dict[str, Any]:
         handler = self._admit(request, lookup.find_reference(self.catalog, request.params))
@@ -126,26 +104,29 @@ class Dispatcher:
             raise InvalidParams(message="params.context.arguments must be an object of strings")
         return cast("CompletableHandler[..., Any]", handler).completion(name, value, arguments)
 
+    def _result(self, result: Mapping[str, Any], notifications: Sequence[Mapping[str, Any]] = ()) -> Result:
+        return Result(complete(result, self._server_info), tuple(notifications))
+
     @cached_property
     def _lists(self) -> Lists:
         from mcp_functions.handlers.lists import Lists  # noqa: PLC0415 - clients get their lists from the front door
 
         return Lists(self.catalog, self._settings)
 
-    @cached_property
-    def _conversations(self) -> Conversations:
-        from mcp_functions.dispatch.conversations import Conversations  # noqa: PLC0415 - imported at init where needed
 
-        return Conversations(
-            self._audience, self._states, self._table, server_info=self._server_info, now=self._now,
-            audit=self._audit, tasks=self._tasks,
-        )  # fmt: skip
+def _run_alone(request: Request, handler: Handler[..., Any]) -> dict[str, Any]:
+    """Run a handler that can only return."""
+    observability.current().round = 1
+    try:
+        return run_round(handler, request.params, None) or {}
+    except Crash as crash:
+        return crash_result(handler, crash)
 
 
 def _check_params(method: str, params: Mapping[str, Any]) -> None:
     """Check the shapes of the params that every call may have."""
     meta, arguments = params["_meta"], params.get("arguments")
-    if not isinstance(arguments, dict | None):
+    if arguments is not None and not isinstance(arguments, dict):
         text = "params.arguments must be an object"
     elif method == "prompts/get" and arguments and not _is_dict_of(str, arguments):
         text = "The arguments of a prompt must be strings"

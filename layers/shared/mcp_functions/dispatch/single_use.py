@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, McpError, TemporarilyUnavailable
@@ -17,13 +17,14 @@ from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.canonical_json import canonical_digest
 from mcp_functions.seal.request_state import SKEW_MS, max_flow_seconds
 from mcp_functions.store import Conflict, ItemTooLarge, Key, UnreadableItem
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.handlers.base import Mode
+    from mcp_functions.handlers.base import Handler, Mode
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.seal.request_state import VerifiedState
+    from mcp_functions.seal.claims import Claims
     from mcp_functions.store import Item, SealedTable
 
 KIND = "conversation"
@@ -39,24 +40,103 @@ ATTEMPTS = 3  # at a claim: after each failed one, another worker has changed th
 class RoundClaim(NamedTuple):
     """The claim of one request to run one round."""
 
+    table: SealedTable
+    mode: Mode  # "replay" returns the recorded result to a repeated request, "reject" refuses it
     key: Key  # of the conversation's item
     round: int  # the round to run; the state of the request is from the round before
     fingerprint: str  # digest of the request's state and responses
     expires: int  # unix seconds after which every state of this conversation has expired
     worker_ends: float  # unix seconds at which this worker ends
 
+    def run(self, play: Callable[[], dict[str, Any]], now: float) -> dict[str, Any] | None:
+        """Run a round, or return its recorded result; None if that was too large for the item.
 
-class RecordedResult(NamedTuple):
-    """The result of a round that has run; None if the item does not hold it."""
+        Raises:
+            InvalidRequestState: the conversation is past this round, or another request has claimed it.
+            TemporarilyUnavailable: another worker runs this round, or the table is not available. The client gets no
+                result, and may repeat the request.
+        """
+        item = self._claim(now)
+        if "answer" in item.payload:
+            recorded: dict[str, Any] | None = item.payload["answer"]
+            return recorded
+        try:
+            result = play()
+        except BaseException:
+            self._release(item)
+            raise
+        self._record(item, result if self.mode == "replay" else None)
+        return result
 
-    result: dict[str, Any] | None
+    def check_unused(self) -> None:
+        """Refuse a state whose round a request has claimed; nothing is claimed.
+
+        Raises:
+            InvalidRequestState: another request continued the conversation from this state, or went past it.
+            TemporarilyUnavailable: the table is not available.
+        """
+        item = self.table.get(self.key)
+        if item and item.payload["round"] >= self.round:
+            raise InvalidRequestState(reason="used_rewound")
+
+    def _claim(self, now: float) -> Item:
+        """Return the item of the conversation: claimed for this round, or with the recorded result of this round."""
+        lease = math.ceil(self.worker_ends) + LEASE_MARGIN
+        payload = {"round": self.round, "print": self.fingerprint, "lease": lease}
+        for _ in range(ATTEMPTS):
+            try:
+                item = self.table.get(self.key)
+            except UnreadableItem:
+                raise InvalidRequestState(reason="used_unreadable") from None
+            if item and self._is_recorded(item.payload, now):
+                return item
+            with suppress(Conflict):  # another worker was faster: read the item again
+                if item is None:
+                    return self.table.create(self.key, payload, expires=self.expires)
+                return self.table.replace(item, payload, expires=self.expires)
+        raise Busy(reason="used_contended", retry_after=1)
+
+    def _is_recorded(self, recorded: Mapping[str, Any], now: float) -> bool:
+        """Tell whether the item has the result of this round (§13.2); if not, the round may run."""
+        if self.round > recorded["round"]:
+            return False
+        if self.round < recorded["round"]:
+            raise InvalidRequestState(reason="used_rewound")
+        if self.fingerprint != recorded["print"]:
+            raise InvalidRequestState(reason="used_forked")
+        if "answer" in recorded and self.mode == "reject":
+            raise InvalidRequestState(reason="used_again")
+        if "answer" not in recorded and now < recorded["lease"]:
+            raise Busy(reason="used_busy", retry_after=1)
+        return "answer" in recorded  # without one, the worker has ended; its steps had the same idempotency keys
+
+    def _record(self, item: Item, result: dict[str, Any] | None) -> None:
+        """Write the result before the client gets it."""
+        payload = {"round": item.payload["round"], "print": item.payload["print"], "answer": result}
+        try:
+            self.table.replace(item, payload)
+        except ItemTooLarge as error:
+            observability.current().reason = error.reason  # for the author: a repeated request will not get this result
+            self._record(item, None)
+        except Conflict:
+            # The lease ended and another worker runs the round: its result counts, and this one is dropped.
+            raise TemporarilyUnavailable(reason="used_overtaken", retry_after=1) from None
+
+    def _release(self, item: Item) -> None:
+        """End the lease, so that the same request may run at once. If the table fails, the lease ends by itself."""
+        with suppress(Conflict, McpError):
+            self.table.replace(item, {**item.payload, "lease": 0})
 
 
-def claim_for(request: Request, state: VerifiedState, principal: str | None) -> RoundClaim:
+def claim_for(
+    request: Request, handler: Handler[..., Any], state: Claims, principal: str | None, table: SealedTable
+) -> RoundClaim:
     """Return the claim of a request that continues a conversation (§13.1); `principal` is the caller's digest."""
     token: str = request.params["requestState"]
     responses = dict(request.params.get("inputResponses", {}))
     return RoundClaim(
+        table=table,
+        mode=handler.single_use or "replay",
         key=Key(KIND, state.flow, principal),
         round=state.round + 1,
         fingerprint=base64url(canonical_digest(b"ks1/used\0" + token.encode() + b"\0", responses)),
@@ -68,93 +148,3 @@ def claim_for(request: Request, state: VerifiedState, principal: str | None) -> 
 def item_lifetime(answer_seconds: int) -> int:
     """Return how many seconds an item may have to live, if one answer may take so many."""
     return max_flow_seconds(answer_seconds) + SKEW_MS // 1000 + SPARE_SECONDS + 2  # rounded up twice
-
-
-class SingleUse:
-    """Runs each round of a conversation once."""
-
-    def __init__(self, table: SealedTable, mode: Mode, now: Callable[[], float]) -> None:
-        """Take the table. "replay" returns the recorded result to a repeated request, "reject" refuses it."""
-        self._table, self._mode, self._now = table, mode, now
-
-    def run(self, claim: RoundClaim, play: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
-        """Run a round, or return its recorded result; None if that was too large for the item.
-
-        Raises:
-            InvalidRequestState: the conversation is past this round, or another request has claimed it.
-            TemporarilyUnavailable: another worker runs this round, or the table is not available. The client gets no
-                result, and may repeat the request.
-        """
-        item = self._claim(claim)
-        if isinstance(item, RecordedResult):
-            return item.result
-        try:
-            result = play()
-        except BaseException:
-            self._release(item)
-            raise
-        self._record(item, result if self._mode == "replay" else None)
-        return result
-
-    def check_unused(self, claim: RoundClaim) -> None:
-        """Refuse a state whose round a request has claimed; nothing is claimed.
-
-        Raises:
-            InvalidRequestState: another request continued the conversation from this state, or went past it.
-            TemporarilyUnavailable: the table is not available.
-        """
-        item = self._table.get(claim.key)
-        if item and item.payload["round"] >= claim.round:
-            reason = "used_rewound"
-            raise InvalidRequestState(reason)
-
-    def _claim(self, claim: RoundClaim) -> Item | RecordedResult:
-        lease = math.ceil(claim.worker_ends) + LEASE_MARGIN
-        payload = {"round": claim.round, "print": claim.fingerprint, "lease": lease}
-        for _ in range(ATTEMPTS):
-            try:
-                item = self._table.get(claim.key)
-            except UnreadableItem:
-                raise InvalidRequestState(reason="used_unreadable") from None
-            if item:
-                recorded = self._check(item.payload, claim)
-                if recorded:
-                    return recorded
-            with suppress(Conflict):  # another worker was faster: read the item again
-                if item is None:
-                    return self._table.create(claim.key, payload, expires=claim.expires)
-                return self._table.replace(item, payload, expires=claim.expires)
-        raise Busy(reason="used_contended", retry_after=1)
-
-    def _check(self, recorded: Mapping[str, Any], claim: RoundClaim) -> RecordedResult | None:
-        """Compare a claim with the item (§13.2); return None if the round may run."""
-        if claim.round > recorded["round"]:
-            return None
-        if claim.round < recorded["round"]:
-            raise InvalidRequestState(reason="used_rewound")
-        if claim.fingerprint != recorded["print"]:
-            raise InvalidRequestState(reason="used_forked")
-        if "answer" not in recorded:
-            if self._now() < recorded["lease"]:
-                raise Busy(reason="used_busy", retry_after=1)
-            return None  # the worker has ended without a result; its steps had the same idempotency keys
-        if self._mode == "reject":
-            raise InvalidRequestState(reason="used_again")
-        return RecordedResult(recorded["answer"])
-
-    def _record(self, item: Item, result: dict[str, Any] | None) -> None:
-        """Write the result before the client gets it."""
-        payload = {"round": item.payload["round"], "print": item.payload["print"], "answer": result}
-        try:
-            self._table.replace(item, payload)
-        except ItemTooLarge as error:
-            observability.current().reason = error.reason  # for the author: a repeated request will not get this result
-            self._record(item, None)
-        except Conflict:
-            # The lease ended and another worker runs the round: its result counts, and this one is dropped.
-            raise TemporarilyUnavailable(reason="used_overtaken", retry_after=1) from None
-
-    def _release(self, item: Item) -> None:
-        """End the lease, so that the same request may run at once. If the table fails, the lease ends by itself."""
-        with suppress(Conflict, McpError):
-            self._table.replace(item, {**item.payload, "lease": 0})

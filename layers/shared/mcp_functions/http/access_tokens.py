@@ -29,15 +29,6 @@ ID_TOKEN_CLAIMS = ("nonce", "at_hash", "c_hash", "s_hash")  # OpenID Connect Cor
 OTHER_TOKENS = {"id", "refresh", "offline"}  # values of Cognito's token_use and Keycloak's typ
 
 
-class InvalidClaim(Exception):
-    """A claim makes the token invalid."""
-
-    def __init__(self, *, reason: str) -> None:
-        """Keep the reason for the log."""
-        super().__init__(reason)
-        self.reason = reason
-
-
 def check(claims: Mapping[str, Any], context: Mapping[str, Any], settings: Settings, now: float) -> Identity:
     """Check the claims of a verified access token, and return whose it is and what it allows.
 
@@ -53,18 +44,20 @@ def check(claims: Mapping[str, Any], context: Mapping[str, Any], settings: Setti
     Raises:
         Unauthorized: the token is not valid for this server.
     """
-    try:
-        _check_issuer(claims, settings)
-        _check_audience(claims, settings)
-        _check_use(claims)
-        if settings.auth_mode == "oauth":
-            _check_sign_in(claims, settings)
-        _check_expiry(claims, now)
-        _check_subject(claims)
-    except InvalidClaim as error:
-        raise Unauthorized(error.reason, metadata.challenge(settings, context, error="invalid_token")) from None
+    is_oauth = settings.auth_mode == "oauth"
+    problems = {
+        "token_issuer": claims.get("iss") != settings.jwt_issuer,
+        "token_audience": _audiences(claims).isdisjoint(settings.jwt_audiences),
+        "token_use": _is_other_token(claims, is_oauth=is_oauth),
+        "token_client": is_oauth and _is_of_other_client(claims, settings),
+        "token_expired": not _expiry(claims) > now,  # NaN is expired too
+        "token_without_subject": not (isinstance(claims.get("sub"), str) and claims["sub"]),
+    }
+    for reason, is_problem in problems.items():
+        if is_problem:
+            raise Unauthorized(reason, metadata.challenge(settings, context, error="invalid_token"))
     # In the oauth mode every MCP app uses the same provider client, so its id does not tell which app calls.
-    client = "" if settings.auth_mode == "oauth" else _client(claims)
+    client = "" if is_oauth else _client(claims)
     return Identity(Principal(claims["iss"], claims["sub"], client), _scopes(claims, settings))
 
 
@@ -94,47 +87,20 @@ def permit(handler: str, needed: Sequence[str], request: Request, settings: Sett
         raise InsufficientScope(scope, challenge)
 
 
-def _check_issuer(claims: Mapping[str, Any], settings: Settings) -> None:
-    if claims.get("iss") != settings.jwt_issuer:
-        raise InvalidClaim(reason="token_issuer")
+def _is_other_token(claims: Mapping[str, Any], *, is_oauth: bool) -> bool:
+    """Tell whether this is an ID token or a refresh token.
 
-
-def _check_audience(claims: Mapping[str, Any], settings: Settings) -> None:
-    if _audiences(claims).isdisjoint(settings.jwt_audiences):
-        raise InvalidClaim(reason="token_audience")
-
-
-def _check_use(claims: Mapping[str, Any]) -> None:
-    if not _uses(claims).isdisjoint(OTHER_TOKENS):
-        raise InvalidClaim(reason="token_use")
-
-
-def _check_sign_in(claims: Mapping[str, Any], settings: Settings) -> None:
-    """Check that the provider issued the token to the sign-in front, as an access token.
-
-    The front signs people in with a nonce, so the ID tokens that it receives have an ID token's claims.
+    In the oauth mode the front signs people in with a nonce, so the ID tokens that it receives have an ID token's
+    claims.
     """
-    is_access_token = not _uses(claims).isdisjoint(ACCESS_TOKENS)
-    if not is_access_token and any(name in claims for name in ID_TOKEN_CLAIMS):
-        raise InvalidClaim(reason="token_use")
-    if settings.oauth_binding == "client_id" and _client(claims) != settings.oauth_client_id:
-        raise InvalidClaim(reason="token_client")
+    uses = {str(claims.get(name)).lower() for name in ("token_use", "typ")}
+    has_id_claims = uses.isdisjoint(ACCESS_TOKENS) and any(name in claims for name in ID_TOKEN_CLAIMS)
+    return not uses.isdisjoint(OTHER_TOKENS) or (is_oauth and has_id_claims)
 
 
-def _check_expiry(claims: Mapping[str, Any], now: float) -> None:
-    is_valid = _expiry(claims) > now  # False for NaN too
-    if not is_valid:
-        raise InvalidClaim(reason="token_expired")
-
-
-def _check_subject(claims: Mapping[str, Any]) -> None:
-    subject = claims.get("sub")
-    if not isinstance(subject, str) or not subject:
-        raise InvalidClaim(reason="token_without_subject")
-
-
-def _uses(claims: Mapping[str, Any]) -> set[str]:
-    return {str(claims.get(name)).lower() for name in ("token_use", "typ")}
+def _is_of_other_client(claims: Mapping[str, Any], settings: Settings) -> bool:
+    """Tell whether the provider issued the token to another client than the sign-in front."""
+    return settings.oauth_binding == "client_id" and _client(claims) != settings.oauth_client_id
 
 
 def _client(claims: Mapping[str, Any]) -> str:

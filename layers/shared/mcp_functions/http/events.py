@@ -1,4 +1,4 @@
-"""An API Gateway event as an HTTP request.
+"""An API Gateway event as an HTTP request: its headers, its body, its media type, and the deadline of its response.
 
 The event has payload format 2.0: an HTTP API or a function URL sends it. `sam local` spells header names differently
 and sends empty fields where AWS sends none; both are read.
@@ -6,12 +6,28 @@ and sends empty fields where AWS sends none; both are read.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import binascii
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from mcp_functions.protocol.errors import ContentTooLarge, ParseError, UnsupportedMediaType
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+GATEWAY_SECONDS = 30.0  # API Gateway's limit for an HTTP API
+
+Response: TypeAlias = dict[str, Any]  # statusCode, headers, body and isBase64Encoded, as API Gateway expects them
+
+
+class LambdaContext(Protocol):
+    """The members of Lambda's context object that the toolkit reads."""
+
+    function_name: str
+    aws_request_id: str
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Return the milliseconds until Lambda ends this invocation."""
 
 
 class HttpRequest(NamedTuple):
@@ -25,7 +41,6 @@ class HttpRequest(NamedTuple):
     address: str  # the client's IP address, as the gateway saw it
     began: int  # when the gateway received the request, in unix milliseconds; 0 if unknown
     context: Mapping[str, Any]  # `requestContext`, written by the gateway alone, with the authorizer's output
-    response_headers: Mapping[str, str] = {}  # headers that every response to this request must have (CORS)
 
 
 def read(event: Mapping[str, Any]) -> HttpRequest:
@@ -34,37 +49,16 @@ def read(event: Mapping[str, Any]) -> HttpRequest:
     Raises:
         ValueError: the event has another format.
     """
-    http = _read_format_2(event)
-    if http is None:
-        message = "the event is not an HTTP request in payload format 2.0, of an HTTP API or a function URL"
-        raise ValueError(message)
-    return http
-
-
-def accepts_event_stream(request: HttpRequest) -> bool:
-    """Check whether the client accepts an event stream.
-
-    "A request without any Accept header field implies that the user agent will accept any media type in response"
-    (RFC 9110, section 12.5.1).
-    """
-    accept = request.headers.get("accept")
-    return accept is None or _quality(accept, "text/event-stream") > 0
-
-
-def _read_format_2(event: Mapping[str, Any]) -> HttpRequest | None:
-    """Read an event in payload format 2.0; None for any other event."""
+    message = "the event is not an HTTP request in payload format 2.0, of an HTTP API or a function URL"
     try:
-        version = event["version"]
-        context = event["requestContext"]
-        method = context["http"]["method"]
-        address = context["http"].get("sourceIp")
-        began = context.get("timeEpoch")
-        body = event.get("body") or ""
+        version, context = event["version"], event["requestContext"]
+        method, address = context["http"]["method"], context["http"].get("sourceIp")
+        began, body = context.get("timeEpoch"), event.get("body") or ""
         headers = _read_headers(event.get("headers") or {})
     except (AttributeError, KeyError, TypeError):
-        return None
+        raise ValueError(message) from None
     if version != "2.0" or not isinstance(method, str) or not isinstance(body, str):
-        return None
+        raise ValueError(message)
     return HttpRequest(
         method=method,
         path=str(event.get("rawPath") or ""),
@@ -75,6 +69,60 @@ def _read_format_2(event: Mapping[str, Any]) -> HttpRequest | None:
         began=began if isinstance(began, int) else 0,
         context=context,
     )
+
+
+def read_body(http: HttpRequest, limit: int) -> str | bytes:
+    """Return the body of a request, of at most `limit` bytes.
+
+    Raises:
+        ContentTooLarge: the body is over `limit`.
+        ParseError: the body is not base64, although the event says so.
+    """
+    if len(http.body) > limit * 2:  # base64 adds a third, so this body need not be decoded
+        raise ContentTooLarge
+    try:
+        body = binascii.a2b_base64(http.body, strict_mode=True) if http.is_base64 else http.body
+        size = len(body if isinstance(body, bytes) else body.encode())
+    except ValueError:  # not base64, or half of a surrogate pair
+        raise ParseError from None
+    if size > limit:
+        raise ContentTooLarge
+    return body
+
+
+def check_media_type(http: HttpRequest) -> None:
+    """Refuse a body that is not plain JSON."""
+    media_type = http.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    encoding = http.headers.get("content-encoding", "identity")
+    if media_type != "application/json" or encoding != "identity":
+        raise UnsupportedMediaType
+
+
+def lambda_deadline(context: LambdaContext, now: float) -> float:
+    """Return the time at which Lambda ends this invocation, in unix seconds."""
+    return float(now + context.get_remaining_time_in_millis() / 1000)
+
+
+def gateway_deadline(http: HttpRequest, ends: float, now: float) -> float:
+    """Return the time at which the gateway stops waiting, or Lambda's own deadline `ends` if that is earlier.
+
+    The gateway's time stamp counts only if it is plausible. `sam local` sends the time of its own start. A time stamp
+    that is older than the gateway's limit, or in the future, shows that the two clocks differ.
+    """
+    began = http.began / 1000
+    if not now - GATEWAY_SECONDS < began <= now:
+        began = now
+    return min(ends, began + GATEWAY_SECONDS)
+
+
+def accepts_event_stream(request: HttpRequest) -> bool:
+    """Check whether the client accepts an event stream.
+
+    "A request without any Accept header field implies that the user agent will accept any media type in response"
+    (RFC 9110, section 12.5.1).
+    """
+    accept = request.headers.get("accept")
+    return accept is None or _quality(accept, "text/event-stream") > 0
 
 
 def _read_headers(received: Mapping[str, str]) -> dict[str, str]:

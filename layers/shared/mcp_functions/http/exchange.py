@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions import observability
-from mcp_functions.http import cors, identity, metadata, requests, responses
+from mcp_functions.http import cors, events, identity, metadata, responses
 from mcp_functions.protocol import headers, json_reader
 from mcp_functions.protocol.constants import CALLS, METHODS, PROTOCOL_VERSION
 from mcp_functions.protocol.errors import FunctionStopped, InvalidRequest, ParseError
@@ -19,14 +19,15 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.lambda_types import LambdaContext, Response
+    from mcp_functions.http.events import HttpRequest, LambdaContext, Response
     from mcp_functions.observability import Notes
+    from mcp_functions.protocol.errors import McpError
     from mcp_functions.protocol.messages import AnyResult
     from mcp_functions.protocol.wire_types import JSONRPCNotification, JSONRPCRequest, JSONValue, RequestId
     from mcp_functions.settings import Settings
 
 Continuation: TypeAlias = "tuple[HttpRequest, JSONRPCRequest]"  # a dialect's message, as a request of this revision
+Message: TypeAlias = "tuple[HttpRequest, JSONRPCRequest | JSONRPCNotification]"
 
 WELL_KNOWN = "/.well-known/"
 
@@ -51,24 +52,23 @@ class HttpExchange:
     """An HTTP request and its response.
 
     Attributes:
-        http: the HTTP request, with the headers that its response must have.
-        id: the id of the JSON-RPC request; None until it is read.
+        http: the HTTP request.
     """
 
-    def __init__(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext, notes: Notes) -> None:
-        """Keep what Lambda passed, and the notes for the log line."""
-        self.http = http
-        self.id: RequestId | None = None
+    def __init__(self, event: Mapping[str, Any], context: LambdaContext) -> None:
+        """Read an event.
+
+        Raises:
+            ValueError: the event is not an HTTP request in payload format 2.0.
+        """
+        self.http = events.read(event)
         self._event = event
         self._context = context
-        self._notes = notes
+        self._id: RequestId | None = None  # of the JSON-RPC request; None until it is read
 
     def respond(self, endpoint: Endpoint, now: float) -> Response:
         """Respond to the request at the time `now`, unix seconds."""
-        if endpoint.settings.allowed_origins:
-            shared = cors.response_headers(self.http.headers.get("origin"), endpoint.settings.allowed_origins)
-            self.http = self.http._replace(response_headers=shared)
-        response = self._without_message(endpoint)
+        response = _without_message(self.http, endpoint)
         if response is not None:
             return response
         if endpoint.is_stopped:
@@ -77,44 +77,21 @@ class HttpExchange:
         if response is not None:
             return response
         if self.http.method != "POST":
-            return self._method_not_allowed("POST")
-        self.http, message = self._read_message(endpoint)
-        self._note_message(message)
+            return _method_not_allowed("POST")
+        http, message = _read_message(self.http, endpoint)
+        _note_message(message)
         if not is_request(message):
-            headers.check_no_contradiction(message, self.http.headers)
-            self._notes.conclude("complete")
-            return responses.empty(self.http, 202)  # "the server MUST return HTTP status code 202" (basic/transports)
-        self.id = message["id"]
-        requests.check_media_type(self.http)
-        result = endpoint.handle_request(self._request(message, endpoint.settings, now))
-        self._note_result(result)
-        return responses.success(self.http, result, self.id)
+            headers.check_no_contradiction(message, http.headers)
+            return responses.empty(202)  # "the server MUST return HTTP status code 202" (basic/transports)
+        self._id = message["id"]
+        events.check_media_type(http)
+        result = endpoint.handle_request(self._request(http, message, endpoint.settings, now))
+        _note_result(result)
+        return responses.success(http, result, message["id"])
 
-    def _without_message(self, endpoint: Endpoint) -> Response | None:
-        """Respond where HTTP alone decides, before the caller is known; None if the body may hold a message."""
-        http = self.http
-        notes = self._notes
-        origin = http.headers.get("origin")
-        # Basic/transports: "If the Origin header is present and invalid, servers MUST respond with HTTP 403 Forbidden."
-        if origin is not None and origin not in endpoint.settings.allowed_origins:
-            notes.reason = "origin"
-            return responses.empty(http, 403)
-        document = endpoint.documents.get(http.path)
-        if document is None and http.path.startswith(WELL_KNOWN):
-            notes.reason = "not_found"
-            return responses.empty(http, 404)
-        if cors.is_preflight(http):
-            notes.method = "preflight"
-            methods = _allowed_methods(endpoint, is_document=document is not None)
-            allowed = cors.preflight(methods, endpoint.settings.auth_mode, endpoint.header_parameters)
-            return responses.empty(http, 204, allowed)
-        if document is None:
-            return None
-        if http.method != "GET":
-            return self._method_not_allowed("GET")
-        notes.method = "metadata"
-        addresses = metadata.addresses(endpoint.settings, http.context)
-        return responses.json(http, 200, {**addresses, **document})
+    def fail(self, error: McpError) -> Response:
+        """Respond with an error."""
+        return responses.failure(error, error.id if self._id is None else self._id)
 
     def _for_earlier_revision(self, endpoint: Endpoint) -> Response | None:
         """Respond to a client of an earlier revision; None for a message of this revision."""
@@ -122,62 +99,78 @@ class HttpExchange:
             return None
         return endpoint.handle_legacy(self.http, self._event, self._context)
 
-    def _method_not_allowed(self, allowed: str) -> Response:
-        self._notes.outcome = "refused"
-        self._notes.reason = "http_method"
-        return responses.empty(self.http, 405, {"allow": allowed})
-
-    def _read_message(self, endpoint: Endpoint) -> tuple[HttpRequest, JSONRPCRequest | JSONRPCNotification]:
-        """Return the message, and the HTTP request to which it belongs.
-
-        It is another HTTP request if a dialect's message was translated: its headers fit the translation.
-        """
-        try:
-            body = requests.read_body(self.http, endpoint.settings.max_body_bytes)
-            value = json_reader.loads(body)
-        except ParseError:
-            requests.check_media_type(self.http)  # another media type explains the error better
-            raise
-        try:
-            return self.http, to_message(value)
-        except InvalidRequest:
-            continuation = endpoint.continue_dialect(self.http, value) if endpoint.continue_dialect else None
-            if continuation is None:
-                raise
-            return continuation
-
-    def _request(self, message: JSONRPCRequest, settings: Settings, now: float) -> Request:
-        http = self.http
+    def _request(self, http: HttpRequest, message: JSONRPCRequest, settings: Settings, now: float) -> Request:
         # Basic/authorization: "MCP servers MUST validate access tokens before processing the request"
         caller = identity.identify(http, settings, now)
         headers.check_request(message, http.headers)
-        ends = requests.lambda_deadline(self._context, now)
+        ends = events.lambda_deadline(self._context, now)
         return Request(
             message=message,
             headers=http.headers,
             principal=caller.principal,
             address=http.address,
-            deadline=requests.gateway_deadline(http, ends, now),
+            deadline=events.gateway_deadline(http, ends, now),
             event=self._event,
             scopes=caller.scopes,
             ends=ends,
         )
 
-    def _note_message(self, message: JSONRPCRequest | JSONRPCNotification) -> None:
-        note_method(self._notes, message["method"])
-        meta = message["params"].get("_meta")
-        # SEP-414: MCP's trace context is in `_meta`; HTTP's, in the header, is independent of it.
-        if isinstance(meta, dict):
-            self._notes.trace_id = observability.trace_id(meta.get("traceparent")) or self._notes.trace_id
 
-    def _note_result(self, result: AnyResult) -> None:
-        if isinstance(result, ForwardedResponse):
-            self._notes.conclude("forwarded")
-        elif result.result.get("resultType") != "input_required":
-            self._notes.conclude("complete")
-            self._notes.tool_error = result.result.get("isError") is True
-        else:
-            self._notes.conclude("input_required" if result.result.get("inputRequests") else "shed")
+def _without_message(http: HttpRequest, endpoint: Endpoint) -> Response | None:
+    """Respond where HTTP alone decides, before the caller is known; None if the body may hold a message."""
+    notes = observability.current()
+    origin = http.headers.get("origin")
+    # Basic/transports: "If the Origin header is present and invalid, servers MUST respond with HTTP 403 Forbidden."
+    if origin is not None and origin not in endpoint.settings.allowed_origins:
+        notes.reason = "origin"
+        return responses.empty(403)
+    document = endpoint.documents.get(http.path)
+    if document is None and http.path.startswith(WELL_KNOWN):
+        notes.reason = "not_found"
+        return responses.empty(404)
+    if cors.is_preflight(http):
+        notes.method = "preflight"
+        methods = _allowed_methods(endpoint, is_document=document is not None)
+        return responses.empty(204, cors.preflight(methods, endpoint.settings.auth_mode, endpoint.header_parameters))
+    if document is None:
+        return None
+    if http.method != "GET":
+        return _method_not_allowed("GET")
+    notes.method = "metadata"
+    return responses.json(200, {**metadata.addresses(endpoint.settings, http.context), **document})
+
+
+def _method_not_allowed(allowed: str) -> Response:
+    observability.current().reason = "http_method"
+    return responses.empty(405, {"allow": allowed})
+
+
+def _read_message(http: HttpRequest, endpoint: Endpoint) -> Message:
+    """Return the message, and the HTTP request to which it belongs.
+
+    It is another HTTP request if a dialect's message was translated: its headers fit the translation.
+    """
+    try:
+        value = json_reader.loads(events.read_body(http, endpoint.settings.max_body_bytes))
+    except ParseError:
+        events.check_media_type(http)  # another media type explains the error better
+        raise
+    try:
+        return http, to_message(value)
+    except InvalidRequest:
+        continuation = endpoint.continue_dialect(http, value) if endpoint.continue_dialect else None
+        if continuation is None:
+            raise
+        return continuation
+
+
+def _note_message(message: JSONRPCRequest | JSONRPCNotification) -> None:
+    notes = observability.current()
+    note_method(notes, message["method"])
+    meta = message["params"].get("_meta")
+    # SEP-414: MCP's trace context is in `_meta`; HTTP's, in the header, is independent of it.
+    if isinstance(meta, dict):
+        notes.trace_id = observability.trace_id(meta.get("traceparent")) or notes.trace_id
 
 
 def note_method(notes: Notes, method: str) -> None:
@@ -185,6 +178,16 @@ def note_method(notes: Notes, method: str) -> None:
     notes.method = method if method in METHODS else observability.UNKNOWN
     if method in CALLS or method == "completion/complete":
         notes.handler = observability.UNKNOWN
+
+
+def _note_result(result: AnyResult) -> None:
+    notes = observability.current()
+    if isinstance(result, ForwardedResponse):
+        notes.conclude("forwarded")
+    elif result.result.get("resultType") == "input_required":
+        notes.conclude("input_required" if result.result.get("inputRequests") else "shed")
+    else:
+        notes.tool_error = result.result.get("isError") is True
 
 
 def _allowed_methods(endpoint: Endpoint, *, is_document: bool) -> str:

@@ -182,13 +182,13 @@ def _json(payload: bytes) -> dict[str, Any]:
 
 def _function_error(payload: bytes) -> McpError:
     """Return the error for a function that raised, or that Lambda ended. The function's text stays in its own log."""
-    match _json(payload):
-        case {"errorType": str(error)} if error == TIMED_OUT:
-            return errors.OutcomeUnknown(reason="function_timed_out")
-        case {"errorType": str(error)} if error in ENDED:
-            return errors.OutcomeUnknown(ENDED_EARLY, reason="function_ended")
-        case {"errorType": str(error)} if error == TOO_LARGE:
-            return errors.ResultTooLarge(MEGABYTES)
+    kind = str(_json(payload).get("errorType"))
+    if kind == TIMED_OUT:
+        return errors.OutcomeUnknown(reason="function_timed_out")
+    if kind in ENDED:
+        return errors.OutcomeUnknown(ENDED_EARLY, reason="function_ended")
+    if kind == TOO_LARGE:
+        return errors.ResultTooLarge(MEGABYTES)
     return errors.InternalError(reason="function_error")
 
 

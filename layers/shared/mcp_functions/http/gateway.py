@@ -14,17 +14,17 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.http import events, outcomes, responses
+from mcp_functions.http import cors, outcomes
 from mcp_functions.http.exchange import HttpExchange
-from mcp_functions.protocol.errors import FunctionStopped, McpError, Misconfigured
+from mcp_functions.protocol.errors import FunctionStopped, Misconfigured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.handlers.base import Handler
+    from mcp_functions.http.events import LambdaContext, Response
     from mcp_functions.http.exchange import Endpoint
-    from mcp_functions.http.lambda_types import LambdaContext, Response
-    from mcp_functions.observability import Logger, Notes
+    from mcp_functions.observability.lines import Logger
 
 WORKER_ORDER = "mcpTask"  # the member of a worker's event, which says which task to continue; no gateway writes it
 WORKER_METHOD = "work"  # the method in the log line of a worker
@@ -44,27 +44,24 @@ class LambdaFunction:
 
     def __init__(
         self,
-        make_endpoint: Callable[[str], Endpoint],
+        make_endpoint: Callable[[str, Callable[[], float]], Endpoint],
         handlers: tuple[Handler[..., Any], ...] = (),
         *,
         now: Callable[[], float] = time.time,
-        recreate: Callable[..., LambdaFunction] | None = None,
         logger: Logger | None = None,
     ) -> None:
         """Keep what the first event needs.
 
         Args:
-            make_endpoint: the function that makes the endpoint, from the name of the Lambda function.
+            make_endpoint: the function that makes the endpoint, from the name of the Lambda function and the clock.
             handlers: the handlers that the function offers.
             now: the clock, unix seconds.
-            recreate: the function that makes this function again with another clock, in all its parts.
             logger: the author's logger, if it writes the log lines.
         """
         self.__name__ = "handler"  # every function has one: Powertools' Tracer names a segment after it
         self.handlers = handlers
         self.now = now
         self._make_endpoint = make_endpoint
-        self._recreate = recreate
         self._log = outcomes.RequestLog(logger)
         self._endpoint: Endpoint | None = None
         self._lock = Lock()
@@ -82,42 +79,29 @@ class LambdaFunction:
         """
         if WORKER_ORDER in event:
             return self._continue_task(event[WORKER_ORDER], context)
-        http = events.read(event)
+        exchange = HttpExchange(event, context)
 
-        def answer(notes: Notes) -> Response:
-            return self._respond(HttpExchange(http, event, context, notes), notes, context)
+        def answer() -> Response:
+            return exchange.respond(self._get_endpoint(context), self.now())
 
-        return self._log.respond(http, context, answer)
+        response = self._log.respond(exchange.http, context, answer, exchange.fail)
+        if self._endpoint and self._endpoint.settings.allowed_origins:
+            origin = exchange.http.headers.get("origin")
+            response["headers"].update(cors.response_headers(origin, self._endpoint.settings.allowed_origins))
+        return response
 
     def fresh(self, *, now: Callable[[], float] | None = None) -> LambdaFunction:
         """Make the same function as in a new container, with nothing cached. Tests pass their own clock."""
-        clock = now or self.now
-        if self._recreate:
-            return self._recreate(now=clock)
-        return LambdaFunction(self._make_endpoint, self.handlers, now=clock, logger=self._log.logger)
-
-    def _respond(self, exchange: HttpExchange, notes: Notes, context: LambdaContext) -> Response:
-        try:
-            return outcomes.run(notes, lambda: exchange.respond(self._get_endpoint(context), self.now()))
-        except McpError as error:
-            outcomes.note_error(notes, error)
-            request_id = error.id if exchange.id is None else exchange.id
-            return responses.failure(exchange.http, error, request_id)
+        return LambdaFunction(self._make_endpoint, self.handlers, now=now or self.now, logger=self._log.logger)
 
     def _continue_task(self, order: Mapping[str, Any], context: LambdaContext) -> Response:
         """Continue a task. Only this function's own role can order it, through Lambda's Invoke API."""
         notes = self._log.new_notes(context)
         notes.method = WORKER_METHOD
-        notes.status = 200
-        has_failed = False
-        try:
-            outcomes.run(notes, lambda: _run_task(self._get_endpoint(context), order, context))
-        except McpError as error:
-            has_failed = True
-            outcomes.note_error(notes, error)
-            notes.status = error.status
+        error = outcomes.run(notes, lambda: _run_task(self._get_endpoint(context), order, context))
+        notes.status = error.status if error else 200
         self._log.write(notes)
-        if has_failed:
+        if error:
             raise WorkFailed
         return {}
 
@@ -125,7 +109,7 @@ class LambdaFunction:
         """Make the endpoint once. Lambda runs one request at a time, but the local harness runs several."""
         with self._lock:
             if self._endpoint is None:
-                self._endpoint = self._make_endpoint(context.function_name)
+                self._endpoint = self._make_endpoint(context.function_name, self.now)
             return self._endpoint
 
 

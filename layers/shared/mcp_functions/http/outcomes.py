@@ -7,18 +7,18 @@ unexpected exception into a `Crash`: the client gets -32603, and the log gets th
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from mcp_functions import observability
+from mcp_functions.observability import lines
 from mcp_functions.protocol.errors import Crash, InternalError, McpError, Misconfigured, is_ctrl_c
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.lambda_types import LambdaContext, Response
-    from mcp_functions.observability import Logger, Notes
+    from mcp_functions.http.events import HttpRequest, LambdaContext, Response
+    from mcp_functions.observability import Notes
+    from mcp_functions.observability.lines import Logger
 
 T = TypeVar("T")
 
@@ -33,14 +33,23 @@ class RequestLog:
         self.logger = logger
         self._is_cold = True
 
-    def respond(self, http: HttpRequest, context: LambdaContext, answer: Callable[[Notes], Response]) -> Response:
-        """Return the response that `answer` makes, and write the line of its request."""
+    def respond(
+        self,
+        http: HttpRequest,
+        context: LambdaContext,
+        answer: Callable[[], Response],
+        fail: Callable[[McpError], Response],
+    ) -> Response:
+        """Return the response that `answer` makes, or `fail` if that raised, and write the line of the request."""
         notes = self.new_notes(context)
         note_request(notes, http)
-        with observability.correlated(self.logger, notes):
-            response = answer(notes)
-            note_response(notes, response)
-            self.write(notes)
+        earlier_id = lines.set_correlation_id(self.logger, observability.correlation(notes.correlation_id))
+        response = run(notes, answer)
+        if isinstance(response, McpError):
+            response = fail(response)
+        note_response(notes, response)
+        self.write(notes)
+        lines.set_correlation_id(self.logger, earlier_id)
         return response
 
     def new_notes(self, context: LambdaContext) -> Notes:
@@ -53,29 +62,30 @@ class RequestLog:
 
     def write(self, notes: Notes) -> None:
         """Write the line of a request."""
-        with suppress(Exception):  # a log line that fails must not cost the client its response
-            observability.write_line(notes, self.logger)
+        lines.write_line(notes, self.logger)
         listener = observability.listener.get()
         if listener:
             listener(notes)
 
 
-def run(notes: Notes, action: Callable[[], T]) -> T:
-    """Run an action, with `notes` as the current notes, and note how long it took.
+def run(notes: Notes, action: Callable[[], T]) -> T | McpError:
+    """Run an action with `notes` as the current notes, and note its duration and its error.
 
-    Raises:
-        McpError: as the action raised it, or a `Crash` for any other exception.
+    Returns:
+        The result of the action, or its error: an exception of another kind becomes a `Crash`.
     """
     previous = observability.set_current(notes)
     started = time.perf_counter()
     try:
         return action()
-    except McpError:
-        raise
+    except McpError as error:
+        note_error(notes, error)
+        return error
     except BaseException as error:
         if is_ctrl_c(error):
             raise
-        raise Crash(InternalError.sentence, error) from None
+        note_crash(notes, error)
+        return Crash(InternalError.sentence, error)
     finally:
         notes.seconds = time.perf_counter() - started
         observability.restore_current(previous)

@@ -12,8 +12,7 @@ from mcp_functions.protocol.messages import ForwardedResponse
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.lambda_types import Response
+    from mcp_functions.http.events import HttpRequest, Response
     from mcp_functions.protocol.errors import McpError
     from mcp_functions.protocol.messages import AnyResult, Result
     from mcp_functions.protocol.wire_types import RequestId
@@ -31,24 +30,24 @@ JSON_HEADERS = {**SECURITY_HEADERS, "content-type": "application/json"}
 STREAM_HEADERS = {**SECURITY_HEADERS, "content-type": "text/event-stream", "x-accel-buffering": "no"}
 
 
-def response(http: HttpRequest, status: int, headers: Mapping[str, str], body: str) -> Response:
-    """Make a response to `http`."""
+def response(status: int, headers: Mapping[str, str], body: str) -> Response:
+    """Make a response."""
     return {
         "statusCode": status,
-        "headers": {**headers, **http.response_headers},
+        "headers": dict(headers),
         "body": body,
         "isBase64Encoded": False,
     }
 
 
-def empty(http: HttpRequest, status: int, headers: Mapping[str, str] | None = None) -> Response:
+def empty(status: int, headers: Mapping[str, str] | None = None) -> Response:
     """Make a response without a body."""
-    return response(http, status, {**SECURITY_HEADERS, **(headers or {})}, "")
+    return response(status, {**SECURITY_HEADERS, **(headers or {})}, "")
 
 
-def json(http: HttpRequest, status: int, value: object, headers: Mapping[str, str] | None = None) -> Response:
+def json(status: int, value: object, headers: Mapping[str, str] | None = None) -> Response:
     """Make a response whose body is JSON."""
-    return response(http, status, {**JSON_HEADERS, **(headers or {})}, dumps(value))
+    return response(status, {**JSON_HEADERS, **(headers or {})}, dumps(value))
 
 
 def success(http: HttpRequest, result: AnyResult, id_: RequestId) -> Response:
@@ -60,20 +59,20 @@ def success(http: HttpRequest, result: AnyResult, id_: RequestId) -> Response:
     if isinstance(result, ForwardedResponse):
         return dict(result.response)
     if result.body:
-        made = response(http, 200, STREAM_HEADERS if result.body.is_stream else JSON_HEADERS, result.body.text)
+        made = response(200, STREAM_HEADERS if result.body.is_stream else JSON_HEADERS, result.body.text)
     elif result.notifications and accepts_event_stream(http):
-        made = response(http, 200, STREAM_HEADERS, _event_stream(result, id_))
+        made = response(200, STREAM_HEADERS, _event_stream(result, id_))
     else:
-        made = response(http, 200, JSON_HEADERS, _message(result, id_))
+        made = response(200, JSON_HEADERS, _message(result, id_))
     return check_size(made)
 
 
-def failure(http: HttpRequest, error: McpError, id_: RequestId | None) -> Response:
+def failure(error: McpError, id_: RequestId | None) -> Response:
     """Make the response of a request that failed; None is the id of a request that could not be read."""
     identified = {} if id_ is None else {"id": id_}
     # A client finds no request for an error without an id, so a crash is an error of HTTP too.
     status = 500 if id_ is None and isinstance(error, Crash) else error.status
-    return json(http, status, {"jsonrpc": "2.0", **identified, "error": error.to_json()}, error.headers)
+    return json(status, {"jsonrpc": "2.0", **identified, "error": error.to_json()}, error.headers)
 
 
 def check_size(made: Response) -> Response:

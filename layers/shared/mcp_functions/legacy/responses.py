@@ -16,8 +16,7 @@ from mcp_functions.protocol.errors import McpError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.lambda_types import Response
+    from mcp_functions.http.events import HttpRequest, Response
     from mcp_functions.protocol.wire_types import RequestId
 
 
@@ -73,22 +72,22 @@ def reply_response(http: HttpRequest, reply: Reply, id_: RequestId) -> Response:
     if reply.passed is not None:
         return dict(reply.passed)
     if reply.events:
-        return stream_response(http, reply.events, reply.headers)
+        return stream_response(reply.events, reply.headers)
     if len(reply.messages) > 1 and events.accepts_event_stream(http):
-        response = stream_response(http, [StreamEvent(message) for message in reply.messages], reply.headers)
+        response = stream_response([StreamEvent(message) for message in reply.messages], reply.headers)
     else:
-        response = responses.json(http, 200, reply.messages[-1], reply.headers)
+        response = responses.json(200, reply.messages[-1], reply.headers)
     try:
         return check_size(response)
     except McpError as error:  # too large or invalid Unicode: the client must learn which request caused it
-        return responses.json(http, 200, error_message(id_, error), reply.headers)
+        return responses.json(200, error_message(id_, error), reply.headers)
 
 
 def batch_response(http: HttpRequest, replies: Sequence[Reply]) -> Response:
     """Return the HTTP response to a batch, in its order; 202 if the batch has no request."""
     messages = [message for reply in replies for message in reply.messages]
     if not messages:
-        return responses.empty(http, 202)
+        return responses.empty(202)
     headers = {name: value for reply in replies for name, value in reply.headers.items()}
     try:
         return check_size(_batch(http, messages, headers))
@@ -115,17 +114,17 @@ def _reduced_batch(
 
 def _batch(http: HttpRequest, messages: Sequence[Mapping[str, Any]], headers: Mapping[str, str]) -> Response:
     if any("method" in message for message in messages) and events.accepts_event_stream(http):
-        return stream_response(http, [StreamEvent(message) for message in messages], headers)
-    return responses.json(http, 200, [message for message in messages if "method" not in message], headers)
+        return stream_response([StreamEvent(message) for message in messages], headers)
+    return responses.json(200, [message for message in messages if "method" not in message], headers)
 
 
 def _severity(message: Mapping[str, Any]) -> tuple[bool, int]:
     return not is_unicode([message]), len(json_writer.dumps(message))
 
 
-def stream_response(http: HttpRequest, stream: Sequence[StreamEvent], headers: Mapping[str, str]) -> Response:
+def stream_response(stream: Sequence[StreamEvent], headers: Mapping[str, str]) -> Response:
     """Return an event stream."""
-    return responses.response(http, 200, {**STREAM_HEADERS, **headers}, "".join(event.text() for event in stream))
+    return responses.response(200, {**STREAM_HEADERS, **headers}, "".join(event.text() for event in stream))
 
 
 def is_unicode(messages: Sequence[Mapping[str, Any]]) -> bool:

@@ -11,7 +11,7 @@ from mcp_functions.protocol.json_writer import dumps
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mcp_functions.http.lambda_types import Response
+    from mcp_functions.http.events import Response
     from mcp_functions.oauth.errors import OAuthError
 
 HEADERS = {**SECURITY_HEADERS, "pragma": "no-cache", "referrer-policy": "no-referrer", "x-frame-options": "DENY"}

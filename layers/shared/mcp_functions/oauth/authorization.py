@@ -30,7 +30,7 @@ from mcp_functions.protocol.errors import InvalidRequestState
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.http.lambda_types import Response
+    from mcp_functions.http.events import Response
     from mcp_functions.oauth.browsers import Browser
     from mcp_functions.oauth.client_metadata import Client
     from mcp_functions.oauth.front import Parts

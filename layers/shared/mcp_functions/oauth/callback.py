@@ -25,7 +25,7 @@ from mcp_functions.protocol.errors import InvalidRequestState
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.http.lambda_types import Response
+    from mcp_functions.http.events import Response
     from mcp_functions.oauth.front import Parts
     from mcp_functions.oauth.visits import Visit
 

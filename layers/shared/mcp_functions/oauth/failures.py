@@ -15,8 +15,7 @@ from mcp_functions.oauth.errors import (
 )
 
 if TYPE_CHECKING:
-    from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.lambda_types import Response
+    from mcp_functions.http.events import HttpRequest, Response
     from mcp_functions.protocol.errors import McpError
 
 PAGES = ("/authorize", "/callback")  # a browser shows what they answer

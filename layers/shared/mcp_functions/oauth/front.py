@@ -25,8 +25,7 @@ from mcp_functions.seal.budgets import Limits, UnwrapBudgets
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.lambda_types import Response
+    from mcp_functions.http.events import HttpRequest, Response
     from mcp_functions.oauth.errors import OAuthError
     from mcp_functions.oauth.safe_fetch import Network
     from mcp_functions.oauth.settings import FrontSettings

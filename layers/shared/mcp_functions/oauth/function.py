@@ -11,19 +11,17 @@ import time
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import aws
+from mcp_functions import aws, observability
 from mcp_functions.http import events, outcomes
 from mcp_functions.oauth import failures, front
 from mcp_functions.oauth.errors import OAuthError
-from mcp_functions.protocol.errors import McpError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.lambda_types import LambdaContext, Response
+    from mcp_functions.http.events import HttpRequest, LambdaContext, Response
     from mcp_functions.oauth.safe_fetch import Network
-    from mcp_functions.observability import Logger, Notes
+    from mcp_functions.observability.lines import Logger
     from mcp_functions.seal.data_keys import Wrapping
 
 
@@ -78,25 +76,19 @@ class SignInFunction:
             ValueError: the event is not an HTTP request in payload format 2.0.
         """
         http = events.read(event)
-        return self._log.respond(http, context, lambda notes: self._respond(event, http, context, notes))
+        return self._log.respond(
+            http, context, lambda: self._answer(event, http, context), lambda error: failures.failed(error, http)
+        )
 
     def fresh(self, *, now: Callable[[], float] | None = None) -> SignInFunction:
         """Make the same function as in a new container, with nothing cached. Tests pass their own clock."""
         return SignInFunction(self._wrapping, self._network, self._log.logger, now or self.now)
 
-    def _respond(self, event: Mapping[str, Any], http: HttpRequest, context: LambdaContext, notes: Notes) -> Response:
-        """Answer a request, or turn its exception into a response: the only place that does."""
-        try:
-            return outcomes.run(notes, lambda: self._answer(event, http, context, notes))
-        except McpError as error:
-            outcomes.note_error(notes, error)
-            return failures.failed(error, http)
-
-    def _answer(self, event: Mapping[str, Any], http: HttpRequest, context: LambdaContext, notes: Notes) -> Response:
+    def _answer(self, event: Mapping[str, Any], http: HttpRequest, context: LambdaContext) -> Response:
         try:
             return self._ready(context).answer(event, http)
         except OAuthError as error:
-            notes.conclude("refused", error.description)
+            observability.current().conclude("refused", error.description)
             return failures.refused(error, http)
 
     def _ready(self, context: LambdaContext) -> front.Front:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.http import requests
+from mcp_functions.http import events
 from mcp_functions.oauth import answers
 from mcp_functions.oauth.client_metadata import GRANTS
 from mcp_functions.oauth.errors import INVALID_CLIENT_METADATA, OAuthError
@@ -13,8 +13,7 @@ from mcp_functions.protocol import json_reader
 from mcp_functions.protocol.errors import ParseError
 
 if TYPE_CHECKING:
-    from mcp_functions.http.events import HttpRequest
-    from mcp_functions.http.lambda_types import Response
+    from mcp_functions.http.events import HttpRequest, Response
     from mcp_functions.oauth.client_metadata import Client
     from mcp_functions.oauth.front import Parts
 
@@ -30,7 +29,7 @@ def register(http: HttpRequest, parts: Parts) -> Response:
         McpError: KMS does not answer, or the body is too large.
     """
     try:
-        metadata = json_reader.loads(requests.read_body(http, MAX_BODY))
+        metadata = json_reader.loads(events.read_body(http, MAX_BODY))
     except ParseError:
         raise OAuthError(INVALID_CLIENT_METADATA, "the body is not JSON") from None
     client, secret = parts.clients.register(metadata)

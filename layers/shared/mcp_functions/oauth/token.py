@@ -25,7 +25,7 @@ from mcp_functions.oauth.sealed_values import CODE, REFRESH
 from mcp_functions.protocol.errors import InvalidRequestState
 
 if TYPE_CHECKING:
-    from mcp_functions.http.lambda_types import Response
+    from mcp_functions.http.events import Response
     from mcp_functions.oauth.client_metadata import Client
     from mcp_functions.oauth.front import Parts
     from mcp_functions.oauth.provider import Tokens

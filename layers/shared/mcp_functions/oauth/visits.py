@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl
 
-from mcp_functions.http import requests
+from mcp_functions.http import events
 from mcp_functions.oauth.addresses import network
 from mcp_functions.oauth.errors import INVALID_REQUEST, OAuthError
 
@@ -49,7 +49,7 @@ def caller_id(http: HttpRequest) -> str:
 def _form(http: HttpRequest) -> str:
     if http.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
         raise OAuthError(INVALID_REQUEST, "the body must be a form: application/x-www-form-urlencoded")
-    body = requests.read_body(http, MAX_BODY)
+    body = events.read_body(http, MAX_BODY)
     try:
         return body if isinstance(body, str) else body.decode()
     except UnicodeDecodeError:

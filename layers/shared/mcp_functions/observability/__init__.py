@@ -6,25 +6,205 @@ A line holds codes, this package's names, sizes and times. It never holds an arg
 
 from __future__ import annotations
 
-from mcp_functions.observability.lines import Logger, correlated, write_line
-from mcp_functions.observability.notes import (
-    PACKAGE,
-    UNKNOWN,
-    KmsTimer,
-    Notes,
-    current,
-    digest,
-    frames,
-    is_cold,
-    listener,
-    progress_listener,
-    restore_current,
-    set_current,
-    size,
-    trace_id,
-)
+import os
+import re
+import time
+from contextvars import ContextVar
+from itertools import dropwhile
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "PACKAGE", "UNKNOWN", "KmsTimer", "Logger", "Notes", "correlated", "current", "digest", "frames",
-    "is_cold", "listener", "progress_listener", "restore_current", "set_current", "size", "trace_id", "write_line",
-]  # fmt: skip
+from mcp_functions.protocol.errors import DeveloperError
+from mcp_functions.protocol.json_writer import base64url
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+CRASHED = "crashed"
+FAILED = "failed"
+SEVERITY = {"refused": 1, FAILED: 2, CRASHED: 3}
+PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # noqa: PTH118, PTH120 - no pathlib for a path
+UNKNOWN = "unknown"  # replaces a method or name that this server does not have
+# W3C Trace Context, "traceparent Header": version ff is invalid, and so is an id of zeros.
+TRACEPARENT = r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+XRAY = r"Root=(1-[0-9a-f]{8}-[0-9a-f]{24})\b"
+# The ids of API Gateway and Lambda: their characters, and the length of the longest.
+ID_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_=+/.-"
+LONGEST_ID = 64
+EACH_END = 7  # a crash is logged with this number of innermost and of outermost frames
+# The notes that a line has as they are.
+LOGGED = (
+    "method", "revision", "handler", "round", "answered_by", "outcome", "status", "code", "reason", "caller",
+    "request_bytes", "response_bytes", "kms_calls", "cold_start",
+)  # fmt: skip
+TRACED = "_X_AMZN_TRACE_ID"  # the variable that Lambda sets for each invocation
+
+
+class Notes:
+    """The facts about one request."""
+
+    # A method of the specification or "unknown"; "metadata" or "preflight" for requests without JSON-RPC.
+    method: str | None = None
+    revision: str | None = None  # the client's revision, if that is not 2026-07-28
+    handler: str | None = None  # a name in the catalog or "unknown"; None if the request has no name
+    round: int | None = None  # the number of the round in its conversation, from 1
+    flow: str | None = None  # the conversation's id, which is logged as a digest
+    caller: str | None = None  # the caller's pseudonym, if the deployment logs callers
+    caller_id: str = ""  # the id whose budget is charged for unwraps (`binding.caller_id`); it is not logged
+    jti: bytes | None = None  # the id of the client's state, once that proved authentic; logged as base64url
+    answered_by: str | None = None  # who gave the answers of this request; None if it has none
+    outcome: str = ""  # complete, input_required, shed (ended without a question), forwarded, refused, failed, crashed
+    status: int = 500
+    code: int | None = None  # the code of the JSON-RPC error
+    # A constant of this package or of AWS; for a crash, the exception's type or the broken rule.
+    reason: str | None = None
+    place: str | None = None  # the frames of an unexpected exception
+    # The unexpected exception. Its text may quote secrets: only a listener on the author's machine reads it.
+    raised: BaseException | None = None
+    tool_error: bool = False
+    misconfigured: bool = False  # True if the operator has to act
+    cold_start: bool = False
+    request_bytes: int = 0
+    response_bytes: int = 0
+    seconds: float = 0.0
+    kms_calls: int = 0
+    kms_failures: int = 0
+    kms_seconds: float = 0.0
+    forward_seconds: float | None = None  # how long the endpoint waited for the function behind it
+    # The unchecked ids of the request, from API Gateway and from Lambda. They are logged only if they look like ids.
+    correlation_id: object = None
+    request_id: object = None
+    trace_id: str | None = None  # the trace id in the client's `traceparent`, if that is valid
+
+    def conclude(self, outcome: str, reason: str | None = None) -> None:
+        """Set the outcome, unless an earlier one of the same batch is worse."""
+        if SEVERITY.get(outcome, 0) >= SEVERITY.get(self.outcome, 0):
+            self.outcome = outcome
+            self.reason = reason or self.reason
+
+    def crash(self, error: BaseException) -> None:
+        """Set the outcome to an unexpected exception: its type or broken rule, and its frames, but not its text."""
+        broken = isinstance(error, DeveloperError)
+        self.outcome = CRASHED
+        self.raised = error
+        self.place = frames(error, of_author=broken)
+        self.handler = self.handler or UNKNOWN  # the metric counts only lines with a handler
+        self.reason = error.rule if isinstance(error, DeveloperError) else type(error).__name__
+
+
+_current: ContextVar[Notes | None] = ContextVar("notes", default=None)
+
+
+def current() -> Notes:
+    """Return the notes on the current request. Outside of a request, return new notes, which are not logged."""
+    return _current.get() or Notes()
+
+
+# Called with the notes on each answered request of this thread, in tests and in the harness.
+listener: ContextVar[Callable[[Notes], object] | None] = ContextVar("listener", default=None)
+
+# Called with `progress` and `total` of each report of progress, on the author's machine.
+progress_listener: ContextVar[Callable[[float, float | None], object] | None] = ContextVar("progress", default=None)
+
+set_current = _current.set  # returns the token for `restore_current`
+restore_current = _current.reset
+
+
+class KmsTimer:
+    """A context manager that counts one call of KMS and its duration."""
+
+    __slots__ = ("_began", "_notes")
+
+    def __enter__(self) -> None:
+        """Start the timer."""
+        self._notes = current()
+        self._began = time.perf_counter()
+
+    def __exit__(self, *_error: object) -> None:
+        """Add the call to the notes."""
+        self._notes.kms_calls += 1
+        self._notes.kms_seconds += time.perf_counter() - self._began
+
+
+def trace_id(traceparent: object) -> str | None:
+    """Return the trace id of a client's `traceparent`, or None if that is not valid."""
+    found = re.fullmatch(TRACEPARENT, traceparent) if isinstance(traceparent, str) else None
+    return found[1] if found else None
+
+
+def xray_trace_id() -> str | None:
+    """Return the trace id of X-Ray, if Lambda traces this request."""
+    found = re.search(XRAY, os.environ.get(TRACED, ""))
+    return found[1] if found else None
+
+
+def is_cold(*, first: bool) -> bool:
+    """Return whether a client waited for the start of this environment, if this is its first request."""
+    return first and os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") != "provisioned-concurrency"
+
+
+def correlation(identifier: object) -> str | None:
+    """Return an id, or None if it does not have the form of one."""
+    if isinstance(identifier, str) and 0 < len(identifier) <= LONGEST_ID and not identifier.strip(ID_LETTERS):
+        return identifier
+    return None
+
+
+def digest(name: str) -> str:
+    """Return a digest of a secret name, by which log lines can be joined."""
+    import hashlib  # noqa: PLC0415 - imported already where there are conversations
+
+    return base64url(hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:12])
+
+
+def size(text: str) -> int:
+    """Return the number of bytes of a text in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def frames(error: BaseException, *, of_author: bool = False) -> str:
+    """Return the frames of an exception, the innermost first: `app.py:12 in update < …`.
+
+    Args:
+        error: the exception.
+        of_author: True to begin with the innermost frame outside of this package, if there is one.
+    """
+    import traceback  # noqa: PLC0415 - only for a crash
+
+    summary = traceback.StackSummary.extract(traceback.walk_tb(error.__traceback__), lookup_lines=False)
+    calls = list(reversed(summary))
+    if of_author:
+        calls = list(dropwhile(lambda call: call.filename.startswith(PACKAGE), calls)) or calls
+    lines = [f"{call.filename}:{call.lineno} in {call.name}" for call in calls]
+    more = len(lines) - 2 * EACH_END
+    if more > 0:
+        lines = [*lines[:EACH_END], f"{more} more", *lines[-EACH_END:]]
+    return " < ".join(lines)
+
+
+def failed(notes: Notes) -> bool:
+    """Return whether the server failed. The HTTP status does not show it: a crashed tool has the status 200."""
+    return notes.outcome in {CRASHED, FAILED}
+
+
+def milliseconds(seconds: float) -> float:
+    """Return rounded milliseconds for a log line."""
+    return round(seconds * 1000, 2) if seconds else 0.0
+
+
+def fields(notes: Notes) -> Mapping[str, Any]:
+    """Return the fields of a log line, without unknown ones."""
+    known = {name: getattr(notes, name) for name in LOGGED}
+    known |= {
+        "tool_error": notes.tool_error or None,
+        "misconfigured": notes.misconfigured or None,
+        "flow": None if notes.flow is None else digest(notes.flow),
+        "jti": None if notes.jti is None else base64url(notes.jti),
+        "duration_ms": milliseconds(notes.seconds),
+        "forward_ms": None if notes.forward_seconds is None else milliseconds(notes.forward_seconds),
+        "kms_failures": notes.kms_failures or None,
+        "kms_ms": milliseconds(notes.kms_seconds),
+        "correlation_id": correlation(notes.correlation_id),
+        "request_id": correlation(notes.request_id),
+        "trace_id": notes.trace_id or xray_trace_id(),
+    }
+    return {key: value for key, value in known.items() if value is not None}

@@ -6,16 +6,16 @@ Lambda's own JSON formatter writes it, or the author's Powertools Logger (`serve
 from __future__ import annotations
 
 import logging
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mcp_functions.observability.notes import CRASHED, UNKNOWN, correlation, failed, fields
+from mcp_functions.observability import CRASHED, UNKNOWN, failed, fields
 from mcp_functions.protocol.constants import METHODS, PROTOCOL_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-    from mcp_functions.observability.notes import Notes
+    from mcp_functions.observability import Notes
 
 NAME = "mcp_functions"
 
@@ -43,29 +43,22 @@ def write_line(notes: Notes, logger: Logger | None = None) -> None:
     level = level_of(notes)
     if logger is None and not log.isEnabledFor(level):
         return
-    extra = all_fields(notes)
-    if logger is not None:
-        extra = {"logger": NAME, **extra}  # Lambda's formatter writes a logger's name as `logger`, Powertools' does not
-    write = (logger or log).error if level == logging.ERROR else (logger or log).info
-    write(message(notes), extra=extra)
+    with suppress(Exception):  # a line that fails must not cost the client its response
+        extra = all_fields(notes)
+        if logger is not None:
+            extra = {"logger": NAME, **extra}  # Lambda's formatter writes a logger's name, Powertools' does not
+        write = (logger or log).error if level == logging.ERROR else (logger or log).info
+        write(message(notes), extra=extra)
 
 
-@contextmanager
-def correlated(logger: Any, notes: Notes) -> Iterator[None]:  # noqa: ANN401 - Powertools' Logger, which is not imported
-    """Set a Powertools Logger's correlation id to API Gateway's request id; restore the earlier one afterwards."""
-    identifier = correlation(notes.correlation_id) if hasattr(logger, "set_correlation_id") else None
-    if identifier is None:
-        yield
-        return
-    before = None
-    with suppress(Exception):  # a logger that raises must not prevent the response
-        before = logger.get_correlation_id()
-        logger.set_correlation_id(identifier)
-    try:
-        yield
-    finally:
-        with suppress(Exception):
-            logger.set_correlation_id(before)
+def set_correlation_id(logger: Any, identifier: object) -> object:  # noqa: ANN401 - Powertools' Logger, which is not imported
+    """Set the correlation id of a Powertools Logger, and return its earlier one. Another logger has none."""
+    if hasattr(logger, "set_correlation_id"):
+        with suppress(Exception):  # a logger that raises must not prevent the response
+            earlier = logger.get_correlation_id()
+            logger.set_correlation_id(identifier)
+            return earlier
+    return None
 
 
 def all_fields(notes: Notes) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions.protocol import header_values
 from mcp_functions.protocol.errors import HeaderMismatch
+from mcp_functions.protocol.messages import value_at
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def check(parameters: HeaderParameters, arguments: Mapping[str, Any], headers: M
         HeaderMismatch: a header is missing, superfluous, malformed, or different. The message names it.
     """
     for name, parameter in parameters.items():
-        value = _value_at(parameter.path, arguments)
+        value = value_at(arguments, *parameter.path)
         if value is not None:
             received = header_values.read_value(headers, name)
             if not _is_same(received, _to_text(value), parameter.json_type):
@@ -85,16 +86,8 @@ def check_sent(parameters: HeaderParameters, arguments: Mapping[str, Any], heade
 
 def write(parameters: HeaderParameters, arguments: Mapping[str, Any]) -> dict[str, str]:
     """Return the `Mcp-Param-*` headers of a call, as a client sends them."""
-    values = {name: _value_at(parameter.path, arguments) for name, parameter in parameters.items()}
+    values = {name: value_at(arguments, *parameter.path) for name, parameter in parameters.items()}
     return {name: header_values.encode(_to_text(value)) for name, value in values.items() if value is not None}
-
-
-def _value_at(path: tuple[str, ...], arguments: JSONValue) -> JSONValue:
-    """Return the argument at a path; None if it is absent or null."""
-    value = arguments
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
 
 
 def _to_text(value: JSONValue) -> str:

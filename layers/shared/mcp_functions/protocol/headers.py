@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.wire_types import JSONRPCRequest
 
+NAME = "Mcp-Name"
+
 
 def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
     """Check the headers and the `_meta` of a request, in the order of the specification.
@@ -43,10 +45,12 @@ def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
         HeaderMismatch: a header is missing, or differs from the body (basic/transports, "Request headers").
         UnsupportedProtocolVersion: this server does not implement the revision (basic/versioning).
     """
-    check_no_contradiction(message, headers)
+    repeated = _repeated(message)
+    _check_sent(repeated, headers)
     version = _requested_version(message)
-    for name in _required_headers(message):
-        if name.lower() not in headers:
+    for name in repeated:
+        is_required = name != NAME or message["method"] in CALLS
+        if is_required and name.lower() not in headers:
             raise HeaderMismatch(message=f"The header {name} is missing")
     if version not in SUPPORTED_VERSIONS:
         raise UnsupportedProtocolVersion(version, SUPPORTED_VERSIONS)
@@ -62,15 +66,7 @@ def check_no_contradiction(message: Mapping[str, Any], headers: Mapping[str, str
     Raises:
         HeaderMismatch: a header is malformed, or differs from the body.
     """
-    repeated = {"Mcp-Method": message.get("method")}
-    params = message.get("params")
-    if isinstance(params, dict):
-        meta = params.get("_meta")
-        repeated["MCP-Protocol-Version"] = meta.get(META_PROTOCOL_VERSION) if isinstance(meta, dict) else None
-        repeated["Mcp-Name"] = _name_in(message.get("method"), params)
-    for name, value in repeated.items():
-        if isinstance(value, str) and name.lower() in headers:
-            check_value(headers, name, value)
+    _check_sent(_repeated(message), headers)
 
 
 def check_task_id(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
@@ -83,15 +79,7 @@ def check_task_id(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
     """
     task_id = message["params"].get(TASKS[message["method"]])
     if isinstance(task_id, str):
-        check_value(headers, "Mcp-Name", task_id)
-
-
-def _required_headers(message: JSONRPCRequest) -> list[str]:
-    names = ["MCP-Protocol-Version", "Mcp-Method"]
-    method = message["method"]
-    if method in CALLS and isinstance(message["params"].get(CALLS[method]), str):
-        names.append("Mcp-Name")
-    return names
+        check_value(headers, NAME, task_id)
 
 
 def _requested_version(message: JSONRPCRequest) -> str:
@@ -101,28 +89,37 @@ def _requested_version(message: JSONRPCRequest) -> str:
         InvalidParams: `_meta` lacks a required member.
         UnsupportedProtocolVersion: a client of an earlier revision sent `initialize`.
     """
-    try:
-        meta = _required_meta(message)
-    except InvalidParams:
-        if message["method"] != "initialize":
-            raise
-        # Basic/versioning: a server "SHOULD name the versions it supports in any error it returns to initialize".
-        requested = message["params"].get("protocolVersion")
-        raise UnsupportedProtocolVersion(str(requested), SUPPORTED_VERSIONS) from None
-    return str(meta[META_PROTOCOL_VERSION])
-
-
-def _required_meta(message: JSONRPCRequest) -> dict[str, Any]:
-    """Return the `_meta` of a request, with its required members."""
-    meta = message["params"].get("_meta")
+    params = message["params"]
+    meta = params.get("_meta")
     if not isinstance(meta, dict):
         text = f"params must hold _meta, with {META_PROTOCOL_VERSION} and {META_CLIENT_CAPABILITIES}"
-        raise InvalidParams(text)
-    if not isinstance(meta.get(META_PROTOCOL_VERSION), str):
-        raise InvalidParams(message=f"params._meta must hold {META_PROTOCOL_VERSION}, a string")
-    if not isinstance(meta.get(META_CLIENT_CAPABILITIES), dict):
-        raise InvalidParams(message=f"params._meta must hold {META_CLIENT_CAPABILITIES}, an object")
-    return meta
+    elif not isinstance(meta.get(META_PROTOCOL_VERSION), str):
+        text = f"params._meta must hold {META_PROTOCOL_VERSION}, a string"
+    elif not isinstance(meta.get(META_CLIENT_CAPABILITIES), dict):
+        text = f"params._meta must hold {META_CLIENT_CAPABILITIES}, an object"
+    else:
+        return str(meta[META_PROTOCOL_VERSION])
+    if message["method"] == "initialize":
+        # Basic/versioning: a server "SHOULD name the versions it supports in any error it returns to initialize".
+        raise UnsupportedProtocolVersion(str(params.get("protocolVersion")), SUPPORTED_VERSIONS)
+    raise InvalidParams(text)
+
+
+def _repeated(message: Mapping[str, Any]) -> dict[str, str]:
+    """Return what the headers of a message must repeat, as far as the body has it as text."""
+    method, params = message.get("method"), message.get("params")
+    repeated = {"Mcp-Method": method}
+    if isinstance(params, dict):
+        meta = params.get("_meta")
+        repeated["MCP-Protocol-Version"] = meta.get(META_PROTOCOL_VERSION) if isinstance(meta, dict) else None
+        repeated[NAME] = _name_in(method, params)
+    return {name: value for name, value in repeated.items() if isinstance(value, str)}
+
+
+def _check_sent(repeated: Mapping[str, str], headers: Mapping[str, str]) -> None:
+    for name, value in repeated.items():
+        if name.lower() in headers:
+            check_value(headers, name, value)
 
 
 def _name_in(method: object, params: Mapping[str, Any]) -> object:

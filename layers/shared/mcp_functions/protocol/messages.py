@@ -64,8 +64,7 @@ class Request(NamedTuple):
     @property
     def takes_tasks(self) -> bool:
         """Whether the client declares the tasks extension on this request."""
-        extensions = self.capabilities.get("extensions")
-        return isinstance(extensions, dict) and isinstance(extensions.get(EXTENSION_TASKS), dict)
+        return isinstance(value_at(self.capabilities, "extensions", EXTENSION_TASKS), dict)
 
     def must_take_tasks(self) -> None:
         """Refuse a request that needs the tasks extension.
@@ -105,22 +104,25 @@ AnyResult: TypeAlias = Result | ForwardedResponse
 def shows_forms(declared: Mapping[str, Any]) -> bool:
     """Tell whether a client shows forms: "an empty capabilities object is equivalent to … form mode only"."""
     elicitation = declared.get("elicitation")
-    if not isinstance(elicitation, dict):
-        return False
-    return not elicitation or isinstance(elicitation.get("form"), dict)
+    return elicitation == {} or isinstance(value_at(declared, "elicitation", "form"), dict)
 
 
 def shows_apps(declared: Mapping[str, Any]) -> bool:
     """Tell whether a client shows MCP Apps: "mimeTypes … Must include text/html;profile=mcp-app" (ext-apps)."""
-    extensions = declared.get("extensions")
-    extension = extensions.get(EXTENSION_APPS) if isinstance(extensions, dict) else None
-    mime_types = extension.get("mimeTypes") if isinstance(extension, dict) else None
+    mime_types = value_at(declared, "extensions", EXTENSION_APPS, "mimeTypes")
     return isinstance(mime_types, list) and APP_MIME_TYPE in mime_types
 
 
 def is_asked_in_app(declared: Mapping[str, Any]) -> bool:
     """Tell whether questions go into a form of the host: the client shows apps, and no forms of its own."""
     return shows_apps(declared) and not shows_forms(declared)
+
+
+def value_at(value: Any, *path: str) -> Any:  # noqa: ANN401 - a value of JSON
+    """Return the member at a path of nested objects; None if it is absent or null."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
 def complete(result: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
-from mcp_functions.protocol.errors import shortened
+from mcp_functions.protocol.errors import ToolError, shortened
 from mcp_functions.schemas.parameters import MISSING, UNNAMED, Header, published_default, to_camel_case
 from mcp_functions.schemas.type_reader import read_type
 from mcp_functions.tuples import NamedTuple
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mcp_functions.schemas.parameters import Parameter
 
 
-class InvalidArgument(Exception):
+class InvalidArgument(ToolError):
     """An argument does not fit; the message names it and gives the reason, never its value."""
 
 
