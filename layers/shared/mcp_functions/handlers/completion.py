@@ -47,7 +47,7 @@ class CompletableHandler(Handler[P, R]):
 
         It may be an `async def`. `argument` is the name on the wire.
         """
-        known = [known.wire_name for known in self.arguments]
+        known = self.arguments.by_name
         if argument not in known:
             message = f"{self.name} has no argument {argument!r} to complete; it has: {', '.join(known) or 'none'}"
             raise TypeError(message)
@@ -60,7 +60,7 @@ class CompletableHandler(Handler[P, R]):
 
     def completion(self, argument: str, value: str, known: Mapping[str, str]) -> dict[str, Any]:
         """Complete one argument (server/utilities/completion)."""
-        if argument not in [known.wire_name for known in self.arguments]:
+        if argument not in self.arguments.by_name:
             raise InvalidParams(message="params.argument.name names no argument of this reference")
         completer = self._completers.get(argument)
         completed: Any = completer(value, known) if completer else []

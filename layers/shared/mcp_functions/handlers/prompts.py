@@ -11,6 +11,8 @@ from mcp_functions.protocol import results
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mcp_functions.schemas.arguments import Argument
+
 
 class Prompt(CompletableHandler[P, R]):
     """A function that writes messages for a model (server/prompts)."""
@@ -26,13 +28,15 @@ class Prompt(CompletableHandler[P, R]):
         return results.get_prompt_result(value, self.description)
 
     def _fields(self) -> dict[str, Any]:
-        listed = [
-            {
-                "name": argument.wire_name,
-                **({"title": argument.parameter.title} if argument.parameter.title else {}),
-                **({"description": argument.description} if argument.description else {}),
-                "required": argument.parameter.required,
-            }
-            for argument in self.arguments
-        ]
-        return {"arguments": listed or None}
+        return {"arguments": [_described(argument) for argument in self.arguments.by_name.values()] or None}
+
+
+def _described(argument: Argument) -> dict[str, Any]:
+    """Write an argument as PromptArgument."""
+    entry = {
+        "name": argument.wire_name,
+        "title": argument.parameter.title,
+        "description": argument.type.schema.get("description"),
+        "required": argument.parameter.required,
+    }
+    return {name: value for name, value in entry.items() if value is not None}
