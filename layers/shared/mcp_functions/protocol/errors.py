@@ -265,7 +265,6 @@ class TemporarilyUnavailable(McpError):
     def __init__(self, reason: str, *, retry_after: int = 2) -> None:
         """Keep the reason for the log, and the seconds of `Retry-After`."""
         super().__init__(data={"retryable": True}, reason=reason, headers={"retry-after": str(retry_after)})
-        self.retry_after = retry_after
 
 
 class Busy(TemporarilyUnavailable):

@@ -132,10 +132,9 @@ def _read_argument(parameter: Parameter, hints: Mapping[str, Any], *, camel_case
     annotation = hints[parameter.name]
     type_ = read_type(annotation)
     schema = dict(type_.schema)
-    for item in get_args(annotation)[1:]:
-        if isinstance(item, Header):
-            schema["x-mcp-header"] = item.name
-            break
+    headers = [item.name for item in get_args(annotation) if isinstance(item, Header)]
+    if headers:
+        schema["x-mcp-header"] = headers[0]
     if parameter.default is not MISSING:
         schema |= published_default(parameter.default, type_.read)
     members = (annotation, *get_args(annotation))

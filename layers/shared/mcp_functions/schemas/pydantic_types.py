@@ -127,8 +127,6 @@ def _check_defaults(annotation: object, default: object) -> None:
 
 def _check_options(info: FieldInfo) -> None:
     options = [name for name in ONLY_IN_MODELS if getattr(info, name, None) is not None]
-    if not info.repr:
-        options.append("repr")
     if options:
         message = f"Field({options[0]}=…) means nothing for a parameter"
         raise TypeError(message)
