@@ -43,12 +43,10 @@ def _read_native(annotation: object) -> JsonType:
         return _read_annotated(inner, metadata)
     if annotation in (Any, object):
         return json_types.ANY
-    if not isinstance(annotation, type):
+    if not isinstance(annotation, type) or annotation in (list, dict):
         return _read_generic(annotation)
     if annotation in json_types.SCALARS:
         return json_types.SCALARS[annotation]
-    if annotation.__module__ == "builtins":
-        return _read_generic(annotation)
     from mcp_functions.schemas import class_types  # noqa: PLC0415 - few functions have a class
 
     return class_types.read_class(annotation, _read_native)
