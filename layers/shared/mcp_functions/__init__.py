@@ -43,9 +43,8 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.notifications import Log, Progress
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.rounds.steps import Step
-    from mcp_functions.schemas.annotations import Format, Title, Titles
+    from mcp_functions.schemas.annotations import Between, Format, Length, Title, Titles
     from mcp_functions.schemas.json_types import Number
-    from mcp_functions.schemas.limits import Between, Length
     from mcp_functions.schemas.parameters import Header
     from mcp_functions.serving import serve
 
@@ -72,9 +71,8 @@ _NAMES = {
     "rounds.notifications": "Log Progress",
     "rounds.round": "AuditRecord",
     "rounds.steps": "Step",
-    "schemas.annotations": "Format Title Titles",
+    "schemas.annotations": "Between Format Length Title Titles",
     "schemas.json_types": "Number",
-    "schemas.limits": "Between Length",
     "schemas.parameters": "Header",
     "serving": "serve",
 }

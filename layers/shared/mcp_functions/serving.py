@@ -263,7 +263,7 @@ def _import_needed(offer: Offer) -> None:
     if offer.needs_state:
         modules += ["dispatch.seal_factory", "seal.envelope"]
     if offer.reads_forms:
-        modules += ["schemas.class_types", "schemas.limits"]
+        modules += ["schemas.annotations", "schemas.class_types"]
     if offer.reads_forms and "pydantic" in sys.modules:
         modules += ["schemas.pydantic_types"]
     if offer.needs_table:
