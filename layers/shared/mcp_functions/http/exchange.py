@@ -81,13 +81,13 @@ class HttpExchange:
         events.check_media_type(self.http)
         http, message = _read_message(self.http, endpoint)
         _note_message(message)
-        if not is_request(message):
-            headers.check_no_contradiction(message, http.headers)
-            return responses.empty(202)  # "the server MUST return HTTP status code 202" (basic/transports)
-        self._id = message["id"]
-        result = endpoint.handle_request(self._request(http, message, endpoint.settings, now))
-        _note_result(result)
-        return responses.success(http, result, message["id"])
+        if is_request(message):
+            self._id = message["id"]
+            result = endpoint.handle_request(self._request(http, message, endpoint.settings, now))
+            _note_result(result)
+            return responses.success(http, result, message["id"])
+        headers.check_no_contradiction(message, http.headers)
+        return responses.empty(202)  # "the server MUST return HTTP status code 202" (basic/transports)
 
     def fail(self, error: McpError) -> Response:
         """Respond with an error."""
@@ -100,16 +100,17 @@ class HttpExchange:
         return endpoint.handle_legacy(self.http, self._event, self._context)
 
     def _request(self, http: HttpRequest, message: JSONRPCRequest, settings: Settings, now: float) -> Request:
+        ends = events.lambda_deadline(self._context, now)
+        deadline = events.gateway_deadline(http, ends, now)
         # Basic/authorization: "MCP servers MUST validate access tokens before processing the request"
         caller = identity.identify(http, settings, now)
         headers.check_request(message, http.headers)
-        ends = events.lambda_deadline(self._context, now)
         return Request(
             message=message,
             headers=http.headers,
             principal=caller.principal,
             address=http.address,
-            deadline=events.gateway_deadline(http, ends, now),
+            deadline=deadline,
             event=self._event,
             scopes=caller.scopes,
             ends=ends,
@@ -137,7 +138,8 @@ def _without_message(http: HttpRequest, endpoint: Endpoint) -> Response | None:
     if http.method != "GET":
         return _method_not_allowed("GET")
     notes.method = "metadata"
-    return responses.json(200, {**metadata.addresses(endpoint.settings, http.context), **document})
+    addresses = metadata.addresses(endpoint.settings, http.context)
+    return responses.json(200, {**addresses, **document})
 
 
 def _method_not_allowed(allowed: str) -> Response:
