@@ -73,11 +73,20 @@ class HttpExchange:
             return response
         if endpoint.is_stopped:
             raise FunctionStopped
-        response = self._for_earlier_revision(endpoint)
-        if response is not None:
-            return response
+        if endpoint.handle_legacy and self.http.headers.get("mcp-protocol-version") != PROTOCOL_VERSION:
+            response = endpoint.handle_legacy(self.http, self._event, self._context)
+            if response is not None:
+                return response
         if self.http.method != "POST":
             return _method_not_allowed("POST")
+        return self._answer(endpoint, now)
+
+    def fail(self, error: McpError) -> Response:
+        """Respond with an error."""
+        return responses.failure(error, error.id if self._id is None else self._id)
+
+    def _answer(self, endpoint: Endpoint, now: float) -> Response:
+        """Answer the message in the body, in the order of the specification's checks."""
         events.check_media_type(self.http)
         http, message = _read_message(self.http, endpoint)
         _note_message(message)
@@ -88,16 +97,6 @@ class HttpExchange:
             return responses.success(http, result, message["id"])
         headers.check_no_contradiction(message, http.headers)
         return responses.empty(202)  # "the server MUST return HTTP status code 202" (basic/transports)
-
-    def fail(self, error: McpError) -> Response:
-        """Respond with an error."""
-        return responses.failure(error, error.id if self._id is None else self._id)
-
-    def _for_earlier_revision(self, endpoint: Endpoint) -> Response | None:
-        """Respond to a client of an earlier revision; None for a message of this revision."""
-        if endpoint.handle_legacy is None or self.http.headers.get("mcp-protocol-version") == PROTOCOL_VERSION:
-            return None
-        return endpoint.handle_legacy(self.http, self._event, self._context)
 
     def _request(self, http: HttpRequest, message: JSONRPCRequest, settings: Settings, now: float) -> Request:
         ends = events.lambda_deadline(self._context, now)

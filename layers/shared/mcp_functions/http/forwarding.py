@@ -12,13 +12,14 @@ from mcp_functions import aws
 from mcp_functions.aws.errors import read_failure
 from mcp_functions.http.lazy_values import lazy_value
 from mcp_functions.protocol import errors
-from mcp_functions.protocol.errors import McpError
 from mcp_functions.protocol.json_writer import chunks, dumps, dumps_utf8
 from mcp_functions.protocol.messages import ForwardedResponse
 from mcp_functions.seal.resets import register_for_reset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    from mcp_functions.protocol.errors import McpError
 
 # Codes of Lambda's Invoke API for a call that did not run, so that the client may send it again.
 THROTTLED = "TooManyRequestsException"
@@ -98,15 +99,13 @@ def forward(
     payload = _payload(event)
 
     def invoke() -> tuple[bytes, bool]:
-        invoked = client().invoke(FunctionName=function, Payload=payload)
-        return invoked["Payload"].read(), "FunctionError" in invoked
+        try:
+            invoked = client().invoke(FunctionName=function, Payload=payload)
+            return invoked["Payload"].read(), "FunctionError" in invoked
+        except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
+            raise _invoke_error(error) from None
 
-    try:
-        response, failed = call_with_timeout(seconds - ANSWER_SECONDS, invoke)
-    except McpError:  # a timeout
-        raise
-    except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
-        raise _invoke_error(error) from None
+    response, failed = call_with_timeout(seconds - ANSWER_SECONDS, invoke)
     if failed:
         raise _function_error(response)
     return ForwardedResponse(_response(response))
@@ -119,23 +118,22 @@ def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
         OutcomeUnknown: the call did not end in time.
         Exception: the exception that the call raised.
     """
-    results: list[T] = []
-    raised: list[Exception] = []
+    outcomes: list[T | Exception] = []
 
     def run() -> None:
         try:
-            results.append(call())
+            outcomes.append(call())
         except Exception as error:  # noqa: BLE001 - raised again in the waiting thread
-            raised.append(error)
+            outcomes.append(error)
 
     thread = Thread(target=run, daemon=True)
     thread.start()
     thread.join(max(LEAST_SECONDS, seconds))
-    if raised:
-        raise raised[0]
-    if not results:
+    if not outcomes:
         raise errors.OutcomeUnknown(reason="invoke_deadline")
-    return results[0]
+    if isinstance(outcomes[0], Exception):
+        raise outcomes[0]
+    return outcomes[0]
 
 
 def _payload(event: Mapping[str, Any]) -> bytes:
