@@ -20,15 +20,16 @@ import botocore.session
 import pytest
 from botocore import auth, awsrequest
 from botocore.credentials import Credentials as Theirs
-from botocore.retries import quota, standard
+from botocore.retries import standard
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_functions import aws
-from mcp_functions.aws import clients, connection, deadline_socket, endpoints
-from mcp_functions.aws.clients import KmsClient, LambdaClient, RetryQuota, Timing
+from mcp_functions.aws import clients, connection, endpoints, errors
+from mcp_functions.aws.clients import KmsClient, LambdaClient, Timing
+from mcp_functions.aws.endpoints import Credentials, Endpoint
 from mcp_functions.aws.errors import ConnectionClosedError
-from mcp_functions.aws.signing import Credentials, SigningScope, sign
+from mcp_functions.aws.signing import sign
 from mcp_functions.http.forwarding import lambda_client
 from mcp_functions.seal.kms import kms_client
 from mcp_functions.store import DynamoDbError, make_call, s3
@@ -74,8 +75,10 @@ def _nobodys_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_request_is_signed_as_botocore_signs_it(
     path: str, headers: dict[str, str], body: bytes, token: str | None, at: int
 ) -> None:
+    key = Credentials("AKID", SECRET, token)
     known = {"host": "kms.eu-west-1.amazonaws.com", **headers}
-    ours = sign(path, known, body, Credentials("AKID", SECRET, token), SigningScope("eu-west-1", "kms", at))
+    endpoint = Endpoint("kms", "eu-west-1", tls=True, host=known["host"], port=443, credentials=key)
+    ours = sign(path, known, body, endpoint, at)
     request = awsrequest.AWSRequest("POST", f"https://kms.eu-west-1.amazonaws.com{path}", dict(known), body)
     moment = dt.datetime.fromtimestamp(at, dt.UTC)
     with mock.patch.object(auth, "get_current_datetime", return_value=moment):
@@ -127,8 +130,6 @@ def test_an_endpoint_of_the_environment_comes_first_and_the_service_before_all()
     [
         {"MCP_AWS_CLIENT": "boto3"},
         *({name: "1"} for name in (*endpoints.BOTO3_VARIABLES, *endpoints.TLS_VARIABLES)),
-        {"HTTPS_PROXY": "http://proxy:3128"},
-        {"all_proxy": "http://proxy:3128"},
         {"AWS_ENDPOINT_URL_KMS": "http://user@host/"},
         {"AWS_ENDPOINT_URL_KMS": "https://host/path"},
         {"AWS_ENDPOINT_URL_KMS": "ftp://host"},
@@ -256,6 +257,8 @@ def test_whom_to_trust_is_nothing_to_a_call_that_is_not_encrypted() -> None:
     harness = {**LAMBDA, "AWS_ENDPOINT_URL_KMS": "http://127.0.0.1:8001"}
     for name in endpoints.TLS_VARIABLES:
         assert aws.find_endpoint({**harness, name: "/etc/ssl/certs/ours.pem"}, "kms") is not None
+    for name in endpoints.PLAIN_VARIABLES:
+        assert aws.find_endpoint({**harness, name: "http://proxy:3128"}, "kms") is None
 
 
 def test_a_process_reads_whom_to_trust_once_at_init_for_kms_lambda_and_the_table(
@@ -278,23 +281,17 @@ def test_a_process_reads_whom_to_trust_once_at_init_for_kms_lambda_and_the_table
 
     monkeypatch.setattr(connection, "open_connection", connect)
     connection.tls_context.cache_clear()
-    deadline = deadline_socket.Deadline.after(10)
+    deadline = connection.Deadline.after(10)
     for service in ("kms", "dynamodb", "lambda"):
         target = aws.find_endpoint(LAMBDA, service)
         assert target is not None
         assert target.tls
         aws.prepare(target)
-        pool = connection.ConnectionPool(target.host, target.port, tls=True, connect_seconds=1, read_seconds=1)
+        pool = connection.ConnectionPool(target, connect_seconds=1, read_seconds=1)
         with pytest.raises(Exception, match="nobody"):
             pool.post("/", {}, b"", deadline)
     assert len(made) == 1
     assert asked == made * 3
-
-
-def test_a_proxy_that_the_endpoint_is_kept_from_does_not_count() -> None:
-    harness = {**LAMBDA, "AWS_ENDPOINT_URL_KMS": "http://127.0.0.1:8001", "http_proxy": "http://proxy:3128"}
-    assert aws.find_endpoint(harness, "kms") is None
-    assert aws.find_endpoint({**harness, "no_proxy": "127.0.0.1, localhost"}, "kms") is not None
 
 
 # The calls, each by our client and by boto3's
@@ -310,9 +307,10 @@ def service() -> Iterator[ScriptedServer]:
 def either(request: pytest.FixtureRequest, service: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> str:
     services = ("DYNAMODB", "KMS", "LAMBDA")
     known = {**LAMBDA, **{f"AWS_ENDPOINT_URL_{name}": f"http://{service.host}" for name in services}}
-    for name in (*endpoints.BOTO3_VARIABLES, *endpoints.TLS_VARIABLES, "AWS_LAMBDA_FUNCTION_NAME", "_X_AMZN_TRACE_ID"):
+    unset = endpoints.BOTO3_VARIABLES + endpoints.TLS_VARIABLES + endpoints.PLAIN_VARIABLES
+    for name in (*unset, "AWS_LAMBDA_FUNCTION_NAME", "_X_AMZN_TRACE_ID"):
         monkeypatch.delenv(name, raising=False)
-    for name, value in {**known, "no_proxy": "127.0.0.1", "MCP_AWS_CLIENT": request.param}.items():
+    for name, value in {**known, "MCP_AWS_CLIENT": request.param}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("time.sleep", lambda _seconds: None)
     return str(request.param)
@@ -487,19 +485,11 @@ def test_a_closed_port_is_a_connection_error(either: str, monkeypatch: pytest.Mo
     assert outcome(kms_client()) == ("EndpointConnectionError", 0)
 
 
-def test_retries_and_their_costs_match_botocores_table() -> None:
+def test_the_errors_that_are_retried_are_those_of_botocores_table() -> None:
     throttled, transient = vars(standard.ThrottledRetryableChecker), vars(standard.TransientRetryableChecker)
-    assert set(throttled["_THROTTLED_ERROR_CODES"]) == clients.THROTTLED_CODES
+    assert set(throttled["_THROTTLED_ERROR_CODES"]) == errors.THROTTLED_CODES
     assert set(transient["_TRANSIENT_ERROR_CODES"]) == clients.TRANSIENT_CODES
     assert set(transient["_TRANSIENT_STATUS_CODES"]) == clients.TRANSIENT_STATUSES
-    costs = vars(standard.RetryQuotaChecker)
-    assert (costs["_RETRY_COST"], costs["_THROTTLING_RETRY_COST"]) == (
-        clients.TRANSIENT.cost,
-        clients.THROTTLED.cost,
-    )
-    assert clients.TRANSIENT_IN_DYNAMODB.cost == clients.TRANSIENT.cost
-    assert costs["_NO_RETRY_INCREMENT"] == RetryQuota.SUCCESS_AMOUNT
-    assert quota.RetryQuota.INITIAL_CAPACITY == RetryQuota.CAPACITY
 
 
 def test_waits_grow_and_are_longer_where_kms_asks_for_less(service: ScriptedServer) -> None:
@@ -511,15 +501,6 @@ def test_waits_grow_and_are_longer_where_kms_asks_for_less(service: ScriptedServ
         client = KmsClient(target, connect_seconds=1, read_seconds=1, timing=Timing(waits.append, random=lambda: 0.5))
         assert outcome(client)[1] == told.status
     assert waits == [0.5, 1.0, 0.025, 0.05]
-
-
-def test_a_container_that_has_insisted_for_long_insists_no_more() -> None:
-    spent = RetryQuota()
-    assert sum(spent.acquire(14) for _ in range(100)) == RetryQuota.CAPACITY // 14
-    spent.release(5)
-    assert spent.acquire(5)
-    spent.release(10_000)
-    assert sum(spent.acquire(5) for _ in range(200)) == RetryQuota.CAPACITY // 5
 
 
 def test_a_function_is_invoked_with_the_event_as_it_is(either: str, service: ScriptedServer) -> None:
@@ -699,10 +680,7 @@ def test_a_response_of_the_table_with_a_wrong_checksum_is_an_error(service: Scri
     with pytest.raises(ConnectionClosedError):
         client.get_item(**GET)
     client.close()
-    # "25 milliseconds for DynamoDB", says botocore's table too
-    assert waits == [0.0125, 0.025]
-    scales = vars(standard.ExponentialBackoff)["_SERVICE_BACKOFF_CONFIG"]["dynamodb"]
-    assert scales["non_throttling_base_scale"] == clients.TRANSIENT_IN_DYNAMODB.backoff_seconds
+    assert waits == [0.025, 0.05]
 
 
 # Cleaning up
@@ -725,7 +703,7 @@ door, summons = forwarding.CachedClient(make), WorkerInvoker("worker", make)
 door().invoke(FunctionName="f", Payload=b"{{}}")
 summons("task", None)
 once = dict(zip(door._client.__code__.co_freevars, door._client.__closure__))
-locks = [client._connections._lock for client in made] + [once["lock"].cell_contents, seal_factory._making]
+locks = [once["lock"].cell_contents, seal_factory._making]
 held, go_on = threading.Event(), threading.Event()
 def hold():
     for lock in locks:

@@ -6,12 +6,16 @@ import json
 import re
 import shlex
 import tomllib
+from typing import TYPE_CHECKING
 
 import pytest
 
 from mcp_functions.attack import CHECKS, attack, cli
 from tests.docs.pages import ROOT, Page
 from tests.peers.running import COMMANDS, HERE, row, started
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PAGE = Page.named("attack.md")
 COMMANDS_SHOWN = [line for line in PAGE.code("sh").replace("\\\n", " ").splitlines() if "mcp_functions.attack" in line]
@@ -25,11 +29,12 @@ def test_the_table_of_checks_is_the_attackers() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS_SHOWN)
-def test_its_commands_are_taken(command: str) -> None:
+def test_its_commands_are_taken(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     python, _m, module, *words = shlex.split(command)
     assert (python, module) == ("python", "mcp_functions.attack")
-    options = cli.parser().parse_args(words)
-    assert options.url.startswith("http://127.0.0.1:8000")
+    with cli.command.make_context("attack", words) as context:
+        assert context.params["url"].startswith("http://127.0.0.1:8000")
 
 
 def test_the_tools_of_its_commands_are_samples() -> None:

@@ -36,7 +36,7 @@ from mcp_functions import (
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol import errors
 from mcp_functions.protocol.errors import DeveloperError, McpError
-from mcp_functions.rounds.low_level import ElicitRequest
+from mcp_functions.rounds.elicitation import ElicitRequest
 from tests.support import gateways, wire
 from tests.support.placements import PLACEMENTS, place
 

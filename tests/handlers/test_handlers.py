@@ -40,6 +40,7 @@ from mcp_functions import (
     tool,
 )
 from mcp_functions.handlers.base import Handler
+from mcp_functions.handlers.runner import run_round
 from mcp_functions.protocol.errors import DeveloperError, HandlerError, InputRequired, InvalidParams
 from mcp_functions.rounds.round import Round, RoundRequest
 
@@ -66,6 +67,11 @@ def call(handler: Handler[..., Any], arguments: dict[str, Any] | None = None, ro
     return handler.call({"name": handler.name, "arguments": arguments}, round_ or Round())
 
 
+def run(handler: Handler[..., Any], arguments: dict[str, Any] | None = None, round_: Round | None = None) -> Any:  # noqa: ANN401
+    """Call a handler whose exceptions may become a result."""
+    return run_round(handler, {"name": handler.name, "arguments": arguments}, round_ or Round())
+
+
 def talk(handler: Handler[..., Any], *responses: dict[str, Any], arguments: dict[str, Any] | None = None) -> Any:  # noqa: ANN401
     """Hold a conversation of one round more than there are responses; all but the last round have to ask."""
     round_ = Round(RoundRequest(camel_case=handler.camel_case))
@@ -74,7 +80,7 @@ def talk(handler: Handler[..., Any], *responses: dict[str, Any], arguments: dict
             call(handler, arguments, round_)
         record, asked = round_.next_record(), round_.questions.open_fingerprints()
         round_ = Round(RoundRequest(responses=response, camel_case=handler.camel_case), record, asked)
-    return call(handler, arguments, round_)
+    return run(handler, arguments, round_)
 
 
 def accept(**content: object) -> dict[str, Any]:
@@ -225,7 +231,7 @@ def test_structured_content_comes_with_its_text() -> None:
     ],
 )
 def test_invalid_arguments_are_an_error_that_the_model_can_read(arguments: Any, reason: str) -> None:  # noqa: ANN401
-    assert call(add, arguments) == {"content": [{"type": "text", "text": reason}], "isError": True}
+    assert run(add, arguments) == {"content": [{"type": "text", "text": reason}], "isError": True}
 
 
 def test_a_tool_error_is_an_error_the_model_can_read() -> None:
@@ -234,7 +240,7 @@ def test_a_tool_error_is_an_error_the_model_can_read() -> None:
         message = "No such flight"
         raise ToolError(message)
 
-    assert call(failing) == {"content": [{"type": "text", "text": "No such flight"}], "isError": True}
+    assert run(failing) == {"content": [{"type": "text", "text": "No such flight"}], "isError": True}
 
 
 def test_a_handler_passes_every_other_exception_on() -> None:
@@ -632,7 +638,7 @@ def test_a_custom_schema_is_published_and_enforced() -> None:
 
     assert raw.describe()["inputSchema"] == schema
     assert text(call(raw, {"n": 7})) == "7"
-    assert call(raw, {"n": "x"})["isError"] is True
+    assert run(raw, {"n": "x"})["isError"] is True
 
 
 # Prompts
@@ -686,7 +692,7 @@ def test_a_prompt_that_fails_states_the_reason(failure: Exception) -> None:
         raise failure
 
     with pytest.raises(HandlerError, match="Nobody there"):
-        call(failing)
+        run(failing)
 
 
 # Resources
@@ -862,4 +868,4 @@ def test_models_as_arguments_are_checked_by_pydantic() -> None:
         return str(within.low)
 
     assert text(call(pick, {"within": {"low": 3}})) == "3"
-    assert text(call(pick, {"within": {"low": -3}})) == "Argument 'within': low should be greater than or equal to 0"
+    assert text(run(pick, {"within": {"low": -3}})) == "Argument 'within': low should be greater than or equal to 0"

@@ -145,7 +145,7 @@ def test_an_output_schema_is_published_and_replaces_the_annotation() -> None:
 
 def test_a_result_that_does_not_fit_the_output_schema_is_the_authors_error(caplog: pytest.LogCaptureFixture) -> None:
     talk = talk_to(total).call(amount=-1)
-    assert "it does not fit output_schema: total does not fit 'minimum' of its schema" in author_error(talk, caplog)
+    assert "it total does not fit 'minimum' of its schema" in author_error(talk, caplog)
 
 
 def test_a_whole_result_with_an_output_schema_brings_its_structured_content(caplog: pytest.LogCaptureFixture) -> None:

@@ -28,7 +28,7 @@ from mcp_functions import (
     resource,
     tool,
 )
-from mcp_functions.rounds.low_level import CreateMessageRequest
+from mcp_functions.rounds.client_questions import CreateMessageRequest
 from tests.laws.world import WORLD, visit
 
 if TYPE_CHECKING:

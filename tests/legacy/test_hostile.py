@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions import Elicit, Log, Step, serve, tool
-from mcp_functions.legacy import stream_resumer
+from mcp_functions.legacy import streams
 from mcp_functions.testing import deployed
 from tests.legacy import offered
 from tests.legacy.clients import Client
@@ -296,9 +296,7 @@ def test_a_token_of_one_kind_does_not_open_as_another_kind() -> None:
 def test_polling_more_often_than_asked_is_not_an_error(
     client: Client, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        stream_resumer, "POLL_GROWTH", 1e40
-    )  # else it took 2110 requests to leave what a float can hold
+    monkeypatch.setattr(streams, "POLL_GROWTH", 1e40)  # else it took 2110 requests to leave what a float can hold
     id_ = asked(client.call("resolve", bug=7))["id"]
     came = [waits(client.resume()) for _ in range(10)]
     assert came[-1] == 5000

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions import Elicit, Step, serve, tool
-from mcp_functions.legacy import stream_ids
+from mcp_functions.legacy.sealed_ids import IdSeal
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.testing import deployed
 from tests.legacy import offered
@@ -16,7 +16,7 @@ from tests.legacy.offered import ALL
 from tests.legacy.world import DOORS, World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.testing.dynamodb import Fault
     from tests.legacy.clients import Event
@@ -368,14 +368,14 @@ def test_kms_that_stutters_over_the_next_question_is_asked_again(  # noqa: PLR09
     client: Client, world: World, monkeypatch: pytest.MonkeyPatch, called: str, answer: str, ran: int
 ) -> None:
     id_ = asked(client.call(called, **({"bug": 7} if called == "resolve" else {})))["id"]
-    seal, faults = stream_ids.seal_question_id, [TemporarilyUnavailable("kms:down")] * 2
+    seal, faults = IdSeal.seal, [TemporarilyUnavailable("kms:down")] * 2
 
-    def stutters(*given: Any) -> str:  # noqa: ANN401 - as seal_question_id has them
-        if faults:
+    def stutters(self: IdSeal, claims: Mapping[str, Any]) -> str:
+        if "rest" in claims and faults:
             raise faults.pop()
-        return seal(*given)
+        return seal(self, claims)
 
-    monkeypatch.setattr(stream_ids, "seal_question_id", stutters)
+    monkeypatch.setattr(IdSeal, "seal", stutters)
     assert client.accept(id_, why=answer)["statusCode"] == 202
     assert (world.slept, faults) == ([0.2, 0.4], [])
     asked(client.resume())

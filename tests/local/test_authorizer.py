@@ -19,15 +19,15 @@ URL, RESOURCE = "http://127.0.0.1:9", "http://127.0.0.1:8/mcp"
 ISSUER = Issuer(URL, RESOURCE, now=lambda: NOW)  # one key for all tests
 
 
-def authorize(header: str | None, *, scopes: tuple[str, ...] = ()) -> dict[str, Any]:
-    authorizer = JwtAuthorizer(URL, [RESOURCE, "app"], lambda: ISSUER.jwks, scopes=scopes, now=lambda: NOW)
+def authorize(header: str | None) -> dict[str, Any]:
+    authorizer = JwtAuthorizer(URL, [RESOURCE, "app"], lambda: ISSUER.jwks, now=lambda: NOW)
     sent = (("Authorization", header),) if header is not None else ()
     return authorizer.authorize(HttpRequest("POST", "/mcp", sent, b"{}"))
 
 
-def refused(header: str | None, **options: Any) -> HttpResponse:  # noqa: ANN401 - of `authorize`
+def refused(header: str | None) -> HttpResponse:
     with pytest.raises(Denied) as caught:
-        authorize(header, **options)
+        authorize(header)
     return caught.value.response
 
 
@@ -150,17 +150,3 @@ def test_a_token_that_the_issuer_did_not_sign_is_refused(name: str) -> None:
     response = refused(f"Bearer {forged()[name]}")
     assert (response.status, json.loads(response.body)) == (401, {"message": "Unauthorized"})
     assert challenge(response).startswith('Bearer scope="" error="invalid_token" error_description="')
-
-
-@pytest.mark.parametrize(
-    ("granted", "scopes"), [({"scope": "b c"}, ["b"]), ({"scp": ["a", "b"]}, ["a", "b"]), ({"scope": "a"}, ["a"])]
-)
-def test_a_route_with_scopes_requires_one_of_them(granted: dict[str, Any], scopes: list[str]) -> None:
-    assert authorize(bearer(**granted), scopes=("a", "b"))["jwt"]["scopes"] == scopes
-
-
-@pytest.mark.parametrize("granted", [{}, {"scope": "c"}, {"scope": "ab"}, {"scp": 7}])
-def test_a_token_without_any_of_a_routes_scopes_is_forbidden(granted: dict[str, Any]) -> None:
-    response = refused(bearer(**granted), scopes=("a", "b"))
-    assert (response.status, json.loads(response.body)) == (403, {"message": "Forbidden"})
-    assert challenge(response) == 'Bearer scope="a b" error="insufficient_scope"'

@@ -96,7 +96,8 @@ def test_a_missing_client_is_one_line_with_its_fix(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
-    monkeypatch.delitem(sys.modules, "mcp_functions.local.demo.question", raising=False)
-    monkeypatch.delattr("mcp_functions.local.demo.question", raising=False)
+    for module in ("question", "one_round"):
+        monkeypatch.delitem(sys.modules, f"mcp_functions.local.demo.{module}", raising=False)
+        monkeypatch.delattr(f"mcp_functions.local.demo.{module}", raising=False)
     assert main(["demo"]) == 2
     assert capsys.readouterr() == ("", "mcp-functions: mcp is not installed: pip install 'mcp-functions[demo]'\n")

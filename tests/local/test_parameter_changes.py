@@ -76,14 +76,19 @@ def test_a_value_of_several_words_and_an_array_in_another_parameter_are_kept(pro
     assert overrides(project) == ['Sentence="two words"', *BEFORE[:2], 'Clients=["a", "b"]', "Generation=1"]
 
 
-def test_a_list_that_cannot_be_changed_safely_is_left_as_it_is(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = "[prod.global.parameters]\nparameter_overrides = [\n  # it's odd ]\n  'A=1',\n]\n"
+def test_a_comment_in_a_list_stays_where_it_is(project: Path) -> None:
+    text = "[prod.global.parameters]\nparameter_overrides = [\n  # it's odd ]\n  'Generation=1',\n]\n"
+    project.write_text(text, encoding="utf-8")
+    assert command.run(["set", "prod", "Generation=2"]) == 0
+    assert project.read_text(encoding="utf-8") == text.replace("'Generation=1'", '"Generation=2"')
+
+
+def test_several_parameters_in_one_item_are_named(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "[prod.global.parameters]\nparameter_overrides = ['Stage=blue Generation=1', 'Runtime=python3.12']\n"
     project.write_text(text, encoding="utf-8")
     assert command.run(["set", "prod", "Generation=2"]) == 2
     assert project.read_text(encoding="utf-8") == text
-    assert "by hand" in capsys.readouterr().err
+    assert "give each an item of its own" in capsys.readouterr().err
 
 
 def test_a_stop_that_replaces_another_says_so(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,14 +126,11 @@ def test_a_table_of_one_command_gets_the_parameter_too_because_it_counts(
     assert ("# cheaper" in table) == ("# cheaper" in project.read_text(encoding="utf-8"))
 
 
-def test_an_environment_that_is_written_in_another_way_is_left_as_it_is(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_environment_that_is_written_in_another_way_is_changed_too(project: Path) -> None:
     text = 'prod = {global = {parameters = {parameter_overrides = ["Generation=1"]}}}\n'
     project.write_text(text, encoding="utf-8")
-    assert command.run(["set", "prod", "Generation=2"]) == 2
-    assert project.read_text(encoding="utf-8") == text
-    assert "write Generation=2 by hand, in parameter_overrides of prod" in capsys.readouterr().err
+    assert command.run(["set", "prod", "Generation=2"]) == 0
+    assert project.read_text(encoding="utf-8") == text.replace("Generation=1", "Generation=2")
 
 
 @pytest.mark.parametrize(

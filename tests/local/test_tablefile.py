@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from functools import partial
+from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ def item(key: str, text: str = "", *, expires: int | None = NOW + 100) -> dict[s
 
 def opened(folder: Path, now: float = NOW) -> tuple[TableFile, StoredTable]:
     file = TableFile(folder, now=now)
-    return file, StoredTable(file, NAME, partial(MemoryTable, NAME))
+    return file, StoredTable(file, NAME, MemoryTable(NAME))
 
 
 def found(table: StoredTable, key: str) -> Any:  # noqa: ANN401 - DynamoDB's JSON
@@ -127,7 +127,7 @@ def test_a_harness_that_is_killed_while_it_writes_leaves_every_item_whole(tmp_pa
                     break
             writing.send_signal(signal.SIGKILL)
             last = max([int(line), *(int(rest) for rest in re.findall(r"^\d+$", writing.stdout.read(), re.MULTILINE))])
-        with TableFile(tmp_path, now=NOW) as file:
+        with closing(TableFile(tmp_path, now=NOW)) as file:
             kept = {one["key"]["S"]: int(one["n"]["N"]) for one in file.items() if len(one["text"]["S"]) == 30_000}
             assert len(kept) == len(list(file.items()))
         for number in range(max(0, last - 49), last + 1):
@@ -155,7 +155,7 @@ def test_two_harnesses_may_write_at_once(tmp_path: Path) -> None:
 
 def test_a_write_that_cannot_be_kept_is_not_confirmed(tmp_path: Path) -> None:
     file, table = opened(tmp_path)
-    api = DynamoDbApi(lambda: table)
+    api = DynamoDbApi(table)
     file.close()
     headers = (("authorization", "AWS4-x"), ("x-amz-target", "DynamoDB_20120810.PutItem"))
     body = json.dumps({"TableName": NAME, "Item": item("a")}).encode()

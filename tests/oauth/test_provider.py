@@ -242,7 +242,7 @@ def secrets() -> Iterator[tuple[Secrets, str]]:
 
 def test_the_fronts_own_secret_comes_from_secrets_manager(secrets: tuple[Secrets, str]) -> None:
     held, url = secrets
-    changes = {"MCP_OAUTH_SECRET_ARN": ARN, "AWS_ENDPOINT_URL_SECRETSMANAGER": url}
+    changes = {"MCP_OAUTH_SECRET_ARN": ARN, "AWS_ENDPOINT_URL_SECRETS_MANAGER": url}
     with worlds.running(changes, secret=SECRET) as world:
         world.stay_warm()
         client = world.register()["client_id"]
@@ -259,7 +259,7 @@ def test_the_fronts_own_secret_comes_from_secrets_manager(secrets: tuple[Secrets
 def test_a_secret_that_does_not_exist_is_a_misconfiguration(
     secrets: tuple[Secrets, str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    changes = {"MCP_OAUTH_SECRET_ARN": f"{ARN}X", "AWS_ENDPOINT_URL_SECRETSMANAGER": secrets[1]}
+    changes = {"MCP_OAUTH_SECRET_ARN": f"{ARN}X", "AWS_ENDPOINT_URL_SECRETS_MANAGER": secrets[1]}
     with worlds.running(changes, secret=SECRET) as world:
         assert signing_in(world) == (500, "server_error")
     assert "secretsmanager:ResourceNotFoundException" in caplog.text

@@ -25,7 +25,7 @@ from mcp_functions.aws import endpoints as aws_endpoints
 from mcp_functions.local import catalog as catalogs
 from mcp_functions.local import checks, template
 from mcp_functions.local.auth import set_auth
-from mcp_functions.local.checks.statements import KEY, MAY_INVOKE, MAY_KEEP, MAY_SEAL
+from mcp_functions.local.checks.statements import MAY_INVOKE, written_statements
 from mcp_functions.local.lambdas.functions import SIGN_IN
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ FUNCTIONS = ROOT / "functions"
 FRONT_DOOR = "mcp"
 DEVELOPERS_ONLY = {"__main__.py", "attack", "local", "testing"}  # in the package, not in the layer
 BROUGHT_BY_LAMBDA = {"boto3", "botocore", "snapshot_restore_py"}
-FOR_DEVELOPERS = {"click", "PyYAML"}  # of the command, which no layer has
+FOR_DEVELOPERS = {"click", "PyYAML", "tomlkit"}  # of the command, which no layer has
 FOR_AUTHORS = {"aws-lambda-powertools"}  # the layer ships it, and nothing of the package imports it
 MAX_LINES = 40
 LONGEST_LINE = 100  # of template.yaml
@@ -62,6 +62,8 @@ PERMISSION = {"Type": "AWS::Lambda::Permission"}
 # ---- Mistakes: the place in template.yaml (a resource or its property), the wrong value, and the message
 
 ABSENT = object()
+KEY = {"Fn::GetAtt": "RequestStateKey.Arn"}
+(MAY_SEAL,), (MAY_KEEP, *_OTHERS) = written_statements("MaySeal"), written_statements("MayKeep")
 NO_AUTH = {"Authorizer": "NONE"}
 SEAL, KEEP = {"Ref": "MaySeal"}, {"Ref": "MayKeep"}
 WRONG_ROUTE: dict[str, Any] = {
@@ -328,7 +330,7 @@ def test_powers_of_a_functions_own_are_its_own_affair(policies: list[Any], proje
 
 def test_a_function_that_the_catalog_forgot_is_named(project: Project) -> None:
     grown = replace(project, folders=project.folders | {"forgotten"})
-    assert list(checks.every_folder_is_listed(grown)) == [
+    assert list(checks.routes.every_folder_is_listed(grown)) == [
         "functions/forgotten offers nothing in functions/mcp/catalog.json: run make catalog"
     ]
 

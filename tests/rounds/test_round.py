@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from mcp_functions import ElicitRequest, InputRequiredResult, ListRootsRequest
+from mcp_functions import ElicitRequest, InputRequiredResult, InputResponses, ListRootsRequest
 from mcp_functions.protocol.errors import DeveloperError, InputRequired
 from mcp_functions.rounds.input_requests import fingerprint
 from mcp_functions.rounds.questions import WireQuestion
@@ -281,10 +281,7 @@ def test_a_broken_rule_ends_the_round_even_if_it_is_caught() -> None:
     for words in ("Who?", "Who else?"):
         with contextlib.suppress(BaseException):
             ask(round_, "name", words)
-    assert (
-        str(round_.developer_error)
-        == "two different questions under the key 'name': give each question a key of its own"
-    )
+    assert str(round_.error) == "two different questions under the key 'name': give each question a key of its own"
 
 
 def test_questions_asked_together_are_open_together() -> None:
@@ -373,7 +370,7 @@ def test_a_key_changes_in_every_round_if_an_answered_question_gets_an_unknown_ke
         with contextlib.suppress(InputRequired):
             ask(round_, key, words)
     round_.close()
-    assert bool(round_.developer_error) is refused
+    assert bool(round_.error) is refused
     assert ("lost_answers" in round_.next_record()) is refused
 
 
@@ -441,7 +438,7 @@ def test_proven_answers_are_separate_from_unproven_ones() -> None:
     round_ = Round(RoundRequest(responses={"roots": {"roots": []}, "other": said("x")}), asked={"roots": fingerprint_})
     assert round_.record.answered_keys() == ["roots"]
     assert round_.record.last_answer("roots") == {"roots": []}
-    assert round_.unproven_responses == {"other": said("x")}
+    assert InputResponses(round_).unproven == {"other": said("x")}
 
 
 def test_a_question_of_a_later_round_needs_its_own_answer() -> None:

@@ -14,8 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.data_keys import Choice, DataKey, Keyring, KmsKey, Limits, Rules, choose_key, kek_hint
+from mcp_functions.seal import resets
+from mcp_functions.seal.data_keys import DataKey, Keyring, KmsKey, Limits, Rules, kek_hint
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.key_choice import Choice, choose_key, keep_oldest
 from mcp_functions.seal.kms import kms_client
 from tests.support.strict_kms import SCOPE, START, Clock, StrictKms, kms_error, make_envelope, make_keys, run_python
 
@@ -31,67 +33,72 @@ def key(born: float, name: bytes = b"w") -> DataKey:
     return DataKey(int(born), b"kek1", name, b"\0" * 32)
 
 
+def choose(keys: list[DataKey], now: float, early: float = 0, rules: Rules = RULES) -> Choice:
+    """Choose among keys as a container does that learnt them in this order, each when it was born."""
+    known: dict[int, DataKey] = {}
+    for found in keys:
+        keep_oldest(known, found, found.born, rules)
+    return choose_key(known, now, early, rules)
+
+
 # Which key seals
 
 
 def test_the_oldest_key_of_the_current_epoch_seals() -> None:
     young, old = key(START + 200), key(START + 100)
-    assert choose_key([young], [old], START + 300, 0, RULES) == Choice(old)
+    assert choose([young, old], START + 300) == Choice(old)
 
 
 def test_twins_are_chosen_alike_in_whatever_order_they_were_learnt() -> None:
     one, other = key(START, b"one"), key(START, b"other")
-    assert choose_key([one], [other], START, 0, RULES) == choose_key([other], [one], START, 0, RULES)
+    assert choose([one, other], START) == choose([other, one], START)
 
 
 def test_the_key_of_the_previous_epoch_seals_until_the_grace_ends_or_this_container_leaves_it_early() -> None:
     old, epoch = key(START), START + EPOCH
-    assert choose_key([old], [], epoch + GRACE - 1, 0, RULES).key == old
-    assert choose_key([old], [], epoch + GRACE, 0, RULES).key is None
-    assert choose_key([old], [], epoch + GRACE - 20, 19, RULES).key == old
-    assert choose_key([old], [], epoch + GRACE - 20, 21, RULES).key is None
+    assert choose([old], epoch + GRACE - 1).key == old
+    assert choose([old], epoch + GRACE).key is None
+    assert choose([old], epoch + GRACE - 20, early=19).key == old
+    assert choose([old], epoch + GRACE - 20, early=21).key is None
 
 
 def test_a_stale_key_stands_in_until_its_time_is_over() -> None:
     old = key(START)
-    assert choose_key([old], [], START + EPOCH + STALE - 1, 0, RULES) == Choice(None, old)
-    assert choose_key([old], [], START + EPOCH + STALE, 0, RULES) == Choice(None, None)
+    assert choose([old], START + EPOCH + STALE - 1) == Choice(None, old)
+    assert choose([old], START + EPOCH + STALE) == Choice(None, None)
 
 
 def test_of_several_stale_keys_the_latest_epochs_stands_in() -> None:
     patient = Rules(stale=3 * EPOCH)
     keys = [key(START), key(START + EPOCH + 2), key(START + EPOCH + 1)]
-    assert choose_key(keys, [], START + 3 * EPOCH, 0, patient) == Choice(None, keys[2])
+    assert choose(keys, START + 3 * EPOCH, rules=patient) == Choice(None, keys[2])
 
 
 def test_a_key_from_the_next_epoch_waits_for_it() -> None:
-    assert choose_key([key(START + EPOCH)], [], START + EPOCH - 1, 0, RULES) == Choice(None, None)
+    assert choose([key(START + EPOCH)], START + EPOCH - 1) == Choice(None, None)
 
 
-def test_one_key_per_container_is_a_setting() -> None:
-    alone = Rules(adopt=False)
-    mine, sibling = key(START + 100), key(START + 50)
-    assert choose_key([mine], [sibling], START + 200, 0, alone).key == mine
-    assert choose_key([], [sibling], START + 200, 0, alone) == Choice(None, None)
-    assert choose_key([mine], [], START + EPOCH, 0, alone).key is None
+def test_without_adoption_a_container_leaves_its_key_at_the_end_of_the_epoch() -> None:
+    alone, mine = Rules(adopt=False), key(START + 100)
+    assert choose([mine], START + 200, rules=alone).key == mine
+    assert choose([mine], START + EPOCH, rules=alone) == Choice(None, mine)
 
 
 BORN = st.integers(0, 4 * EPOCH).map(lambda seconds: key(START + seconds, b"%d" % seconds))
 
 
-@given(st.lists(BORN, max_size=8), st.lists(BORN, max_size=8), st.floats(0, 5 * EPOCH), st.floats(0, 300))
-def test_no_choice_is_outside_of_its_window(
-    mine: list[DataKey], adopted: list[DataKey], at: float, early: float
-) -> None:
+@given(st.lists(BORN, max_size=16), st.floats(0, 5 * EPOCH), st.floats(0, 300))
+def test_no_choice_is_outside_of_its_window(keys: list[DataKey], at: float, early: float) -> None:
     now = START + at
-    choice = choose_key(mine, adopted, now, early, RULES)
+    learnt = sorted(found for found in keys if found.born <= now + RULES.skew)
+    choice = choose(learnt, now, early)
     for chosen, limit in ((choice.key, GRACE), (choice.stale, STALE)):
         if chosen:
             end = (chosen.born // EPOCH + 1) * EPOCH
-            assert chosen in mine + adopted
+            assert chosen in learnt
             assert now < end + limit
             assert chosen.born // EPOCH <= now // EPOCH
-    current = [known for known in mine + adopted if known.born // EPOCH == now // EPOCH]
+    current = [known for known in learnt if known.born // EPOCH == now // EPOCH]
     assert bool(current) <= (choice.key in current)
 
 
@@ -101,11 +108,13 @@ def test_what_a_container_forgets_would_not_have_been_chosen(keys: list[DataKey]
     container = make_keys(StrictKms(), "arn:aws:kms:eu-west-1:1:key/k", clock=clock)
     primary = kek_hint("k")
     known = sorted(found._replace(kek=primary) for found in keys)
+    oldest: dict[int, DataKey] = {}
     for found in known:
         clock.at = max(clock.at, found.born)
         container.confirm(found)
+        oldest.setdefault(found.born // EPOCH, found)
     clock.at = max(clock.at, START + at)
-    wanted = choose_key([], known, clock.at, container._early(container._state, clock.at), RULES)  # noqa: SLF001
+    wanted = choose_key(oldest, clock.at, container._early(container._state, clock.at), RULES)  # noqa: SLF001
     assert container._choice(container._state) == wanted  # noqa: SLF001
 
 
@@ -231,7 +240,7 @@ def test_a_stolen_data_key_cannot_be_made_younger() -> None:
     stolen = thief.key_to_seal()
     clock.advance(86400)
     rejuvenated = stolen._replace(born=int(clock.at))
-    thief._state.mine = {rejuvenated.born // EPOCH: rejuvenated}  # noqa: SLF001 - the thief runs code of his own
+    thief._state.sealing = {rejuvenated.born // EPOCH: rejuvenated}  # noqa: SLF001 - the thief runs code of his own
     with pytest.raises(InvalidRequestState) as refused:
         make_envelope(kms, arn, clock=clock).unseal(Envelope(thief).seal(b"forged"))
     assert refused.value.reason == "wrapped_key"
@@ -242,7 +251,7 @@ def test_a_data_key_wrapped_under_a_foreign_key_is_refused_by_the_key_id() -> No
     ours, theirs = kms.create_key(), kms.create_key()
     attacker = make_keys(kms, theirs, clock=clock)
     forged = attacker.key_to_seal()._replace(kek=kek_hint(ours.rpartition("/")[2]))
-    attacker._state.mine = {forged.born // EPOCH: forged}  # noqa: SLF001
+    attacker._state.sealing = {forged.born // EPOCH: forged}  # noqa: SLF001
     with pytest.raises(InvalidRequestState) as refused:
         make_envelope(kms, ours, clock=clock).unseal(Envelope(attacker).seal(b"forged"))
     assert refused.value.reason == "wrapped_key"
@@ -888,7 +897,7 @@ def test_reset_forgets_keys_budgets_jitter_and_the_client() -> None:
     envelope = Envelope(keys)
     token, before = envelope.seal(b"state"), keys._state  # noqa: SLF001
     assert len(built) == 1
-    keys.reset()
+    resets._reset_all()  # noqa: SLF001 - as the hooks of a snapshot do
     assert keys._state is not before  # noqa: SLF001
     assert envelope.unseal(token) == b"state"
     assert kms.count("Decrypt") == 1
@@ -914,7 +923,7 @@ keys = [Keyring([Own()], Scope("s", "t", "1")) for _ in range(3)]
 first = [of.key_to_seal().wrapped for of in keys]
 warm = [of.key_to_seal().wrapped for of in keys]
 before[0]()
-held = [len(of._state.opened) + len(of._state.mine) for of in keys]
+held = [len(of._state.opened) + len(of._state.sealing) for of in keys]
 again = keys[0].key_to_seal()
 after[0]()
 restored = len(keys[0]._state.opened)

@@ -273,16 +273,6 @@ def test_a_cap_over_the_ceiling_is_refused_when_it_is_configured(cap: int) -> No
         Envelope(make_keys(StrictKms(), "arn:aws:kms:eu-west-1:1:key/k"), max_chars=cap)
 
 
-def test_a_token_over_a_quarter_of_the_cap_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
-    kms = StrictKms()
-    envelope = Envelope(make_keys(kms, kms.create_key()))
-    envelope.seal(b"x" * 4000)
-    assert not caplog.records
-    for _ in range(3):
-        envelope.seal(b"x" * 6000)
-    assert len(caplog.records) == 1
-
-
 def test_a_token_of_a_megabyte_works_where_the_cap_allows_it() -> None:
     envelope, payload = _wide(), os.urandom(1024 * 1024)
     assert envelope.unseal(envelope.seal(payload)) == payload

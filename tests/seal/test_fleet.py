@@ -7,7 +7,7 @@ called a bad state; a good state is never called bad; and KMS is asked no more o
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -22,13 +22,22 @@ from hypothesis.stateful import (
     rule,
 )
 
-from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
+from mcp_functions.protocol.errors import (
+    InvalidRequestState,
+    McpError,
+    Misconfigured,
+    TemporarilyUnavailable,
+    ToolError,
+)
 from mcp_functions.protocol.messages import Principal
 from mcp_functions.seal.binding import Binding, bind_request
 from mcp_functions.seal.data_keys import Keyring, KmsKey
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.request_state import RequestStates, RoundBudgetExceeded, VerifiedState
+from mcp_functions.seal.request_state import RequestStates
 from tests.support.strict_kms import SCOPE, START, Clock, Repeatable, StrictKms, kms_error
+
+if TYPE_CHECKING:
+    from mcp_functions.seal.claims import Claims
 
 SIZE, LIFETIME, EPOCH = 4, 600, 900
 REQUESTS = [
@@ -118,7 +127,7 @@ class Fleet(RuleBasedStateMachine):
         opened = self.open(self.containers[at], sealed)
         return self.seal(self.containers[at], sealed.request, opened) if opened else multiple()
 
-    def seal(self, container: Container, request: Binding, previous: VerifiedState | None) -> MultipleResults[Sealed]:
+    def seal(self, container: Container, request: Binding, previous: Claims | None) -> MultipleResults[Sealed]:
         now = self.clock()
         try:
             token = container.states.seal(request, previous, asked={}, record={"n": 1})
@@ -128,7 +137,7 @@ class Fleet(RuleBasedStateMachine):
         except Misconfigured:
             assert self.denied, "misconfigured though nothing is denied"
             return multiple()
-        except RoundBudgetExceeded:
+        except ToolError:
             assert previous is not None
             assert previous.round == 16 or now * 1000 >= previous.flow_deadline - 1
             return multiple()
@@ -140,7 +149,7 @@ class Fleet(RuleBasedStateMachine):
     def a_state_comes_back(self, at: int, sealed: Sealed) -> None:
         self.open(self.containers[at], sealed)
 
-    def open(self, container: Container, sealed: Sealed) -> VerifiedState | None:
+    def open(self, container: Container, sealed: Sealed) -> Claims | None:
         good = self.clock() < sealed.expires - 0.002 and sealed.generation == self.generation
         try:
             opened = container.states.open(sealed.token, sealed.request, caller="somebody")

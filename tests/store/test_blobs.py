@@ -1,4 +1,4 @@
-"""Payloads larger than an item go to S3: tested over moto's S3 through boto3, and over the strict double."""
+"""Payloads larger than an item go to S3: tested over HTTP through boto3, and over the strict double."""
 
 from __future__ import annotations
 
@@ -73,21 +73,21 @@ class Backend:
 
 
 @pytest.fixture(scope="module")
-def moto() -> Iterator[local.Moto]:
-    kept = local.Moto(BUCKET)
+def over_http() -> Iterator[MemoryBucket]:
+    kept = MemoryBucket()
     with ExitStack() as stack:
         door = stack.enter_context(Loopback(max_body=local.MAX_OBJECT))
-        door.start(local.S3Api(BUCKET, lambda: kept).answer)
+        door.start(local.S3Api(BUCKET, kept).answer)
         at = endpoints(kms="http://127.0.0.1:1", invoke="http://127.0.0.1:1", s3=door.url)
         stack.enter_context(applied(CREDENTIALS | at))
         yield kept
 
 
-@pytest.fixture(params=["moto", "double"])
+@pytest.fixture(params=["over_http", "double"])
 def backend(request: pytest.FixtureRequest) -> Backend:
     if request.param == "double":
         return Backend(MemoryBucket())
-    request.getfixturevalue("moto")
+    request.getfixturevalue("over_http")
     return Backend(S3(BUCKET))
 
 
@@ -422,7 +422,7 @@ def test_an_s3_error_means_no_object_an_outage_or_a_misconfiguration(
         bucket.put("k", b"")
 
 
-@pytest.mark.usefixtures("moto")
+@pytest.mark.usefixtures("over_http")
 def test_the_bucket_of_the_harness_cannot_be_listed() -> None:
     client: Any = S3(BUCKET)._client  # noqa: SLF001 - boto3's, as the toolkit makes it
     with pytest.raises(Exception, match="AccessDenied"):

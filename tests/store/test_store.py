@@ -588,7 +588,7 @@ def test_a_malformed_request_is_refused(change: dict[str, Any], said: str) -> No
     headers = {"authorization": "AWS4-HMAC-SHA256", "x-amz-target": "DynamoDB_20120810.GetItem"} | change
     body = headers.pop("body", b"{}")
     request = HttpRequest("POST", "/", tuple(headers.items()), body, "HTTP/1.1", "127.0.0.1", 1)
-    answer = local.DynamoDbApi(MemoryTable).answer(request)
+    answer = local.DynamoDbApi(MemoryTable()).answer(request)
     assert (answer.status, said in answer.body.decode()) == (400, True)
 
 

@@ -29,25 +29,17 @@ if TYPE_CHECKING:
     )
     from mcp_functions.protocol.errors import NotAnswered, ToolError
     from mcp_functions.rounds.capabilities import Ask, Caller, Shared
-    from mcp_functions.rounds.elicitation import (
-        Cancelled,
-        Declined,
-        Elicit,
+    from mcp_functions.rounds.client_questions import (
+        CreateMessageRequest,
         ListRoots,
-        Question,
+        ListRootsRequest,
         RootsQuestion,
         Sample,
         SampleQuestion,
     )
-    from mcp_functions.rounds.low_level import (
-        CreateMessageRequest,
-        ElicitRequest,
-        InputRequest,
-        InputRequiredResult,
-        InputResponses,
-        ListRootsRequest,
-        RequestState,
-    )
+    from mcp_functions.rounds.elicitation import Cancelled, Declined, Elicit, ElicitRequest, Question
+    from mcp_functions.rounds.input_requests import InputRequest
+    from mcp_functions.rounds.low_level import InputRequiredResult, InputResponses, RequestState
     from mcp_functions.rounds.notifications import Log, Progress
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.rounds.steps import Step
@@ -73,11 +65,10 @@ _NAMES = {
     "protocol.content": "Audio CallToolResult EmbeddedResource Image PromptMessage ResourceContents ResourceLink Text",
     "protocol.errors": "NotAnswered ToolError",
     "rounds.capabilities": "Ask Caller Shared",
-    "rounds.elicitation": "Cancelled Declined Elicit ListRoots Question RootsQuestion Sample SampleQuestion",
-    "rounds.low_level": (
-        "CreateMessageRequest ElicitRequest InputRequest InputRequiredResult InputResponses ListRootsRequest "
-        "RequestState"
-    ),
+    "rounds.client_questions": "CreateMessageRequest ListRoots ListRootsRequest RootsQuestion Sample SampleQuestion",
+    "rounds.elicitation": "Cancelled Declined Elicit ElicitRequest Question",
+    "rounds.input_requests": "InputRequest",
+    "rounds.low_level": "InputRequiredResult InputResponses RequestState",
     "rounds.notifications": "Log Progress",
     "rounds.round": "AuditRecord",
     "rounds.steps": "Step",

@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 
     from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability.lines import Logger
-    from mcp_functions.protocol.foreign_types import Model
     from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
-    from mcp_functions.protocol.wire_types import ServerInfo
+    from mcp_functions.protocol.wire_types import Model, ServerInfo
     from mcp_functions.settings import Settings
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import sys
 import time
+from copy import copy
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.handlers import catalog, lookup
+from mcp_functions.handlers.base import Handler, read_errors
 from mcp_functions.http import identity, metadata
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
@@ -31,12 +33,10 @@ if TYPE_CHECKING:
 
     from mcp_functions.dispatch.conversations import Conversations
     from mcp_functions.dispatch.seal_factory import SealFactory
-    from mcp_functions.handlers.base import Handler
     from mcp_functions.handlers.hooks import Call
     from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability.lines import Logger
-    from mcp_functions.protocol.foreign_types import Model
-    from mcp_functions.protocol.wire_types import ServerInfo
+    from mcp_functions.protocol.wire_types import Model, ServerInfo
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.seal.data_keys import Wrapping
     from mcp_functions.seal.envelope import Codec
@@ -167,8 +167,8 @@ class Deployment:
 
     def endpoint(self) -> Endpoint:
         """Make the endpoint: it answers requests, and serves metadata, earlier clients and dialects if so set."""
-        settings = self._settings
-        tasks, worker = self._tasks() if self._offer.has_tasks else (None, None)
+        settings, offer = self._settings, self._offer
+        tasks, worker = self._tasks() if offer.has_tasks else (None, None)
         dispatcher = self._dispatcher(tasks)
         endpoint = Endpoint(
             settings,
@@ -239,16 +239,24 @@ def _with_options(
     around: Callable[[Call], AbstractContextManager[object]] | None,
     about: Mapping[str, Any],
 ) -> tuple[Handler[..., Any], ...]:
-    """Add the options of `serve` that handlers keep."""
+    """Return copies of the handlers with the options of `serve` that they keep."""
     for handler in handlers:
-        if not hasattr(handler, "kind"):
+        if not isinstance(handler, Handler):
             message = f"serve() takes what @tool, @prompt or @resource made, not {handler!r}"
             raise TypeError(message)
     if not errors and around is None and not about:
         return handlers
-    from mcp_functions.handlers import serve_options  # noqa: PLC0415 - most functions have none
+    for_model = read_errors(errors)
+    if around is not None:
+        from mcp_functions.handlers import hooks  # noqa: PLC0415 - most functions have none
 
-    return serve_options.apply(handlers, errors=errors, around=around, about=about)
+        hooks.check(around, handlers)
+    changed = tuple(map(copy, handlers))  # another function may serve the author's own handlers too
+    for handler in changed:
+        handler.around, handler.server = around, {**handler.server, **about}
+        if handler.kind == "tool":
+            handler.errors |= for_model
+    return changed
 
 
 def _import_needed(offer: Offer) -> None:
@@ -259,7 +267,7 @@ def _import_needed(offer: Offer) -> None:
     if offer.needs_state:
         modules += ["dispatch.seal_factory", "seal.envelope"]
     if offer.reads_forms:
-        modules += ["schemas.class_types", "schemas.limits", "schemas.record_types"]
+        modules += ["schemas.class_types", "schemas.limits"]
     if offer.reads_forms and "pydantic" in sys.modules:
         modules += ["schemas.pydantic_types"]
     if offer.needs_table:

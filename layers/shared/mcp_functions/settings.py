@@ -23,25 +23,39 @@ AuthMode: TypeAlias = Literal["iam", "jwt", "oauth", "none"]
 AUTH_MODES: dict[str, AuthMode] = {"iam": "iam", "jwt": "jwt", "oauth": "oauth", "none": "none"}
 JWT_VARIABLES = ("MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE")
 OAUTH_VARIABLES = ("MCP_OAUTH_CLIENT_ID",)
-TokenBinding: TypeAlias = Literal["aud", "client_id"]  # the claim that binds an access token to this server
-TOKEN_BINDINGS: dict[str, TokenBinding] = {"aud": "aud", "client_id": "client_id"}
 # RFC 9728, 2: an https URL without a fragment. Lower case, because clients compare it; http only on loopback.
-RESOURCE_URL = r"(https://[a-z0-9.-]+|http://(localhost|127\.0\.0\.1))(:\d+)?(/[^\s?#\"]*)?"
+URL = r"(https://[a-z0-9.-]+|http://(localhost|127\.0\.0\.1))(:\d+)?(/[^\s?#\"]*)?"
+# What a variable must be, as a pattern and in words.
+PATTERNS = {
+    "MCP_AUTH_MODE": ("iam|jwt|oauth|none", "iam, jwt, oauth or none"),
+    "MCP_OAUTH_BINDING": (
+        "aud|client_id",
+        "aud or client_id: a provider that can bind tokens to neither cannot be used",
+    ),
+    "MCP_QUESTIONS_SINCE": (r"\d{4}-\d{2}-\d{2}", "a revision, as in 2025-11-25"),
+}
+URLS = {"MCP_RESOURCE_URL": "the URL that clients connect to", "MCP_OAUTH_URL": "the URL of the sign-in front"}
+# The variables that have other names than their fields.
+VARIABLES = {
+    "jwt_audiences": "MCP_JWT_AUDIENCE",
+    "max_task_ttl": "MCP_MAX_TASK_TTL_SECONDS",
+    "task_lease": "MCP_TASK_LEASE_SECONDS",
+    "sam_local": "AWS_SAM_LOCAL",
+}
+ZERO_IS_A_LIMIT = ("MCP_LIST_TTL_MS", "MCP_MAX_OPEN_TASKS")  # any other number is at least 1
 
-LIST_TTL_MS = 60_000
-PAGE_SIZE = 100
 MAX_OPEN_TASKS = 100  # of one principal
 MAX_TASK_TTL_SECONDS = 7 * 24 * 3600
-TASK_LEASE_SECONDS = 30  # without a sign of life, after which another worker continues the task
-SESSION_SECONDS = 24 * 3600  # of a session of an earlier revision
 QUESTION_SECONDS = 900  # for the user's answer; the client polls meanwhile
-QUESTIONS_SINCE = "2025-11-25"  # the first revision whose clients poll
 MAX_STATE_CHARS = 24 * 1024  # of a sealed state, which each round receives and returns
 MAX_BODY_BYTES = 4 * 1024 * 1024  # of a request, before it is parsed; Lambda's own limit is 6 MB for the event
 
 
 class Settings(NamedTuple):
-    """The settings of a deployment, the same in all of its functions."""
+    """The settings of a deployment, the same in all of its functions.
+
+    The variable of a field is its name in capitals after `MCP_`, or in `VARIABLES`. It is read as the default's type.
+    """
 
     stack: str
     qualifier: str = ""  # of the functions behind the endpoint: "" is $LATEST, ":live" an alias
@@ -59,7 +73,7 @@ class Settings(NamedTuple):
     resource_url: str = ""  # empty: the domain of each request, and /mcp
     oauth_url: str = ""  # of the sign-in front, the issuer that hosts see; empty: the origin of the resource
     oauth_client_id: str = ""  # the front's own id at the provider, which no other application uses
-    oauth_binding: TokenBinding = "aud"
+    oauth_binding: Literal["aud", "client_id"] = "aud"  # the claim that binds an access token to this server
     oauth_scope_prefix: str = ""  # that the provider writes before each scope of this server
     scopes_supported: tuple[str, ...] = ()
     scope_hierarchy: Hierarchy = {}  # noqa: RUF012 - never changed
@@ -67,18 +81,18 @@ class Settings(NamedTuple):
     server_name: str = "mcp-functions"
     server_version: str = "0"
     max_body_bytes: int = MAX_BODY_BYTES
-    list_ttl_ms: int = LIST_TTL_MS
-    page_size: int = PAGE_SIZE
+    list_ttl_ms: int = 60_000
+    page_size: int = 100
     max_state_chars: int = MAX_STATE_CHARS
     max_open_tasks: int = MAX_OPEN_TASKS
     max_task_ttl: int = MAX_TASK_TTL_SECONDS
-    task_lease: int = TASK_LEASE_SECONDS
+    task_lease: int = 30  # without a sign of life, after which another worker continues the task
     dialects: tuple[str, ...] = ()  # proposals that clients may declare
     earlier_revisions: bool = True
-    session_seconds: int = SESSION_SECONDS
+    session_seconds: int = 24 * 3600  # of a session of an earlier revision
     question_seconds: int = QUESTION_SECONDS
-    questions_since: str = QUESTIONS_SINCE
-    sam_local: bool = False  # the SAM CLI calls a function by its logical id
+    questions_since: str = "2025-11-25"  # the first revision whose clients poll
+    sam_local: str = ""  # not empty: the SAM CLI calls a function by its logical id
 
     def function_name(self, folder: str) -> str:
         """Return the physical name of a function; a stack's name has no underscore, so no two stacks share one."""
@@ -127,81 +141,51 @@ def read(environ: Mapping[str, str]) -> Settings:
     stack = environ.get("MCP_STACK", "")
     if not stack:
         raise Misconfigured(reason="MCP_STACK is not set: the template sets it to the stack's name")
-    auth_mode = environ.get("MCP_AUTH_MODE", "iam")
-    if auth_mode not in AUTH_MODES:
-        raise Misconfigured(reason="MCP_AUTH_MODE must be iam, jwt, oauth or none")
-    if auth_mode in {"jwt", "oauth"}:
-        _check_jwt(environ, auth_mode)
-    return Settings(
-        stack=stack,
-        qualifier=environ.get("MCP_QUALIFIER", ""),
-        sam_local="AWS_SAM_LOCAL" in environ,
-        kms_keys=_items(environ.get("MCP_KMS_KEYS", "")),
-        table=environ.get("MCP_TABLE", ""),
-        blobs=environ.get("MCP_BLOBS", ""),
-        stage=environ.get("MCP_STAGE", "prod"),
-        generation=environ.get("MCP_GENERATION", "1"),
-        auth_mode=AUTH_MODES[auth_mode],
-        log_callers=environ.get("MCP_LOG_CALLERS", ""),
-        stopped_functions=frozenset(_items(environ.get("MCP_STOPPED_FUNCTIONS", ""))),
-        stopped_callers=_stopped_callers(environ),
-        jwt_issuer=environ.get("MCP_JWT_ISSUER", ""),
-        jwt_audiences=_items(environ.get("MCP_JWT_AUDIENCE", "")),
-        resource_url=environ.get("MCP_RESOURCE_URL", ""),
-        oauth_url=environ.get("MCP_OAUTH_URL", "").rstrip("/"),
-        oauth_client_id=environ.get("MCP_OAUTH_CLIENT_ID", ""),
-        oauth_binding=_binding(environ.get("MCP_OAUTH_BINDING", "aud")),
-        oauth_scope_prefix=environ.get("MCP_OAUTH_SCOPE_PREFIX", ""),
-        scopes_supported=words(environ, "MCP_SCOPES_SUPPORTED"),
-        scope_hierarchy=_hierarchy(environ.get("MCP_SCOPE_HIERARCHY", "")),
-        allowed_origins=frozenset(_items(environ.get("MCP_ALLOWED_ORIGINS", ""))),
-        server_name=environ.get("MCP_SERVER_NAME", stack),
-        server_version=environ.get("MCP_SERVER_VERSION", "0"),
-        max_body_bytes=_integer(environ, "MCP_MAX_BODY_BYTES", MAX_BODY_BYTES),
-        list_ttl_ms=_integer(environ, "MCP_LIST_TTL_MS", LIST_TTL_MS),
-        max_state_chars=_integer(environ, "MCP_MAX_STATE_CHARS", MAX_STATE_CHARS),
-        max_open_tasks=_integer(environ, "MCP_MAX_OPEN_TASKS", MAX_OPEN_TASKS),
-        max_task_ttl=max(1, _integer(environ, "MCP_MAX_TASK_TTL_SECONDS", MAX_TASK_TTL_SECONDS)),
-        task_lease=max(1, _integer(environ, "MCP_TASK_LEASE_SECONDS", TASK_LEASE_SECONDS)),
-        earlier_revisions=boolean(environ, "MCP_EARLIER_REVISIONS"),
-        session_seconds=max(1, _integer(environ, "MCP_SESSION_SECONDS", SESSION_SECONDS)),
-        question_seconds=max(1, _integer(environ, "MCP_QUESTION_SECONDS", QUESTION_SECONDS)),
-        questions_since=_revision(environ.get("MCP_QUESTIONS_SINCE", QUESTIONS_SINCE)),
-        page_size=max(1, _integer(environ, "MCP_PAGE_SIZE", PAGE_SIZE)),
-        dialects=_items(environ.get("MCP_DIALECTS", "")),
-    )
+    for name, (pattern, expected) in PATTERNS.items():
+        if name in environ:
+            _check(name, environ[name], pattern, expected)
+    values: dict[str, Any] = {"stack": stack, "server_name": stack}
+    for field, default in Settings._field_defaults.items():
+        name = VARIABLES.get(field, f"MCP_{field.upper()}")
+        if name in environ:
+            values[field] = _value(name, environ[name], default)
+    settings = Settings(**values)
+    if settings.takes_tokens:
+        _check_tokens(environ, settings.auth_mode)
+    if settings.stopped_callers and not settings.log_callers:
+        message = "MCP_STOPPED_CALLERS needs MCP_LOG_CALLERS: without its key nobody knows these callers"
+        raise Misconfigured(message)
+    scopes_supported = words(environ, "MCP_SCOPES_SUPPORTED")
+    return settings._replace(oauth_url=settings.oauth_url.rstrip("/"), scopes_supported=scopes_supported)
 
 
-def _check_jwt(environ: Mapping[str, str], auth_mode: str) -> None:
+def _value(name: str, text: str, default: object) -> object:
+    """Read a variable as a value of the default's type."""
+    if isinstance(default, bool):
+        return boolean({name: text}, name)
+    if isinstance(default, int):
+        _check(name, text, r"\d+", "a whole number")
+        return int(text) if name in ZERO_IS_A_LIMIT else max(1, int(text))
+    if isinstance(default, dict):
+        return _hierarchy(text)
+    if isinstance(default, tuple | frozenset):
+        return type(default)(item.strip() for item in text.split(",") if item.strip())
+    return text
+
+
+def _check(name: str, text: str, pattern: str, expected: str) -> None:
+    if not re.fullmatch(pattern, text):
+        raise Misconfigured(reason=f"{name} must be {expected}")
+
+
+def _check_tokens(environ: Mapping[str, str], auth_mode: str) -> None:
+    """Check the variables without which a token could be for anybody, and the URLs that clients compare."""
     needed = JWT_VARIABLES + (OAUTH_VARIABLES if auth_mode == "oauth" else ())
     for name in needed:
         if not environ.get(name, "").strip(", "):
             raise Misconfigured(reason=f"AuthMode is {auth_mode}, but {name} is not set: a token could be for anybody")
-    resource_url = environ.get("MCP_RESOURCE_URL", "")
-    if resource_url and not re.fullmatch(RESOURCE_URL, resource_url):
-        message = "MCP_RESOURCE_URL must be the URL that clients connect to: https, its host in lower case, no query"
-        raise Misconfigured(message)
-    oauth_url = environ.get("MCP_OAUTH_URL", "")
-    if auth_mode == "oauth" and oauth_url and not re.fullmatch(RESOURCE_URL, oauth_url):
-        message = "MCP_OAUTH_URL must be the URL of the sign-in front: https, its host in lower case, no query"
-        raise Misconfigured(message)
-
-
-def _binding(text: str) -> TokenBinding:
-    if text not in TOKEN_BINDINGS:
-        message = (
-            "MCP_OAUTH_BINDING must be aud or client_id: a provider that can bind tokens to neither cannot be used"
-        )
-        raise Misconfigured(message)
-    return TOKEN_BINDINGS[text]
-
-
-def _stopped_callers(environ: Mapping[str, str]) -> frozenset[str]:
-    stopped = frozenset(_items(environ.get("MCP_STOPPED_CALLERS", "")))
-    if stopped and not environ.get("MCP_LOG_CALLERS"):
-        message = "MCP_STOPPED_CALLERS needs MCP_LOG_CALLERS: without its key nobody knows these callers"
-        raise Misconfigured(message)
-    return stopped
+    for name, meaning in URLS.items():
+        _check(name, environ.get(name, ""), f"({URL})?", f"{meaning}: https, its host in lower case, no query")
 
 
 def _hierarchy(text: str) -> Hierarchy:
@@ -212,19 +196,6 @@ def _hierarchy(text: str) -> Hierarchy:
         raise Misconfigured(message) from None
 
 
-def _integer(environ: Mapping[str, str], name: str, default: int) -> int:
-    value = environ.get(name, str(default))
-    if not value.isdecimal():
-        raise Misconfigured(reason=f"{name} must be a whole number")
-    return int(value)
-
-
-def _revision(text: str) -> str:
-    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
-        raise Misconfigured(reason="MCP_QUESTIONS_SINCE must be a revision, as in 2025-11-25")
-    return text
-
-
 def boolean(environ: Mapping[str, str], name: str) -> bool:
     """Read a variable that is "on" or "off", and on by default.
 
@@ -232,15 +203,10 @@ def boolean(environ: Mapping[str, str], name: str) -> bool:
         Misconfigured: it has another value.
     """
     value = environ.get(name, "on")
-    if value not in {"on", "off"}:
-        raise Misconfigured(reason=f"{name} must be on or off")
+    _check(name, value, "on|off", "on or off")
     return value == "on"
 
 
 def words(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
     """Read a list with blanks or commas between its words."""
     return tuple(environ.get(name, "").replace(",", " ").split())
-
-
-def _items(value: str) -> tuple[str, ...]:
-    return tuple(item.strip() for item in value.split(",") if item.strip())

@@ -17,8 +17,6 @@ from urllib.parse import urlsplit
 import pytest
 
 from mcp_functions.local import Harness
-from mcp_functions.local.runtime import Runtime
-from mcp_functions.local.runtime.configuration import KEYS
 from mcp_functions.local.runtime.watchdog import Watchdog
 
 from .conftest import PID, is_there, wait_until, write_project
@@ -125,18 +123,6 @@ def test_a_functions_child_process_does_not_outlive_it(tmp_path: Path) -> None:
         asked = Asked(running.url, tmp_path, stay=True)
         os.kill(asked.pids[0], signal.SIGKILL)
         asked.is_over()
-
-
-def test_an_environment_that_idles_for_long_is_ended(tmp_path: Path) -> None:
-    directory = write_project(tmp_path, {"tells": PID})
-    own = {"MCP_AUTH_MODE": "none", KEYS: "arn:aws:kms:us-east-1:123456789012:key/none"}
-    runtime = Runtime(
-        directory, ["tells"], settings=own, endpoints={}, on_log=lambda _folder, _line: None, idle_seconds=0.05
-    )
-    with runtime:
-        first = int(runtime.run("tells", b"{}").payload)
-        are_gone([first])
-        assert int(runtime.run("tells", b"{}").payload) != first
 
 
 def test_a_warden_kills_remaining_processes_after_its_harness_died() -> None:

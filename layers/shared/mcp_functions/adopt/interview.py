@@ -11,6 +11,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.observability.lines import log
+from mcp_functions.protocol.errors import ToolError
 from mcp_functions.rounds.input_requests import fingerprint
 from mcp_functions.rounds.questions import WireQuestion
 
@@ -96,7 +97,7 @@ class Interview:
         """End the call with an error that names the rule, for its caller and in the log."""
         text = rule.format(name=self._name, number=number or len(self._asked))
         log.warning("%s", text)
-        self._round.error_for_model = text
+        self._round.error = ToolError(text)
         self._round.end()
 
 

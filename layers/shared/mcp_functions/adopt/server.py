@@ -26,7 +26,7 @@ from mcp_functions.adopt.channel import KIND, Channel, SilentChannel
 from mcp_functions.adopt.errors import read_error
 from mcp_functions.adopt.interview import Interview
 from mcp_functions.adopt.steps import current_round
-from mcp_functions.handlers.lifespan import Lifespan
+from mcp_functions.handlers.event_loop import Lifespan
 from mcp_functions.protocol.constants import (
     META_CLIENT_CAPABILITIES,
     META_CLIENT_INFO,

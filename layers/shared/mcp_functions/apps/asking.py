@@ -1,35 +1,34 @@
 """Asks the questions of a round below elicitation: with a form, or with words for the model.
 
-`dispatch.conversations` comes here for a client without elicitation, and for the companion of a tool.
+`dispatch.conversations` comes here for a client without elicitation, and for the companion of a tool. The question is
+in a complete result. Its text is for the model, which must not answer in the user's place. The form's state is in
+`_meta` alone, because hosts keep `_meta` from the model.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.apps import companions, hosts, not_asked, pending, rungs
+from mcp_functions.apps import companions, hosts, rungs
 from mcp_functions.protocol.constants import META_EARLIER
 from mcp_functions.protocol.errors import ToolError
+from mcp_functions.rounds.input_requests import describe_request
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Protocol
 
-    from mcp_functions.apps.rungs import Channel
     from mcp_functions.protocol.messages import Request
     from mcp_functions.protocol.wire_types import InputRequest
     from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.request_state import RequestStates
 
-    class AskingHandler(rungs.Asking, Protocol):
-        """What a question below elicitation needs of a handler."""
-
-        name: str
-        answer_within: int
-
-        def describe(self) -> dict[str, Any]:
-            """Write its entry in a list."""
+META_FORM = "mcp-functions/form"  # in the result's `_meta`: what the form shows and returns
+ONLY_THE_USER = "Only the user can answer this. Do not answer for the user, and do not call the tool again meanwhile."
+FORM_REPORTS = (
+    "The form reports the outcome here when the user has answered. If it reports none, ask the user, who sees it."
+)
+AT_WORK = "The work is not finished, and nothing is lost."
 
 
 class OpenRound(NamedTuple):
@@ -45,9 +44,9 @@ class OpenRound(NamedTuple):
 
     """
 
-    handler: AskingHandler
+    handler: rungs.AskingHandler
     request: Request
-    channel: Channel | None
+    channel: rungs.Channel | None
     questions: Mapping[str, InputRequest]
     lacking: Mapping[str, Any]
     now: float
@@ -77,28 +76,25 @@ def ask(
 
     Raises:
         ToolError: the user cannot be asked, and the text tells the model what to do.
-        MissingRequiredClientCapability: as `not_asked.words` raises it.
+        MissingRequiredClientCapability: as `rungs.not_asked` raises it.
 
     """
     handler, request, channel = round_.handler, round_.request, _channel(round_)
     if channel is None:
         earlier = META_EARLIER in request.params["_meta"]
-        raise ToolError(not_asked.words(handler, round_.questions, round_.lacking, earlier=earlier))
+        raise ToolError(rungs.not_asked(handler, round_.questions, round_.lacking, earlier=earlier))
     labelled = states(handler.answer_within, channel.label) if states else None
     binding = companions.bind(channel, audience, handler.name, request.principal)
-    asked = int(round_.now * 1000)
-    waiting = pending.Pending(
-        tool=handler.name,
-        questions=round_.questions,
-        state=seal(labelled, binding, {companions.ARGUMENTS: request.params.get("arguments") or {}}),
-        asked=asked,
-        expires=asked + handler.answer_within * 1000,
-        promises="outputSchema" in handler.describe(),
-    )
-    return pending.for_app(waiting) if channel is rungs.APP else pending.for_model(waiting)
+    state = seal(labelled, binding, {companions.ARGUMENTS: request.params.get("arguments") or {}})
+    return _for_app(round_, state) if channel is rungs.APP else _for_model(round_, state)
 
 
-def _channel(round_: OpenRound) -> Channel | None:
+def open_result() -> dict[str, Any]:
+    """Write the result for a form that asks whether it can still be answered."""
+    return {"content": [], "isError": False, "_meta": {META_FORM: {"status": "open"}}}
+
+
+def _channel(round_: OpenRound) -> rungs.Channel | None:
     if rungs.is_required(round_.handler, round_.lacking):
         return None
     declared = round_.request.capabilities
@@ -108,3 +104,35 @@ def _channel(round_: OpenRound) -> Channel | None:
     without = {name: value for name, value in declared.items() if name != "elicitation"}
     chosen = rungs.choose(round_.handler, round_.questions, without)
     return chosen if chosen is round_.channel else None
+
+
+def _for_app(round_: OpenRound, state: str) -> dict[str, Any]:
+    """Write the result that the form shows. It is no error: the list for apps promises no structured content."""
+    asked = int(round_.now * 1000)
+    form = {
+        "tool": f"{round_.handler.name}{rungs.APP.suffix}",
+        "state": state,
+        "questions": {key: question["params"] for key, question in round_.questions.items()},
+        "asked": asked,
+        "expires": asked + round_.handler.answer_within * 1000,
+    }
+    asks = " / ".join(map(describe_request, round_.questions.values()))
+    text = f"Not finished yet: a form asks the user: {asks}. {ONLY_THE_USER} {FORM_REPORTS}"
+    if not asks:
+        text = f"{AT_WORK} The form beside this result continues it by itself. {FORM_REPORTS}"
+    return {"content": [{"type": "text", "text": text}], "isError": False, "_meta": {META_FORM: form}}
+
+
+def _for_model(round_: OpenRound, state: str) -> dict[str, Any]:
+    """Write the result that tells the model what to ask the user, and how to pass on the answer."""
+    call = f'call {round_.handler.name}{rungs.WORDS.suffix} with "state": "{state}"'
+    asks = " / ".join(f"{key}: {describe_request(question)}" for key, question in round_.questions.items())
+    text = (
+        f"Not finished yet: this tool asks the user: {asks}. {ONLY_THE_USER} "
+        f'When the user has answered, {call} and "answers": for each key its "action" ("accept", "decline" or '
+        '"cancel") and, if accepted, its "content", an object of the fields.'
+    )
+    if not asks:
+        text = f"{AT_WORK} To continue it, {call}."
+    # Official clients accept a result without the structured content of an `outputSchema` only as an error.
+    return {"content": [{"type": "text", "text": text}], "isError": "outputSchema" in round_.handler.describe()}

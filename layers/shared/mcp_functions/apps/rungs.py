@@ -3,7 +3,7 @@
     elicitation, in the mode of the question  ->  an InputRequiredResult; this room is not needed
     io.modelcontextprotocol/ui                ->  APP: a form that the host shows
     neither, and `ask_in_words` has the key   ->  WORDS: the model asks, and relays the answer
-    neither                                   ->  a result in words: the user was not asked
+    neither                                   ->  a result in words: the user was not asked (`not_asked`)
 
 A client's name never chooses a lower rung. `@tool(requires=…)` refuses with -32021 instead of a lower rung.
 """
@@ -18,18 +18,32 @@ from mcp_functions.rounds.input_requests import describe_request
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import ClassVar, Protocol
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Protocol
 
     from mcp_functions.protocol.wire_types import InputRequest
 
-    class Asking(Protocol):
-        """What the choice reads of a handler."""
+    class AskingHandler(Protocol):
+        """What a question below elicitation needs of a handler."""
 
-        kind: ClassVar[str]
+        kind: str
+        name: str
+        answer_within: int
         form: bool
         ask_in_words: Sequence[str]
         requires: Sequence[str]
+
+        def describe(self) -> dict[str, Any]:
+            """Write its entry in a list."""
+
+
+EFFECTS = "Effects of earlier steps remain; later steps did not run."
+NO_WAY = "this client declares no way to ask its user"
+NO_TIME = "the work takes longer than one request, and this client does not continue it"
+ADVICE = (
+    "If the tool has an argument for it, ask the user yourself and call it again with the answer. "
+    "Otherwise tell the user that a client with elicitation or MCP Apps can finish this call."
+)
 
 
 class Channel(NamedTuple):
@@ -54,36 +68,26 @@ WORDS = Channel("model", b"ks1/words", "words/answer", "-answer")
 CHANNELS = {channel.suffix: channel for channel in (APP, WORDS)}
 
 
-def choose(handler: Asking, questions: Mapping[str, InputRequest], declared: Mapping[str, Any]) -> Channel | None:
+def choose(
+    handler: AskingHandler, questions: Mapping[str, InputRequest], declared: Mapping[str, Any]
+) -> Channel | None:
     """Choose the rung below elicitation for the questions of one round; None if the user cannot be asked.
 
     Args:
-        handler: the tool that asks.
+        handler: the handler that asks.
         questions: by key; empty for a round that ended only because its time was up.
         declared: the client's capabilities on this request.
 
     """
-    if handler.form and is_asked_in_app(declared) and all(map(_is_elicitation, questions.values())):
+    is_elicitation = all(question["method"] == "elicitation/create" for question in questions.values())
+    if handler.form and is_asked_in_app(declared) and is_elicitation:
         return APP
-    is_relayable = all(is_relayed(handler, key, question) for key, question in questions.items())
-    return WORDS if handler.kind == "tool" and is_relayable else None
+    # The model relays what the author allows it, but no consent.
+    is_relayable = is_elicitation and questions.keys() <= set(handler.ask_in_words)
+    return WORDS if handler.kind == "tool" and is_relayable and not any(map(_is_consent, questions.values())) else None
 
 
-def is_relayed(handler: Asking, key: str, question: InputRequest) -> bool:
-    """Tell whether the model may relay the answer: the author allows it, and it is neither a page nor a consent."""
-    if key not in handler.ask_in_words or not _is_elicitation(question):
-        return False
-    return not is_consent(question)
-
-
-def is_consent(question: InputRequest) -> bool:
-    """Tell whether a question asks for a permission: a page, or a form with a yes-or-no field or no field at all."""
-    params = cast("dict[str, Any]", question["params"])
-    properties: dict[str, Any] = params.get("requestedSchema", {}).get("properties", {})
-    return not properties or any(field.get("type") == "boolean" for field in properties.values())
-
-
-def is_required(handler: Asking, lacking: Mapping[str, Any]) -> bool:
+def is_required(handler: AskingHandler, lacking: Mapping[str, Any]) -> bool:
     """Tell whether the tool declares that it cannot do without a missing capability.
 
     Args:
@@ -96,7 +100,7 @@ def is_required(handler: Asking, lacking: Mapping[str, Any]) -> bool:
 
 
 def refusal(
-    lacking: Mapping[str, Any], questions: Mapping[str, InputRequest], *, earlier: bool
+    lacking: Mapping[str, Any], questions: Mapping[str, InputRequest], *, earlier: bool = False
 ) -> MissingRequiredClientCapability:
     """Return error -32021 with the missing capabilities, and the questions in words.
 
@@ -110,5 +114,43 @@ def refusal(
     return MissingRequiredClientCapability(lacking, asks, earlier=earlier)
 
 
-def _is_elicitation(question: InputRequest) -> bool:
-    return question["method"] == "elicitation/create"
+def not_asked(
+    handler: AskingHandler, questions: Mapping[str, InputRequest], lacking: Mapping[str, Any], *, earlier: bool = False
+) -> str:
+    """Return the text of a call whose user cannot be asked.
+
+    Args:
+        handler: the handler that asks.
+        questions: by key; empty if only the time was up.
+        lacking: the capabilities that the client would need, as ClientCapabilities.
+        earlier: whether the client is of 2025, for which `legacy` finds the words.
+
+    Raises:
+        MissingRequiredClientCapability: the tool requires the capability, or a prompt or a resource has no result that
+            could say so, or the client is of 2025.
+
+    """
+    is_refused = earlier or handler.kind != "tool" or is_required(handler, lacking)
+    if lacking and is_refused:
+        raise refusal(lacking, questions, earlier=earlier)
+    return unfinished(NO_WAY if questions else NO_TIME, map(describe_request, questions.values()))
+
+
+def unfinished(because: str, questions: Iterable[str], advice: str = ADVICE) -> str:
+    """Say why a call did not finish, what it asks, and what to do instead.
+
+    Args:
+        because: why the user was not asked.
+        questions: in words (`describe_request`).
+        advice: for the model.
+
+    """
+    asks = [f"It asks: {each}." for each in questions if each]
+    return " ".join([f"Not finished: {because}.", *asks, EFFECTS, advice])
+
+
+def _is_consent(question: InputRequest) -> bool:
+    """Tell whether a question asks for a permission: a page, or a form with a yes-or-no field or no field at all."""
+    params = cast("dict[str, Any]", question["params"])
+    properties: dict[str, Any] = params.get("requestedSchema", {}).get("properties", {})
+    return not properties or any(field.get("type") == "boolean" for field in properties.values())

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 from functools import cached_property
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
@@ -48,14 +48,19 @@ class Response:
     failed: str = ""
 
     @cached_property
-    def message(self) -> dict[str, Any]:
-        """The JSON-RPC response, or {}."""
+    def messages(self) -> list[dict[str, Any]]:
+        """The JSON-RPC messages: of a stream, the notifications too."""
         text = self.body.decode(errors="replace")
         if not self.headers.get("content-type", "").startswith(EVENT_STREAM):
-            return _parse(text)
-        messages = [_parse(line[5:]) for line in text.splitlines() if line.startswith("data:")]
-        responses = [message for message in messages if _is_response(message)]
-        return responses[-1] if responses else {}
+            return [_parse(text)]
+        return [_parse(line[5:]) for line in text.splitlines() if line.startswith("data:")]
+
+    @property
+    def message(self) -> dict[str, Any]:
+        """The JSON-RPC response, or {}."""
+        if not self.headers.get("content-type", "").startswith(EVENT_STREAM):
+            return self.messages[0]
+        return next(filter(_is_response, reversed(self.messages)), {})
 
     @property
     def result(self) -> dict[str, Any] | None:
@@ -122,20 +127,29 @@ class Exchange(NamedTuple):
 class Client:
     """Sends one request at a time, up to a number of requests and of seconds."""
 
-    response_seconds: ClassVar[float] = RESPONSE_SECONDS  # for one response
-
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keywords, most of them rarely given
         self,
         url: str,
         credentials: Mapping[str, Sequence[tuple[str, str]]],
         *,
         requests: int,
         seconds: float,
+        response_seconds: float = RESPONSE_SECONDS,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Start the clock. `credentials` are the headers of CALLER and OTHER; `now` returns monotonic seconds."""
+        """Start the clock.
+
+        Args:
+            url: of the endpoint.
+            credentials: the headers of CALLER and OTHER.
+            requests: that may be sent.
+            seconds: of the whole run.
+            response_seconds: that one response may take.
+            now: returns monotonic seconds.
+        """
         self.url, self.exchanges = url, list[Exchange]()
         self._credentials, self._requests, self._now = credentials, requests, now
+        self._response_seconds = response_seconds
         self._end = now() + seconds
 
     @property
@@ -157,7 +171,7 @@ class Client:
     def _send(self, request: Request) -> Response:
         address = urlsplit(self.url)
         connection_class = HTTPSConnection if address.scheme == "https" else HTTPConnection
-        connection = connection_class(address.netloc, timeout=max(0.1, min(self.response_seconds, self.seconds_left)))
+        connection = connection_class(address.netloc, timeout=max(0.1, min(self._response_seconds, self.seconds_left)))
         path = (address.path or "/") + (f"?{address.query}" if address.query else "")
         length = len(request.body) if request.content_length is None else request.content_length
         has_host = any(name.lower() == "host" for name, _value in request.headers)
@@ -180,7 +194,7 @@ class Client:
         """Read a body; a stream up to the JSON-RPC response, because the server need not close it then."""
         if not headers.get("content-type", "").startswith(EVENT_STREAM):
             return response.read(MAX_BODY)
-        end, body = self._now() + self.response_seconds, b""
+        end, body = self._now() + self._response_seconds, b""
         while self._now() < end and len(body) < MAX_BODY:
             line = response.readline()
             body += line

@@ -1,7 +1,7 @@
-"""Clients of KMS, Lambda and DynamoDB with the methods of boto3's clients that this package calls.
+"""Clients of KMS, Lambda, DynamoDB and Secrets Manager with the methods of boto3's clients that this package calls.
 
-They retry by the rules of botocore's "standard" mode. One deadline covers all attempts of a call: attempts x (connect +
-read seconds). It holds even if a response arrives byte by byte.
+They retry the errors that botocore's "standard" mode retries. One deadline covers all attempts of a call: attempts x
+(connect + read seconds). It holds even if a response arrives byte by byte.
 """
 
 from __future__ import annotations
@@ -10,17 +10,22 @@ import binascii
 import io
 import json
 import os
-import threading
 import time
 import zlib
 from functools import partialmethod
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from mcp_functions.aws.connection import ConnectionPool
-from mcp_functions.aws.deadline_socket import Deadline
-from mcp_functions.aws.errors import ClientError, ConnectionClosedError, HTTPClientError
-from mcp_functions.aws.signing import SigningScope, sign
+from mcp_functions.aws.connection import ConnectionPool, Deadline
+from mcp_functions.aws.errors import (
+    NO_RESPONSE,
+    THROTTLED_CODES,
+    ClientError,
+    ConnectionClosedError,
+    HTTPClientError,
+    read_failure,
+)
+from mcp_functions.aws.signing import sign
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -40,15 +45,12 @@ if TYPE_CHECKING:
 
 USER_AGENT = "mcp-functions"
 LEAST_ERROR_STATUS = 300
-# botocore.retries.standard: TransientRetryableChecker and ThrottledRetryableChecker.
+# As botocore's TransientRetryableChecker has them
 TRANSIENT_STATUSES = {500, 502, 503, 504}
 TRANSIENT_CODES = {"RequestTimeout", "RequestTimeoutException", "PriorRequestNotComplete"}
-THROTTLED_CODES = {
-    "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottledException", "TooManyRequestsException",
-    "ProvisionedThroughputExceededException", "TransactionInProgressException", "RequestLimitExceeded",
-    "BandwidthLimitExceeded", "LimitExceededException", "RequestThrottled", "SlowDown", "PriorRequestNotComplete",
-    "EC2ThrottledException",
-}  # fmt: skip
+# The longest wait before the second attempt; it doubles for each further attempt.
+TRANSIENT_SECONDS = 0.05
+THROTTLED_SECONDS = 1.0
 BINARY_FIELDS = ("CiphertextBlob", "Mac", "Plaintext")
 
 
@@ -65,47 +67,8 @@ class Timing(NamedTuple):
     random: Callable[[], float] = random_fraction
 
 
-class RetryRule(NamedTuple):
-    """How a kind of error is retried."""
-
-    cost: int  # the part of the quota that one retry takes
-    backoff_seconds: float  # the longest wait before the second attempt; it doubles for each further attempt
-
-
-TRANSIENT = RetryRule(cost=14, backoff_seconds=0.05)
-TRANSIENT_IN_DYNAMODB = RetryRule(cost=14, backoff_seconds=0.025)
-THROTTLED = RetryRule(cost=5, backoff_seconds=1.0)
-
-
-class RetryQuota:
-    """Limits retries of one execution environment: if a service is down, retries make it worse."""
-
-    CAPACITY = 500
-    SUCCESS_AMOUNT = 1  # returned by a call that succeeded at once
-
-    def __init__(self) -> None:
-        """Start with the full capacity."""
-        self._available = self.CAPACITY
-        self._lock = threading.Lock()
-
-    def acquire(self, amount: int) -> bool:
-        """Take an amount for one retry. Return False if too little is available."""
-        with self._lock:
-            if amount > self._available:
-                return False
-            self._available -= amount
-            return True
-
-    def release(self, amount: int) -> None:
-        """Return an amount after a successful call."""
-        with self._lock:
-            self._available = min(self.CAPACITY, self._available + amount)
-
-
 class AwsClient:
     """Signs requests to one endpoint, and sends them again after transient errors."""
-
-    transient_rule = TRANSIENT
 
     def __init__(
         self,
@@ -121,14 +84,8 @@ class AwsClient:
         self._attempts = attempts
         self._timing = timing or Timing(time.sleep)
         self._seconds = attempts * (connect_seconds + read_seconds)  # for all attempts and the waits between them
-        self._quota = RetryQuota()
-        self._connections = ConnectionPool(
-            endpoint.host, endpoint.port, tls=endpoint.tls, connect_seconds=connect_seconds, read_seconds=read_seconds
-        )
-
-    def close(self) -> None:
-        """Close connections; the next call opens another."""
-        self._connections.close()
+        self._connections = ConnectionPool(endpoint, connect_seconds=connect_seconds, read_seconds=read_seconds)
+        self.close = self._connections.close  # the next call opens another connection
 
     def send(self, path: str, headers: Mapping[str, str], body: bytes) -> Response:
         """Send a request, and again after a transient error.
@@ -137,55 +94,36 @@ class AwsClient:
             HTTPClientError, ClientError: the error of the last attempt.
         """
         deadline = Deadline.after(self._seconds, self._timing.clock)
-        amount = RetryQuota.SUCCESS_AMOUNT
-        for attempt in range(1, self._attempts + 1):
+        attempt = 1
+        while True:
             try:
-                response = self.send_once(path, headers, body, deadline)
+                return self._send_once(path, headers, body, deadline)
             except (ClientError, HTTPClientError) as error:
-                rule = self._retry_rule(error)
-                if rule is None or attempt == self._attempts or not self._wait(rule, attempt, deadline):
+                longest = _longest_wait(error)
+                if longest is None or attempt == self._attempts:
                     raise
-                amount = rule.cost
-            else:
-                self._quota.release(amount)
-                return response
-        raise AssertionError  # the last attempt raises or returns
+                seconds = self._timing.random() * longest * 2 ** (attempt - 1)
+                if self._timing.clock() + seconds >= deadline.ends:
+                    raise
+            self._timing.sleep(seconds)
+            attempt += 1
 
-    def send_once(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Response:
+    def _send_once(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Response:
         """Send one signed request, once.
 
         Raises:
             HTTPClientError: no complete response arrived.
             ClientError: the response is an error.
         """
-        endpoint = self._endpoint
-        unsigned = {"host": endpoint.authority, "user-agent": USER_AGENT, **_trace_header(), **headers}
-        scope = SigningScope(endpoint.region, endpoint.service, time.time())
-        signed = sign(path, unsigned, body, endpoint.credentials, scope)
+        unsigned = {"host": self._endpoint.authority, "user-agent": USER_AGENT, **_trace_header(), **headers}
+        signed = sign(path, unsigned, body, self._endpoint, time.time())
         response = self._connections.post(path, signed, body, deadline)
+        checksum = response.headers.get("x-amz-crc32")  # of DynamoDB
+        if checksum and checksum != str(zlib.crc32(response.body)):
+            raise ConnectionClosedError  # part of the body is missing or changed
         if response.status >= LEAST_ERROR_STATUS:
             raise _client_error(response)
         return response
-
-    def _retry_rule(self, error: ClientError | HTTPClientError) -> RetryRule | None:
-        """Return how an error is retried; None if it is final."""
-        if isinstance(error, HTTPClientError):
-            return self.transient_rule
-        if error.code in THROTTLED_CODES:
-            return THROTTLED
-        if error.code in TRANSIENT_CODES or error.status in TRANSIENT_STATUSES:
-            return self.transient_rule
-        return None
-
-    def _wait(self, rule: RetryRule, attempt: int, deadline: Deadline) -> bool:
-        """Wait before the next attempt. Return False if the deadline or the quota leaves no room for it."""
-        seconds = self._timing.random() * rule.backoff_seconds * 2 ** (attempt - 1)
-        if self._timing.clock() + seconds >= deadline.ends:
-            return False
-        if not self._quota.acquire(rule.cost):
-            return False
-        self._timing.sleep(seconds)
-        return True
 
 
 class LambdaClient(AwsClient):
@@ -205,10 +143,7 @@ class LambdaClient(AwsClient):
             HTTPClientError: no complete response arrived.
             ClientError: Lambda answered with an error.
         """
-        invocation_type = request.get("InvocationType", "RequestResponse")
-        headers = {}
-        if invocation_type != "RequestResponse":
-            headers["x-amz-invocation-type"] = invocation_type
+        headers = {"x-amz-invocation-type": request.get("InvocationType", "RequestResponse")}
         name = quote(request["FunctionName"], safe="-._~")
         response = self.send(f"/2015-03-31/functions/{name}/invocations", headers, request["Payload"])
         result: dict[str, Any] = {"Payload": io.BytesIO(response.body)}
@@ -217,46 +152,62 @@ class LambdaClient(AwsClient):
         return result
 
 
-class KmsClient(AwsClient):
-    """KMS: `generate_data_key`, `decrypt` and `generate_mac`, with boto3's parameters."""
+class JsonClient(AwsClient):
+    """A service whose operations take and return JSON; bytes travel as base64."""
 
-    def _call(self, operation: str, /, **request: object) -> dict[str, Any]:
-        headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": f"TrentService.{operation}"}
+    prefix = ""  # of the name of an operation
+    media_type = "application/x-amz-json-1.1"
+
+    def call(self, operation: str, /, **request: object) -> dict[str, Any]:
+        """Call an operation with boto3's parameters, and return its response."""
+        headers = {"content-type": self.media_type, "x-amz-target": f"{self.prefix}.{operation}"}
         body = json.dumps(request, default=_base64)
         result: dict[str, Any] = json.loads(self.send("/", headers, body.encode()).body)
         binary = {name: binascii.a2b_base64(result[name]) for name in BINARY_FIELDS if name in result}
         return {**result, **binary}
 
-    generate_data_key = partialmethod(_call, "GenerateDataKey")
-    decrypt = partialmethod(_call, "Decrypt")
-    generate_mac = partialmethod(_call, "GenerateMac")
+
+class KmsClient(JsonClient):
+    """KMS: `generate_data_key`, `decrypt` and `generate_mac`, with boto3's parameters."""
+
+    prefix = "TrentService"
+    generate_data_key = partialmethod(JsonClient.call, "GenerateDataKey")
+    decrypt = partialmethod(JsonClient.call, "Decrypt")
+    generate_mac = partialmethod(JsonClient.call, "GenerateMac")
 
 
-class DynamoDbClient(AwsClient):
+class DynamoDbClient(JsonClient):
     """DynamoDB: `get_item`, `put_item` and `delete_item`, in DynamoDB's JSON."""
 
-    transient_rule = TRANSIENT_IN_DYNAMODB
-
-    def _call(self, operation: str, /, **request: object) -> dict[str, Any]:
-        headers = {"content-type": "application/x-amz-json-1.0", "x-amz-target": f"DynamoDB_20120810.{operation}"}
-        response = self.send("/", headers, json.dumps(request).encode())
-        result: dict[str, Any] = json.loads(response.body)
-        return result
-
-    get_item = partialmethod(_call, "GetItem")
-    put_item = partialmethod(_call, "PutItem")
-    delete_item = partialmethod(_call, "DeleteItem")
-
-    def send_once(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Response:
-        """Send one request, and compare the checksum of its response."""
-        response = super().send_once(path, headers, body, deadline)
-        checksum = response.headers.get("x-amz-crc32")
-        if checksum and checksum != str(zlib.crc32(response.body)):
-            raise ConnectionClosedError  # part of the body is missing or changed
-        return response
+    prefix, media_type = "DynamoDB_20120810", "application/x-amz-json-1.0"
+    get_item = partialmethod(JsonClient.call, "GetItem")
+    put_item = partialmethod(JsonClient.call, "PutItem")
+    delete_item = partialmethod(JsonClient.call, "DeleteItem")
 
 
-CLIENTS: dict[str, type[AwsClient]] = {"dynamodb": DynamoDbClient, "kms": KmsClient, "lambda": LambdaClient}
+class SecretsManagerClient(JsonClient):
+    """Secrets Manager: `get_secret_value`."""
+
+    prefix = "secretsmanager"
+    get_secret_value = partialmethod(JsonClient.call, "GetSecretValue")
+
+
+CLIENTS: dict[str, type[AwsClient]] = {
+    "dynamodb": DynamoDbClient,
+    "kms": KmsClient,
+    "lambda": LambdaClient,
+    "secretsmanager": SecretsManagerClient,
+}
+
+
+def _longest_wait(error: ClientError | HTTPClientError) -> float | None:
+    """Return the longest wait before the second attempt, in seconds; None if an error is final."""
+    failure = read_failure(error)
+    if failure.code in THROTTLED_CODES:
+        return THROTTLED_SECONDS
+    if failure.status in {NO_RESPONSE, *TRANSIENT_STATUSES} or failure.code in TRANSIENT_CODES:
+        return TRANSIENT_SECONDS
+    return None
 
 
 def _client_error(response: Response) -> ClientError:
@@ -265,18 +216,14 @@ def _client_error(response: Response) -> ClientError:
         body = json.loads(response.body)
     except ValueError:
         body = None
-    if not isinstance(body, dict):
-        body = {}
-    code = response.headers.get("x-amzn-errortype") or body.get("__type") or body.get("code") or body.get("Code")
-    name = str(code or response.status).partition(":")[0].rpartition("#")[2]  # "prefix#Name:address" has all parts
-    item = body.get("Item")
-    return ClientError(name, response.status, item if isinstance(item, dict) else None)
+    details = body if isinstance(body, dict) else {}
+    code = response.headers.get("x-amzn-errortype") or details.get("__type") or response.status
+    name = str(code).partition(":")[0].rpartition("#")[2]  # "prefix#Name:address" has all parts
+    return ClientError(name, response.status, details.get("Item"))
 
 
 def _trace_header() -> dict[str, str]:
     """Pass Lambda's trace on: Lambda detects recursive invocations by it, and X-Ray joins the calls of a request."""
-    if not os.environ.get("AWS_LAMBDA_FUNCTION_NAME"):
-        return {}
     trace = os.environ.get("_X_AMZN_TRACE_ID", "")  # Lambda sets it for each invocation
     is_header_value = trace.isascii() and trace.isprintable()
     return {"x-amzn-trace-id": trace} if trace and is_header_value else {}

@@ -1,4 +1,4 @@
-"""HTTP connections to one host, kept for later requests.
+"""HTTP connections to one host, kept for later requests. All reads and writes of a request end at one deadline.
 
     take an idle connection that the server has kept open, or open another
     send the request and read the response, before the deadline
@@ -10,21 +10,102 @@ A request is sent once: only the caller knows whether it may be sent again.
 from __future__ import annotations
 
 import socket
-import threading
+import time
 from functools import cache
 from http.client import HTTPConnection, HTTPException
+from io import BufferedReader, RawIOBase
 from select import select
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions.aws import errors
-from mcp_functions.aws.deadline_socket import DeadlineSocket
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from ssl import SSLContext
 
-    from mcp_functions.aws.deadline_socket import Deadline
+    from _typeshed import WriteableBuffer
+
+    from mcp_functions.aws.endpoints import Endpoint
+
+
+class Deadline(NamedTuple):
+    """The time at which a call must end, in seconds of its clock."""
+
+    ends: float
+    clock: Callable[[], float]
+
+    @classmethod
+    def after(cls, seconds: float, clock: Callable[[], float] = time.monotonic) -> Deadline:
+        """Return the deadline that is `seconds` away."""
+        return cls(clock() + seconds, clock)
+
+    def within(self, seconds: float) -> Deadline:
+        """Return this deadline, or an earlier one if `seconds` end before it."""
+        return self._replace(ends=min(self.ends, self.clock() + seconds))
+
+    def remaining(self) -> float:
+        """Return the seconds until the deadline.
+
+        Raises:
+            TimeoutError: the deadline has passed.
+        """
+        seconds = self.ends - self.clock()
+        if seconds <= 0:
+            raise TimeoutError
+        return seconds
+
+
+class DeadlineSocket:
+    """A connected socket with the methods that http.client calls. All reads and writes together end at one deadline.
+
+    A socket's own timeout starts again with every byte, so a server that sends slowly could hold it open for ever.
+    """
+
+    def __init__(self, connected: socket.socket, deadline: Deadline) -> None:
+        """Wrap a connected socket."""
+        self._socket = connected
+        self.deadline = deadline
+        self.fileno = connected.fileno  # for `select`
+        self.close = connected.close  # takes effect once the readers are closed too
+
+    def sendall(self, content: bytes) -> None:
+        """Send all bytes."""
+        rest = memoryview(content)
+        while rest:
+            self.set_timeout()
+            rest = rest[self._socket.send(rest) :]
+
+    def makefile(self, _mode: str) -> BufferedReader:
+        """Return a buffered reader."""
+        return BufferedReader(_Reader(self, self._socket.makefile("rb", buffering=0)))
+
+    def set_timeout(self) -> None:
+        """Give the next operation the time until the deadline.
+
+        Raises:
+            TimeoutError: the deadline has passed.
+        """
+        self._socket.settimeout(self.deadline.remaining())
+
+
+class _Reader(RawIOBase):
+    """Reads from a socket's file, and gives each read the time until the deadline."""
+
+    def __init__(self, deadline_socket: DeadlineSocket, source: RawIOBase) -> None:
+        self._socket = deadline_socket
+        self._source = source
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int | None:
+        self._socket.set_timeout()
+        return self._source.readinto(buffer)
+
+    def close(self) -> None:
+        self._source.close()
+        super().close()
 
 
 class Response(NamedTuple):
@@ -36,16 +117,13 @@ class Response(NamedTuple):
 
 
 class ConnectionPool:
-    """Connections to one host: one for each concurrent call, kept for later calls."""
+    """Connections to one endpoint: one for each concurrent call, kept for later calls."""
 
-    def __init__(self, host: str, port: int, *, tls: bool, connect_seconds: float, read_seconds: float) -> None:
+    def __init__(self, endpoint: Endpoint, *, connect_seconds: float, read_seconds: float) -> None:
         """Keep the limits; no connection is opened."""
-        self._host = host
-        self._port = port
-        self._tls = tls
+        self._endpoint = endpoint
         self._connect_seconds = connect_seconds
         self._read_seconds = read_seconds
-        self._lock = threading.Lock()
         self._idle: list[HTTPConnection] = []
 
     def post(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Response:
@@ -66,48 +144,37 @@ class ConnectionPool:
         except (OSError, HTTPException):
             connection.close()
             raise errors.ConnectionClosedError from None
-        self._keep(connection)
+        if connection.sock is not None:  # http.client closes it if the server asks for that
+            self._idle.append(connection)
         return response
 
     def close(self) -> None:
         """Close all idle connections."""
-        with self._lock:
-            idle = list(self._idle)
-            self._idle.clear()
-        for connection in idle:
-            connection.close()
+        while self._idle:
+            self._idle.pop().close()
 
     def __del__(self) -> None:
-        """Close all idle connections, because http.client does not.
-
-        This takes no lock: after a fork, another thread of the parent may hold it, and no thread would release it.
-        """
-        for connection in self._idle:
-            connection.close()
+        """Close all idle connections, because http.client does not."""
+        self.close()
 
     def _take(self, deadline: Deadline) -> HTTPConnection:
         """Return an idle connection, or open one."""
-        with self._lock:
-            idle = self._idle.pop() if self._idle else None
-        if idle is None:
+        try:
+            idle = self._idle.pop()
+        except IndexError:
             return self._open(deadline)
-        if _is_open(idle):
+        # The server sends nothing on an idle connection. If it has closed it, the socket is readable.
+        readable, _writable, _failed = select([idle.sock], [], [], 0)
+        if not readable:
             return idle
         idle.close()
         return self._open(deadline)
 
-    def _keep(self, connection: HTTPConnection) -> None:
-        if connection.sock is None:  # http.client has closed it, because the server asked for that
-            return
-        with self._lock:
-            self._idle.append(connection)
-
     def _open(self, deadline: Deadline) -> HTTPConnection:
-        context = tls_context() if self._tls else None
+        host, port = self._endpoint.host, self._endpoint.port
+        context = tls_context() if self._endpoint.tls else None
         try:
-            return open_connection(
-                self._host, self._port, context, connect_seconds=self._connect_seconds, deadline=deadline
-            )
+            return open_connection(host, port, context, connect_seconds=self._connect_seconds, deadline=deadline)
         except TimeoutError:
             raise errors.ConnectTimeoutError from None
         except OSError as error:
@@ -149,16 +216,11 @@ def open_connection(
 def _connect(host: str, port: int, connect_seconds: float, deadline: Deadline) -> socket.socket:
     """Connect to the first address of the host that accepts."""
     failure: OSError = ConnectionRefusedError()
-    for family, kind, protocol, _name, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-        connected = socket.socket(family, kind, protocol)
+    for *_rest, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
         try:
-            connected.settimeout(deadline.within(connect_seconds).remaining())
-            connected.connect(address)
+            return socket.create_connection((str(address[0]), port), deadline.within(connect_seconds).remaining())
         except OSError as error:
-            connected.close()
             failure = error
-        else:
-            return connected
     raise failure
 
 
@@ -168,14 +230,6 @@ def tls_context() -> SSLContext:
     import ssl  # noqa: PLC0415 - only for encrypted connections
 
     return ssl.create_default_context()
-
-
-def _is_open(connection: HTTPConnection) -> bool:
-    """Check whether the server has kept an idle connection open. If it has closed it, the socket is readable."""
-    if connection.sock is None:
-        return False
-    readable, _writable, _failed = select([connection.sock], [], [], 0)
-    return not readable
 
 
 def _read_response(connection: HTTPConnection) -> Response:

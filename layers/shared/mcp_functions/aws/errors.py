@@ -12,15 +12,20 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# As botocore's ThrottledRetryableChecker has them
+THROTTLED_CODES = {
+    "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottledException", "TooManyRequestsException",
+    "ProvisionedThroughputExceededException", "TransactionInProgressException", "RequestLimitExceeded",
+    "BandwidthLimitExceeded", "LimitExceededException", "RequestThrottled", "SlowDown", "PriorRequestNotComplete",
+    "EC2ThrottledException",
+}  # fmt: skip
 # Codes of DynamoDB, KMS and S3 for an outage, whatever the HTTP status is.
-OUTAGE = {
-    "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled", "RequestThrottledException",
-    "TooManyRequestsException", "RequestLimitExceeded", "LimitExceededException", "SlowDown",
-    "ProvisionedThroughputExceededException", "ReplicatedWriteConflictException", "TransactionConflictException",
-    "KMSInternalException", "DependencyTimeoutException", "KeyUnavailableException",
-    "InternalError", "InternalFailure", "InternalServerError", "ServiceUnavailable", "ServiceUnavailableException",
-    "RequestTimeout", "RequestTimeoutException", "RequestTimeTooSkewed", "OperationAborted", "BadDigest",
-    "IncompleteBody", "ExpiredToken", "ExpiredTokenException", "RequestExpired",
+OUTAGE = THROTTLED_CODES | {
+    "ReplicatedWriteConflictException", "TransactionConflictException", "KMSInternalException",
+    "DependencyTimeoutException", "KeyUnavailableException", "InternalError", "InternalFailure", "InternalServerError",
+    "ServiceUnavailable", "ServiceUnavailableException", "RequestTimeout", "RequestTimeoutException",
+    "RequestTimeTooSkewed", "OperationAborted", "BadDigest", "IncompleteBody", "ExpiredToken", "ExpiredTokenException",
+    "RequestExpired",
 }  # fmt: skip
 # botocore sent no request, or the KMS key is in a state that only the operator can change.
 NO_OUTAGE = {
@@ -63,19 +68,13 @@ class ClientError(Exception):
     """The service answered with an error.
 
     Attributes:
-        code: the service's error code.
-        status: the HTTP status.
         response: code and status in botocore's shape, and `Item`, the item that failed the condition of a write.
     """
 
-    def __init__(self, code: str, status: int, item: Mapping[str, Any] | None = None) -> None:
-        """Keep code and status, and write `response` from them."""
+    def __init__(self, code: str, status: int, item: object = None) -> None:
+        """Write `response` from the service's error code, the HTTP status and the item, None if there is none."""
         super().__init__(code)
-        self.code = code
-        self.status = status
-        self.response: dict[str, Any] = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
-        if item is not None:
-            self.response["Item"] = item
+        self.response = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}, "Item": item}
 
 
 class HTTPClientError(OSError):

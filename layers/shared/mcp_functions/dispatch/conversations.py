@@ -24,7 +24,7 @@ from mcp_functions.protocol.errors import (
 from mcp_functions.protocol.messages import is_asked_in_app, shows_forms
 from mcp_functions.rounds.input_requests import missing_capabilities
 from mcp_functions.rounds.round import Round, RoundRequest
-from mcp_functions.seal.request_state import RoundBudgetExceeded, start_round
+from mcp_functions.seal.request_state import start_round
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Request
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.seal.binding import Binding
-    from mcp_functions.seal.request_state import RequestStates, RoundStart, VerifiedState
+    from mcp_functions.seal.claims import Claims
+    from mcp_functions.seal.request_state import RequestStates, RoundStart
     from mcp_functions.store import SealedTable
     from mcp_functions.tasks import Tasks
 
@@ -92,7 +93,7 @@ class Conversations:
 
     def run_companion(self, request: Request, handler: Handler[..., Any], name: str) -> Played:
         """Run the round that a companion tool continues (`apps.companions`), or check that its state is not used."""
-        from mcp_functions.apps import companions, pending  # noqa: PLC0415 - only for clients without elicitation
+        from mcp_functions.apps import asking, companions  # noqa: PLC0415 - only for clients without elicitation
 
         call = companions.open_call(name, handler.name, request, self._audience, partial(self._label_states, handler))
         turn = self._turn(call.request, handler, call.states, call.start, call.channel)
@@ -100,7 +101,7 @@ class Conversations:
             return self._result(turn)
         if handler.needs_table and call.start.state:
             self._claim(turn, call.start.state).check_unused()
-        return pending.open_result(), ()
+        return asking.open_result(), ()
 
     def _label_states(self, handler: Handler[..., Any], label: bytes) -> RequestStates:
         if self._states is None:
@@ -149,7 +150,7 @@ class Conversations:
         record, asked = (start.state.record, start.state.asked) if start.state else ({}, {})
         return _Turn(request, handler, states, start, Round(round_request, record, asked), channel)
 
-    def _run_once(self, turn: _Turn, state: VerifiedState) -> dict[str, Any]:
+    def _run_once(self, turn: _Turn, state: Claims) -> dict[str, Any]:
         """Run a round that must not run twice, or return its recorded result."""
         result = self._claim(turn, state).run(lambda: self._run(turn), self._now())
         if result is None:
@@ -159,12 +160,12 @@ class Conversations:
         lacking = missing_capabilities(questions.values(), turn.request.capabilities)
         if not lacking:
             return result
-        from mcp_functions.apps import not_asked  # noqa: PLC0415 - only for clients without elicitation
+        from mcp_functions.apps import rungs  # noqa: PLC0415 - only for clients without elicitation
 
         earlier = META_EARLIER in turn.request.params["_meta"]
-        return turn.handler.error_result(not_asked.words(turn.handler, questions, lacking, earlier=earlier))
+        return turn.handler.error_result(rungs.not_asked(turn.handler, questions, lacking, earlier=earlier))
 
-    def _claim(self, turn: _Turn, state: VerifiedState) -> RoundClaim:
+    def _claim(self, turn: _Turn, state: Claims) -> RoundClaim:
         from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where a handler needs it
 
         table = self._table(single_use.item_lifetime(turn.handler.answer_within))
@@ -190,7 +191,7 @@ class Conversations:
     def _play(self, turn: _Turn) -> dict[str, Any] | None:
         handler, params = turn.handler, turn.request.params
         if self._tasks and handler.task and not turn.channel:  # a form cannot follow a task
-            return run_round(self._tasks.instead_of(handler, turn.request), params, turn.round)
+            return run_round(handler, params, turn.round, partial(self._tasks.call, turn.request))
         return run_round(handler, params, turn.round)
 
     def _ask(self, turn: _Turn) -> dict[str, Any]:
@@ -228,8 +229,6 @@ class Conversations:
             return states.seal(binding, start.state, asked=asked, record=record, flow=start.flow)
         except DeveloperError as error:  # the function keeps a value that is not JSON
             raise Crash(crash_message(handler), error) from None
-        except RoundBudgetExceeded as error:
-            raise ToolError(str(error)) from None
         except StateTooLarge as error:
             observability.current().reason = error.reason  # for the author; the model cannot raise a limit
             raise ToolError(TOO_LARGE) from None

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.handlers.base import Handler, Mode
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.seal.request_state import VerifiedState
+    from mcp_functions.seal.claims import Claims
     from mcp_functions.store import Item, SealedTable
 
 KIND = "conversation"
@@ -129,7 +129,7 @@ class RoundClaim(NamedTuple):
 
 
 def claim_for(
-    request: Request, handler: Handler[..., Any], state: VerifiedState, principal: str | None, table: SealedTable
+    request: Request, handler: Handler[..., Any], state: Claims, principal: str | None, table: SealedTable
 ) -> RoundClaim:
     """Return the claim of a request that continues a conversation (§13.1); `principal` is the caller's digest."""
     token: str = request.params["requestState"]

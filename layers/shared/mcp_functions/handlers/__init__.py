@@ -1,4 +1,4 @@
-"""Tool, Prompt, Resource, ResourceTemplate: an author's function, its description, and how a request calls it.
+"""Tool, Prompt, Resource: an author's function, its description, and how a request calls it.
 
 The signature is the contract. The parameters before `*` are what the client sends, and they become the schema. The
 parameters after `*` are what the function may do: a handler without `elicit` can never ask, which the permissions of

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import update_wrapper
 from types import CoroutineType, FunctionType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, ParamSpec, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, cast
 
 from mcp_functions.handlers import signatures
 from mcp_functions.handlers.return_types import is_input_required
 from mcp_functions.protocol.errors import DeveloperError, HandlerError, NotAnswered, ToolError
-from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.protocol.scopes import SCOPE
 from mcp_functions.schemas.parameters import docstring
 
@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from mcp_functions.handlers.hooks import Call
-    from mcp_functions.protocol.foreign_types import Model
     from mcp_functions.protocol.header_parameters import HeaderParameters
-    from mcp_functions.protocol.wire_types import Icon
+    from mcp_functions.protocol.wire_types import Icon, Model
     from mcp_functions.rounds.round import Round
 
     class HandlerOptions(TypedDict, total=False):
@@ -64,6 +63,7 @@ class Handler(Generic[P, R]):
         scopes: the scopes that a caller's access token must grant, all of them.
         task: for a tool, whether its calls become tasks.
         single_use: for a tool, how a repeated request is answered if each round runs once; None if it may run again.
+        errors: for a tool, exceptions whose text is meant for the model, by exact type.
         requires: for a tool, the client's capabilities that it cannot do without.
         ask_in_words: for a tool, the keys of the questions whose answers the model may relay.
         app: for a tool, the URI of its author's own app.
@@ -73,12 +73,16 @@ class Handler(Generic[P, R]):
         around: the hook of `serve` that each round of a call runs in; None if there is none.
     """
 
-    kind: ClassVar[str]
+    kind: str
+    needs_state = False
+    asks = False
+    logs = False
     server: Mapping[str, Any] = {}
     around: Callable[[Call], AbstractContextManager[object]] | None = None
     header_arguments: HeaderParameters = {}  # noqa: RUF012 - of a tool: clients repeat them in headers; never changed
     task: object = None
     single_use: Mode | None = None
+    errors: frozenset[type[Exception]] = frozenset()
     requires: Sequence[str] = ()
     ask_in_words: Sequence[str] = ()
     app: str = ""
@@ -111,14 +115,12 @@ class Handler(Generic[P, R]):
         self.max_sheds = max_sheds
         self.scopes: Sequence[str] = scopes if isinstance(scopes, str) else tuple(scopes)
         self._described: dict[str, Any] = {"title": title, "icons": icons, "_meta": meta}
-        with signatures.locating_errors(function):
-            self._check_description(tags)
-            self._check_options()
-            self._signature = signatures.read(function, camel_case=camel_case)
-            self._injection = self._signature.injection
-            self.needs_state = self._injection is not None and self._injection.needs_state
-            self.asks = self._injection is not None and self._injection.asks
-            self.logs = self._injection is not None and self._injection.logs
+        self._check_description(tags)
+        self._check_options()
+        self._signature = signatures.read(function, camel_case=camel_case)
+        injection = self._injection = self._signature.injection
+        if injection:
+            self.needs_state, self.asks, self.logs = injection.needs_state, injection.asks, injection.logs
 
     def _check_description(self, tags: Collection[str]) -> None:
         if not NAME.fullmatch(self.name):
@@ -152,11 +154,6 @@ class Handler(Generic[P, R]):
         return self.name
 
     @property
-    def label(self) -> str:
-        """Its kind and its name, for error messages."""
-        return f"{self.kind.partition('_')[0]} {self.name}"
-
-    @property
     def only_returns(self) -> bool:
         """Whether it can do nothing but return, so that it needs no round."""
         return self._injection is None and not self.task and self.around is None
@@ -176,16 +173,16 @@ class Handler(Generic[P, R]):
 
         Raises:
             InputRequired: the round ends with a question.
-            McpError: an argument does not fit, or a prompt or resource cannot continue.
+            McpError: an argument of a prompt or resource does not fit.
             DeveloperError: the function broke a rule, or returned a value of the wrong type.
         """
-        try:
-            value = self._run_inside_hook(self.bind(params), round_)
-        except Exception as error:
-            text = self.text_for_model(error)
-            if text is None:
-                raise
-            return self.error_result(text)
+        arguments = self.bind(params)
+        if self.around is None or round_ is None:
+            value = self._run(arguments, round_)
+        else:
+            from mcp_functions.handlers import hooks  # noqa: PLC0415 - imported at init, where a function has a hook
+
+            value = hooks.run_inside(self, arguments, round_, lambda: self._run(arguments, round_))
         return self.result(value, params)
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -202,22 +199,19 @@ class Handler(Generic[P, R]):
 
     def text_for_model(self, error: BaseException) -> str | None:
         """Return the text of an exception that is meant for the model; None if it is not."""
-        return text_of(error) if isinstance(error, NotAnswered) or is_tool_error(error) else None
+        # By exact type: pydantic's ValidationError is a ValueError too, and it quotes the caller's values.
+        if type(error) in self.errors or isinstance(error, NotAnswered) or is_tool_error(error):
+            return str(error) or type(error).__name__
+        return None
 
     def _fields(self) -> dict[str, Any]:
         raise NotImplementedError
 
-    def _run_inside_hook(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
-        if self.around is None or round_ is None:
-            return self._run(arguments, round_)
-        from mcp_functions.handlers import hooks  # noqa: PLC0415 - imported at init, where a function has a hook
-
-        return hooks.run_inside(self, arguments, round_, lambda: self._run(arguments, round_))
-
     def _run(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
         function: Callable[..., object] = self.function
-        injected = self._inject(arguments, round_) if round_ and not self.only_returns else arguments
-        value = function(**injected)
+        if self._injection and round_:
+            arguments = self._injection.inject(arguments, round_)
+        value = function(**arguments)
         if isinstance(value, CoroutineType):
             value = run_coroutine(value, round_)
         if is_input_required(value):
@@ -227,17 +221,10 @@ class Handler(Generic[P, R]):
             round_.end_with(value)
         return value
 
-    def _inject(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
-        answers = self.ask_declared(arguments, round_)
-        capabilities = self._injection.make_capabilities(round_) if self._injection else {}
-        # The function gets copies: the next round compares the arguments with those that the client sent.
-        return {**copy_json(arguments), **answers, **capabilities}
-
-    def ask_declared(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
-        """Ask the questions that the signature declares; return the answers by parameter."""
-        if self._injection is None:
-            return {}
-        return self._injection.ask_questions(arguments, round_)
+    def ask_declared(self, params: Mapping[str, Any], round_: Round) -> None:
+        """Ask the questions that the signature declares. The round ends if an answer is missing."""
+        if self._injection:
+            self._injection.ask_questions(self.bind(params), round_)
 
 
 def _plain_function(given: Callable[P, R]) -> Callable[P, R]:
@@ -248,9 +235,13 @@ def _plain_function(given: Callable[P, R]) -> Callable[P, R]:
     return cast("Callable[P, R]", callables.to_function(given))
 
 
-def text_of(error: BaseException) -> str:
-    """Return the text of an exception, or the name of its type if it has no text."""
-    return str(error) or type(error).__name__
+def read_errors(errors: object) -> frozenset[type[Exception]]:
+    """Check the option `errors` of `@tool` and of `serve`: a collection of exception classes."""
+    listed: list[Any] = list(errors) if isinstance(errors, Iterable) else [errors]
+    if wrong := [each for each in listed if not (isinstance(each, type) and issubclass(each, Exception))]:
+        message = f"errors is a tuple of exception classes, errors=(ValueError, LookupError), not of {wrong[0]!r}"
+        raise TypeError(message)
+    return frozenset(listed)
 
 
 def is_tool_error(error: BaseException) -> bool:

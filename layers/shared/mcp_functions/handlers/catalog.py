@@ -37,14 +37,17 @@ def build(handlers: Iterable[Handler[..., Any]], function: str = "") -> dict[str
 
 def merge(catalogs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Combine several catalogs into one. A name that two of them contain is a ValueError."""
-    merged, shared = _empty(), set[str]()
+    lists: dict[str, Any] = {list_name: [] for list_name in LIST_NAMES}
+    served: dict[str, dict[str, str]] = {list_name: {} for list_name in LIST_NAMES}
+    merged = {**lists, "functions": served, **dict.fromkeys(FEATURES, False)}
+    shared = set[str]()
     for catalog in catalogs:
-        for list_name in LIST_NAMES:
-            _check_unique(list_name, merged["functions"][list_name], catalog["functions"][list_name])
-            if OTHERS in merged["functions"][list_name] and OTHERS in catalog["functions"][list_name]:
+        for list_name, functions in catalog["functions"].items():
+            _check_unique(list_name, served[list_name], functions)
+            if OTHERS in served[list_name] and OTHERS in functions:
                 shared.add(list_name)
+            served[list_name] |= functions
             merged[list_name] += catalog[list_name]
-            merged["functions"][list_name] |= catalog["functions"][list_name]
         for feature in FEATURES:
             merged[feature] |= catalog[feature]
         if servers := [*merged.get("servers", ()), *catalog.get("servers", ())]:
@@ -53,32 +56,28 @@ def merge(catalogs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             if names := {*merged.get(name_set, ()), *catalog.get(name_set, ())}:
                 merged[name_set] = sorted(names)
     for list_name in shared:  # nothing says which function serves an unlisted name
-        del merged["functions"][list_name][OTHERS]
+        del served[list_name][OTHERS]
     _check_companions(merged)
     return _sort(merged)
 
 
 def _describe(handler: Handler[..., Any], function: str) -> dict[str, Any]:
-    catalog, list_name = _empty(), LISTS_BY_KIND[handler.kind]
-    entry = handler.describe()
-    catalog[list_name] = [entry] if entry else []
-    catalog["functions"][list_name] = {handler.key: function}
-    catalog["completions"] = bool(getattr(handler, "completes", ()))
-    catalog["logging"] = handler.logs
-    catalog["scopes"] = handler.scopes
-    catalog["tasks"] = [function] if handler.task else []
-    catalog["servers"] = [handler.server] if handler.server else []
-    if handler.kind == "tool" and not handler.server:  # what is adopted is listed as it lists itself
-        catalog["asks"] = [handler.key] if handler.needs_state else []
-        catalog["relays"] = [handler.key] if handler.ask_in_words else []
-        catalog["formless"] = [handler.key] if handler.needs_state and not handler.form else []
-        catalog["apps"] = [handler.key] if handler.is_app_only else []
-    return catalog
-
-
-def _empty() -> dict[str, Any]:
-    lists: dict[str, Any] = {list_name: [] for list_name in LIST_NAMES}
-    return {**lists, "functions": {list_name: {} for list_name in LIST_NAMES}, **dict.fromkeys(FEATURES, False)}
+    entry, list_name = handler.describe(), LISTS_BY_KIND[handler.kind]
+    # What is adopted is listed as it lists itself.
+    names = [handler.key] if handler.kind == "tool" and not handler.server else []
+    return {
+        list_name: [entry] if entry else [],
+        "functions": {list_name: {handler.key: function}},
+        "completions": bool(getattr(handler, "completes", ())),
+        "logging": handler.logs,
+        "scopes": handler.scopes,
+        "tasks": [function] if handler.task else [],
+        "servers": [handler.server] if handler.server else [],
+        "asks": names if handler.needs_state else [],
+        "relays": names if handler.ask_in_words else [],
+        "formless": names if handler.needs_state and not handler.form else [],
+        "apps": names if handler.is_app_only else [],
+    }
 
 
 def _check_unique(list_name: str, first: Mapping[str, str], second: Mapping[str, str]) -> None:

@@ -8,7 +8,6 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from mcp_functions.handlers.base import Handler, P, R, run_coroutine
-from mcp_functions.handlers.signatures import locating_errors
 from mcp_functions.protocol.errors import DeveloperError, InvalidArguments, InvalidParams
 from mcp_functions.protocol.plain_values import type_name
 from mcp_functions.schemas import arguments
@@ -36,10 +35,7 @@ class CompletableHandler(Handler[P, R]):
         super().__init__(function, **options)
         self._completers: dict[str, Complete] = {}
         camel_case = self.camel_case and not self.has_template_names
-        with locating_errors(self.function):
-            self.arguments = arguments.read_arguments(
-                self._signature.sent, self._signature.hints, camel_case=camel_case
-            )
+        self.arguments = arguments.read_arguments(self._signature.sent, self._signature.hints, camel_case=camel_case)
 
     @property
     def completes(self) -> list[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
+from mcp_functions.protocol.errors import DeveloperError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Unpack
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 @overload
@@ -54,7 +57,7 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     """
     from mcp_functions.handlers.tools import Tool  # noqa: PLC0415 - each kind of handler loads its own
 
-    return Tool(function) if function else lambda decorated: Tool(decorated, **options)
+    return _make(Tool, function) if function else lambda decorated: _make(Tool, decorated, **options)
 
 
 @overload
@@ -73,7 +76,7 @@ def prompt(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     """
     from mcp_functions.handlers.prompts import Prompt  # noqa: PLC0415
 
-    return Prompt(function) if function else lambda decorated: Prompt(decorated, **options)
+    return _make(Prompt, function) if function else lambda decorated: _make(Prompt, decorated, **options)
 
 
 def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Callable[P, R]], Resource[P, R]]:
@@ -93,7 +96,17 @@ def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Callable
     if not isinstance(uri, str):
         message = '@resource needs its URI: @resource("config://app")'
         raise TypeError(message)
-    from mcp_functions.handlers.resources import Resource, ResourceTemplate  # noqa: PLC0415
+    from mcp_functions.handlers.resources import Resource  # noqa: PLC0415
 
-    resource_class = ResourceTemplate if "{" in uri else Resource
-    return lambda function: resource_class(function, uri, **options)
+    return lambda function: _make(Resource, function, uri, **options)
+
+
+def _make(handler_class: Callable[..., T], function: Callable[..., Any], *args: object, **options: object) -> T:
+    """Make a handler. An error in its signature or its options names the function's file, line and name."""
+    try:
+        return handler_class(function, *args, **options)
+    except (TypeError, ValueError, NameError, DeveloperError) as error:
+        code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
+        place = f"{code.co_filename}:{code.co_firstlineno}: {function.__name__}()" if code else repr(function)
+        message = f"{place}: {error}"
+        raise TypeError(message) from error

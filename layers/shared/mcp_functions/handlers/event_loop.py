@@ -3,37 +3,38 @@
 A client of asyncio belongs to the loop in which it first waited. With one loop for all calls, a client that a module
 makes serves every call of the process.
 
-A call owns its tasks, threads and generators, and they end with it. A task belongs to the call in which it was created,
-by the call or by another task of it; an async generator belongs to the call that first iterates it. A context variable
-holds the call: asyncio copies it for each task.
+A call owns the tasks and threads that it started, and they end with it. A context variable holds the call: asyncio
+copies it for each task.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
+import atexit
 import time
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextvars import ContextVar, copy_context
+from contextlib import suppress
+from contextvars import Context, ContextVar
+from functools import cache
 from threading import Lock, Thread, current_thread
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
-from weakref import WeakSet, ref
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from mcp_functions import observability
 from mcp_functions.observability.lines import log
 from mcp_functions.protocol.errors import DeveloperError, InputRequired
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
-    from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
-    from contextvars import Context
+    from collections.abc import Callable, Coroutine, Generator
+    from contextlib import AbstractAsyncContextManager
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 # How long a cancelled task may clean up: less than a round keeps for its answer (rounds.round.MARGIN_SECONDS).
 GRACE_SECONDS = 1.0
+SECONDS_TO_LEAVE = 2.0  # for the lifespan of a local process
 
 
 def run(coroutine: Coroutine[Any, Any, R], *, thread_seconds: float = 0.0) -> R:
@@ -51,127 +52,102 @@ def run(coroutine: Coroutine[Any, Any, R], *, thread_seconds: float = 0.0) -> R:
     if is_current():
         coroutine.close()
         raise DeveloperError(rule="an async handler cannot be called from another one: await its function instead")
-    call, loop = _Call(coroutine, thread_seconds), _process.loop()
+    with _starting:
+        loop = _thread().loop
+    outcome = asyncio.run_coroutine_threadsafe(_run_call(coroutine, time.monotonic() + thread_seconds), loop)
     try:
-        loop.call_soon_threadsafe(call.begin, loop, _process.calls)
-        return call.outcome.result()
+        result = outcome.result()
     finally:
-        if not call.outcome.done():  # a signal interrupts the calling thread: Ctrl+C
-            loop.call_soon_threadsafe(call.cancel)
-            wait([call.outcome], timeout=GRACE_SECONDS * 2)
-        del call  # an exception refers to this frame, and the call to the exception
+        outcome.cancel()  # a signal interrupted the calling thread: Ctrl+C
+    if isinstance(result, asyncio.CancelledError):
+        raise result
+    return result
 
 
 def is_current() -> bool:
     """Tell whether the calling function runs in this loop."""
-    return current_thread() is _process.thread
+    return isinstance(current_thread(), _LoopThread)
 
 
-class _Call(Generic[R]):
-    """One call: its main task, and everything that the main task started."""
+class Lifespan:
+    """A context manager that the calls of a process share: entered at the first call, left when the process ends."""
 
-    def __init__(self, coroutine: Coroutine[Any, Any, R], thread_seconds: float) -> None:
-        self.outcome: Future[R] = Future()  # of the coroutine; set when its tasks have ended
-        self.tasks: set[asyncio.Task[Any]] = set()  # that are not done, including the main task
-        self.jobs: set[Future[Any]] = set()  # that run in a thread, or wait for one
-        self.generators: WeakSet[Any] = WeakSet()  # that this call has begun to iterate
-        self._exit: BaseException | None = None
-        self._coroutine, self._threads_until = coroutine, time.monotonic() + thread_seconds
-        self._context = copy_context()
-        self._context.run(_current.set, ref(self))  # a client's connection keeps the context that it was made in
+    def __init__(self, enter: Callable[[], AbstractAsyncContextManager[Any]]) -> None:
+        """Take a function that makes the context manager; it is not called yet."""
+        self._enter = enter
+        self._state: asyncio.Future[Any] | None = None
 
-    def begin(self, loop: AbstractEventLoop, calls: set[_Call[Any]]) -> None:
-        """Start the main task, and add the call to the open calls until it has ended."""
-        self._calls = calls
-        calls.add(self)
-        loop.set_task_factory(_make_task)  # a handler may have set another, for itself
-        self._main = _make_task(loop, self._coroutine, context=self._context)
-        self._main.add_done_callback(self._end)
+    async def state(self) -> object:
+        """Return what the lifespan yielded. If it raised, the next call enters it again."""
+        if self._state is None or (self._state.done() and self._state.exception()):
+            loop, leaving = asyncio.get_running_loop(), asyncio.Event()
+            self._state = loop.create_future()
+            # The context is empty: what a lifespan starts belongs to no call, and outlives this one.
+            holder = loop.create_task(self._hold(self._state, leaving), context=Context())
+            atexit.register(_leave, holder, leaving)  # of a local process; Lambda ends without a last moment
+        state: object = await asyncio.shield(self._state)
+        return state
 
-    def cancel(self) -> None:
-        """Cancel the main task; the call then ends as usual."""
-        self._main.cancel()
-
-    def exit(self, error: BaseException) -> None:
-        """End the call if one of its tasks raised `error`, a SystemExit or KeyboardInterrupt that no code awaits."""
-        others = [task for task in self.tasks if task is not self._main and task.done() and not task.cancelled()]
-        if any(task.exception() is error for task in others):
-            self._exit = error
-            self._main.cancel()
-
-    def _end(self, main: asyncio.Task[R]) -> None:
-        """End the other tasks, in a task that no call owns; the caller is answered even if that task is cancelled."""
-        apart = self._context.copy()
-        apart.run(_current.set, None)
-        ending = _make_task(main.get_loop(), self._end_all(), context=apart)
-        ending.add_done_callback(self._answer)
-
-    async def _end_all(self) -> None:
-        await self._end_tasks()
-        left = self._threads_until - time.monotonic()
-        if self.jobs and left > 0:
-            await asyncio.wait([asyncio.wrap_future(job) for job in tuple(self.jobs)], timeout=left)
-            await self._end_tasks()  # threads may have started some
-        if closing := [asyncio.ensure_future(each.aclose()) for each in self.generators if not each.ag_running]:
-            await asyncio.wait(closing, timeout=GRACE_SECONDS)
-
-    async def _end_tasks(self) -> None:
-        """Cancel the remaining tasks, and then the tasks that they started while they cleaned up."""
-        loop = asyncio.get_running_loop()
-        end = loop.time() + GRACE_SECONDS
-        while self.tasks and loop.time() < end:
-            for task in self.tasks:
-                if not _closes_generator(task):
-                    task.cancel()
-            await asyncio.wait(self.tasks, timeout=end - loop.time())
-
-    def _answer(self, _ending: asyncio.Task[None]) -> None:
-        self._calls.discard(self)
-        if self.tasks:
-            names = sorted({getattr(task.get_coro(), "__qualname__", "") for task in self.tasks})
-            log.warning("tasks go on, though they were cancelled when their call ended: %s", ", ".join(names))
+    async def _hold(self, state: asyncio.Future[Any], leaving: asyncio.Event) -> None:
         try:
-            error = self._exit or self._main.exception()
-        except asyncio.CancelledError as cancelled:
-            error = cancelled
-        if error is None:
-            self.outcome.set_result(self._main.result())
-        else:
-            self.outcome.set_exception(error)
+            async with self._enter() as value:
+                state.set_result(value)
+                await leaving.wait()
+        except Exception as error:
+            if state.done():
+                raise
+            state.set_exception(error)
 
 
-class _Threads(ThreadPoolExecutor):
-    """The threads of `asyncio.to_thread`; each job belongs to a call."""
+def _leave(holder: asyncio.Task[None], leaving: asyncio.Event) -> None:
+    async def leave() -> None:
+        leaving.set()
+        await asyncio.wait([holder])
 
-    def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        """Run a function in a thread, for the call that asks for it."""
-        job = super().submit(function, *args, **kwargs)
-        if call := _owner():
-            call.jobs.add(job)
-            job.add_done_callback(call.jobs.discard)
-        return job
+    wait([asyncio.run_coroutine_threadsafe(leave(), holder.get_loop())], timeout=SECONDS_TO_LEAVE)
 
 
-def _watch_generators() -> None:
-    """Register each async generator with the call that iterates it, in the loop of this thread."""
-    hooks = sys.get_asyncgen_hooks()
+class _Call(NamedTuple):
+    """What one call has started, and what is not done."""
 
-    def begin(generator: AsyncGenerator[Any, Any]) -> None:
-        if hooks.firstiter:
-            hooks.firstiter(generator)
-        if call := _owner():
-            call.generators.add(generator)
-
-    sys.set_asyncgen_hooks(firstiter=begin, finalizer=hooks.finalizer)
+    tasks: set[asyncio.Task[Any]]
+    jobs: set[Future[Any]]  # that run in a thread, or wait for one
 
 
-_current: ContextVar[ref[_Call[Any]] | None] = ContextVar("call", default=None)
+_current: ContextVar[_Call | None] = ContextVar("call", default=None)
 
 
-def _owner(context: Context | None = None) -> _Call[Any] | None:
-    """Find the call of a context; None if it has ended, or if nothing calls."""
-    reference = _current.get() if context is None else context.get(_current)
-    return reference() if reference else None
+async def _run_call(coroutine: Coroutine[Any, Any, R], threads_until: float) -> R | asyncio.CancelledError:
+    """Run the coroutine of a call, and then end what the call has started.
+
+    A cancellation is returned: the outcome would replace a raised one by its own, which has no traceback.
+    """
+    call = _Call(set(), set())
+    _current.set(call)
+    try:
+        return await coroutine
+    except asyncio.CancelledError as error:
+        return error
+    finally:
+        await asyncio.sleep(0)  # asyncio begins to close the generators that the coroutine dropped
+        await _end_tasks(call)
+        left = threads_until - time.monotonic()
+        if call.jobs and left > 0:
+            await asyncio.wait([asyncio.wrap_future(job) for job in tuple(call.jobs)], timeout=left)
+            await _end_tasks(call)  # threads may have started some
+
+
+async def _end_tasks(call: _Call) -> None:
+    """Cancel the remaining tasks, and then the tasks that they started while they cleaned up."""
+    end = time.monotonic() + GRACE_SECONDS
+    while call.tasks and time.monotonic() < end:
+        for task in call.tasks:
+            if type(task.get_coro()).__name__ != "async_generator_athrow":  # it closes a generator: let it finish
+                task.cancel()
+        await asyncio.wait(call.tasks, timeout=end - time.monotonic())
+    if call.tasks:
+        names = sorted({getattr(task.get_coro(), "__qualname__", "") for task in call.tasks})
+        log.warning("tasks go on, though they were cancelled when their call ended: %s", ", ".join(names))
 
 
 def _make_task(
@@ -183,66 +159,51 @@ def _make_task(
 ) -> asyncio.Task[Any]:
     """Make a task for the call in whose context it is created."""
     task = asyncio.Task(coroutine, loop=loop, context=context, **options)
-    if call := _owner(context):
+    call = _current.get() if context is None else context.get(_current)
+    if call:
         call.tasks.add(task)
         task.add_done_callback(call.tasks.discard)
     return task
 
 
-def _closes_generator(task: asyncio.Task[Any]) -> bool:
-    """Tell whether asyncio made the task to close a dropped generator: cancelling it would cut its `finally` short."""
-    return type(task.get_coro()).__name__ == "async_generator_athrow"
+class _Threads(ThreadPoolExecutor):
+    """The threads of `asyncio.to_thread`; each job belongs to a call."""
+
+    def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        """Run a function in a thread, for the call that asks for it."""
+        job = super().submit(function, *args, **kwargs)
+        if call := _current.get():
+            call.jobs.add(job)
+            job.add_done_callback(call.jobs.discard)
+        return job
 
 
-class _Process:
-    """The loop of this process and its thread; both start with the first call."""
+class _LoopThread(Thread):
+    """The thread of the loop."""
 
     def __init__(self) -> None:
-        self._inherited: list[object] = []
-        self._begin()
+        super().__init__(name="mcp-functions-async", daemon=True)
+        self.loop = asyncio.new_event_loop()
+        self.loop.set_task_factory(_make_task)
+        self.loop.set_exception_handler(_report)
+        self.loop.set_default_executor(_Threads(thread_name_prefix="mcp-functions-worker"))
 
-    def _begin(self) -> None:
-        self.thread: Thread | None = None
-        self.calls: set[_Call[Any]] = set()  # that are open; only the loop's thread changes the set
-        self._loop: AbstractEventLoop | None = None
-        self._starting = Lock()
-
-    def forget(self) -> None:
-        """Start again in a forked child, which has none of its parent's threads.
-
-        The parent's loop is kept, unused: to close it here would take the parent's sockets out of their common epoll.
-        """
-        self._inherited += [self._loop, self.calls]
-        self._begin()
-
-    def loop(self) -> AbstractEventLoop:
-        """Return the running loop; the first call starts it."""
-        with self._starting:
-            if self._loop is None:
-                loop = asyncio.new_event_loop()
-                loop.set_exception_handler(_report)
-                loop.set_default_executor(_Threads(thread_name_prefix="mcp-functions-worker"))
-                self.thread = Thread(target=self._serve, args=(loop,), name="mcp-functions-async", daemon=True)
-                self.thread.start()
-                self._loop = loop
-            return self._loop
-
-    def _serve(self, loop: AbstractEventLoop) -> None:
+    def run(self) -> None:
         """Run the loop for the life of the process: neither a raised SystemExit nor `loop.stop()` ends it."""
         while True:
-            loop.call_soon(_watch_generators)  # a starting loop installs other hooks
-            self._run_until_stopped(loop)
-
-    def _run_until_stopped(self, loop: AbstractEventLoop) -> None:
-        try:
-            loop.run_forever()
-        except (KeyboardInterrupt, SystemExit) as error:  # a task raised it, and asyncio raises it here too
-            for call in tuple(self.calls):
-                call.exit(error)
+            with suppress(KeyboardInterrupt, SystemExit):  # the caller of the task gets it too
+                self.loop.run_forever()
 
 
-_process = _Process()
-os.register_at_fork(after_in_child=_process.forget)
+@cache
+def _thread() -> _LoopThread:
+    """Start the thread, at the first call of the process."""
+    thread = _LoopThread()
+    thread.start()
+    return thread
+
+
+_starting = Lock()
 
 
 def _report(_loop: AbstractEventLoop, context: dict[str, Any]) -> None:

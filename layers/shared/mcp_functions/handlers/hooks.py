@@ -13,15 +13,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.handlers.base import Handler
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.rounds.capabilities import Caller
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from mcp_functions.handlers.base import Handler
     from mcp_functions.rounds.round import Round
 
 
@@ -41,6 +41,16 @@ class Call(NamedTuple):
     arguments: Mapping[str, Any]
     caller: Caller
     round: int
+
+
+def check(around: object, handlers: Sequence[Handler[..., Any]]) -> None:
+    """Refuse a hook that cannot be called, or that would run around an adopted server, with a TypeError."""
+    if not callable(around):
+        message = "around is a function that takes a Call and returns a context manager"
+        raise TypeError(message)
+    if any(type(handler).call is not Handler.call for handler in handlers):
+        message = "around is for @tool, @prompt and @resource: an adopted server has the middleware of its library"
+        raise TypeError(message)
 
 
 def run_inside(

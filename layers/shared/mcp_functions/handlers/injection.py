@@ -1,93 +1,80 @@
-"""The values of the parameters after `*`, which the toolkit makes for each round of a call.
+"""The parameters after `*`: the toolkit reads them once from the signature, and makes their values for each round.
 
     def book(city: str, *, step: Step, seat: Annotated[Seat, Ask("Which seat in {city}?")]) -> str: ...
 
 The client sends the argument `city`. The capability `step` is an object of this round. The answer `seat` comes from the
-user, before the function runs. `injected_parameters` reads these declarations once, from the signature.
+user, before the function runs. A value marked `Shared(…)` belongs to the process. A function without such parameters
+does not load this module.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from string import Formatter
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin
 
-from mcp_functions.protocol.errors import NotAnswered
+from mcp_functions.handlers.return_types import union_members
+from mcp_functions.protocol.errors import DeveloperError, NotAnswered
+from mcp_functions.protocol.json_reader import copy_json
+from mcp_functions.rounds.capabilities import Ask, Capability, Shared
+from mcp_functions.schemas.parameters import MISSING, to_camel_case
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.handlers.shared_values import SharedValue
-    from mcp_functions.rounds.capabilities import Capability
     from mcp_functions.rounds.elicitation import Question
-    from mcp_functions.rounds.questions import WireQuestion
     from mcp_functions.rounds.round import Round
+    from mcp_functions.schemas.parameters import Parameter
 
-
-class DeclaredCapability(NamedTuple):
-    """A capability in a signature: its parameter, its class, and the types in the brackets of the annotation."""
-
-    parameter: str
-    capability: type[Capability]
-    types: tuple[Any, ...]
-
-
-class DeclaredQuestion(NamedTuple):
-    """A question in a signature: the parameter that gets the answer, and whether the answer may be None."""
-
-    parameter: str
-    question: Question[Any]
-    is_optional: bool
-
-    def to_wire(self, arguments: Mapping[str, Any], *, camel_case: bool) -> WireQuestion:
-        """Return the question with the arguments in its message."""
-        wire = self.question.formatted(arguments).to_wire(camel_case=camel_case)
-        return wire._replace(read=_or_none(wire.read)) if self.is_optional else wire
-
-
-class DeclaredValue(NamedTuple):
-    """A value in a signature that the calls of a process share."""
-
-    parameter: str
-    value: SharedValue
+T = TypeVar("T")
+CAPABILITIES = "Elicit, Step, Sample, ListRoots, InputResponses, RequestState, Progress, Log, Caller"
+ESCAPED_BRACE = "{{"
 
 
 class Injection(NamedTuple):
-    """The parameters after `*`, and what their questions need from those before it."""
+    """The parameters after `*`, by name, and what their questions need from those before it."""
 
-    capabilities: tuple[DeclaredCapability, ...]
-    questions: tuple[DeclaredQuestion, ...]
-    defaults: Mapping[str, Any]  # of the arguments that a client may leave out, by parameter
+    capabilities: Mapping[str, tuple[type[Capability], tuple[Any, ...]]]  # with the types in the annotation's brackets
+    questions: Mapping[str, Question[Any]]
+    optional: frozenset[str]  # the questions whose answer is None if the user gives none
+    shared: Mapping[str, SharedValue]
+    defaults: Mapping[str, Any]  # of the arguments that a client may leave out
     camel_case: bool  # whether forms use camelCase on the wire
-    shared: tuple[DeclaredValue, ...] = ()
 
     @property
     def needs_state(self) -> bool:
         """Whether a round may end before the function does, so that a state is needed to continue."""
-        return bool(self.questions) or any(declared.capability.needs_state for declared in self.capabilities)
+        return bool(self.questions) or any(capability.needs_state for capability, _ in self.capabilities.values())
 
     @property
     def asks(self) -> bool:
         """Whether the function may ask its user."""
-        return bool(self.questions) or any(declared.capability.asks for declared in self.capabilities)
+        return bool(self.questions) or any(capability.asks for capability, _ in self.capabilities.values())
 
     @property
     def logs(self) -> bool:
         """Whether the function can send log messages."""
-        return any(declared.capability.logs for declared in self.capabilities)
+        return any(capability.logs for capability, _ in self.capabilities.values())
 
-    def make_capabilities(self, round_: Round) -> dict[str, object]:
-        """Make the capabilities for one round, and get what its process shares; return both by parameter."""
-        made = {parameter: capability.for_round(round_, types) for parameter, capability, types in self.capabilities}
-        return {**made, **{declared.parameter: declared.value.get() for declared in self.shared}}
+    def inject(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
+        """Return the arguments and, for one round, the values of the parameters after `*`."""
+        answers = self.ask_questions(arguments, round_)
+        made = {name: capability.for_round(round_, types) for name, (capability, types) in self.capabilities.items()}
+        shared = {name: value.get() for name, value in self.shared.items()}
+        # The function gets copies: the next round compares the arguments with those that the client sent.
+        return {**copy_json(arguments), **answers, **made, **shared}
 
     def ask_questions(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
         """Ask the questions, all together; return the answers by parameter. The round ends if one is missing."""
         if not self.questions:
             return {}
         known = {**self.defaults, **arguments}
-        wire_questions = [declared.to_wire(known, camel_case=self.camel_case) for declared in self.questions]
-        answers = round_.ask(*wire_questions)
-        return {declared.parameter: answer for declared, answer in zip(self.questions, answers, strict=True)}
+        wire_questions = []
+        for name, question in self.questions.items():
+            wire = question.formatted(known).to_wire(camel_case=self.camel_case)
+            wire_questions.append(wire._replace(read=_or_none(wire.read)) if name in self.optional else wire)
+        return dict(zip(self.questions, round_.ask(*wire_questions), strict=True))
 
 
 def _or_none(read_answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -100,3 +87,118 @@ def _or_none(read_answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
             return None
 
     return read_optional
+
+
+def read_injection(parameters: Sequence[Parameter], hints: Mapping[str, Any], *, camel_case: bool) -> Injection:
+    """Read the parameters after `*`.
+
+    Args:
+        parameters: all parameters of the function, on both sides of `*`.
+        hints: the annotation of each parameter.
+        camel_case: True if names are camelCase on the wire.
+
+    Raises:
+        TypeError: an argument is after `*`, a function asks inline and at the low level, or a form is not possible.
+    """
+    arguments = [parameter for parameter in parameters if not parameter.keyword_only]
+    capabilities: dict[str, tuple[type[Capability], tuple[Any, ...]]] = {}
+    questions: dict[str, Question[Any]] = {}
+    optional: set[str] = set()
+    shared: dict[str, SharedValue] = {}
+    for name in [parameter.name for parameter in parameters if parameter.keyword_only]:
+        hint = hints.get(name)
+        ask, opened = _find(hint, Ask), _find(hint, Shared)
+        if opened:
+            shared[name] = _read_shared(name, opened)
+        elif ask:
+            _check_message(name, ask.message, {argument.name for argument in arguments})
+            questions[name] = _read_question(name, hint, ask, camel_case=camel_case)
+            if type(None) in union_members(get_args(hint)[0]):
+                optional.add(name)
+        else:
+            capabilities[name] = _read_capability(name, hint), get_args(hint)
+    _check_capabilities(capabilities)
+    defaults = {argument.name: argument.default for argument in arguments if argument.default is not MISSING}
+    return Injection(capabilities, questions, frozenset(optional), shared, defaults, camel_case)
+
+
+def check_arguments(parameters: Sequence[Parameter], hints: Mapping[str, Any]) -> None:
+    """Refuse a capability, a question or a shared value before `*`, with a TypeError."""
+    for name in [parameter.name for parameter in parameters if not parameter.keyword_only]:
+        hint = hints.get(name)
+        misplaced = {
+            "a capability": _find_capability(hint),
+            "a question to the user": _find(hint, Ask),
+            "what calls share": _find(hint, Shared),
+        }
+        for kind, found in misplaced.items():
+            if found:
+                message = f"{name}: {kind} is a parameter after *, as in (…, *, {name})"
+                raise TypeError(message)
+
+
+def _read_capability(name: str, hint: object) -> type[Capability]:
+    capability = _find_capability(hint)
+    if capability is None:
+        rule = f"after * a function takes capabilities ({CAPABILITIES}); what the client sends is before *"
+        message = f"{name}: {rule}"
+        raise TypeError(message)
+    return capability
+
+
+def _read_shared(name: str, shared: Shared) -> SharedValue:
+    from mcp_functions.handlers.shared_values import shared_value  # noqa: PLC0415 - few functions share something
+
+    if not callable(shared.enter):
+        message = f"{name}: Shared takes a function that returns a context manager: Shared(open_database)"
+        raise TypeError(message)
+    return shared_value(shared.enter)
+
+
+def _check_capabilities(declared: Mapping[str, tuple[type[Capability], tuple[Any, ...]]]) -> None:
+    levels = {capability.low_level for capability, _ in declared.values() if capability.needs_state}
+    if len(levels) > 1:
+        message = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
+        raise TypeError(message)
+    for name, (capability, types) in declared.items():
+        capability.check(name, types)
+
+
+def _check_message(name: str, message: str, arguments: set[str]) -> None:
+    """Refuse a message with a `{name}` that is not the name of an argument."""
+    fields = {field for _text, field, _spec, _conversion in Formatter().parse(message) if field is not None}
+    unknown = sorted(fields - arguments)
+    if unknown:
+        field = "{" + unknown[0] + "}"
+        text = f"{name}: the message names {field}, which is none of the arguments ({ESCAPED_BRACE} writes a brace)"
+        raise TypeError(text)
+
+
+def _read_question(name: str, hint: object, ask: Ask, *, camel_case: bool) -> Question[Any]:
+    from mcp_functions.rounds.elicitation import Question  # noqa: PLC0415 - few functions declare a question
+
+    annotation, *metadata = get_args(hint)
+    metadata.remove(ask)
+    members = tuple(member for member in union_members(annotation) if member is not type(None))
+    form: Any = Union.__getitem__(members)  # `Union[…]` is for members that a type checker knows
+    if metadata:
+        form = Annotated[(form, *metadata)]
+    key = to_camel_case(name) if camel_case else name
+    question: Question[Any] = Question(key, ask.message, form)
+    try:
+        question.to_wire(camel_case=camel_case)
+    except DeveloperError as error:  # no client could show the form
+        message = f"parameter {name!r}: {error}"
+        raise TypeError(message) from error
+    return question
+
+
+def _find_capability(hint: object) -> type[Capability] | None:
+    """Return the capability that an annotation names, with or without brackets; None if it names none."""
+    annotation = get_origin(hint) or hint
+    return annotation if isinstance(annotation, type) and issubclass(annotation, Capability) else None
+
+
+def _find(hint: object, kind: type[T]) -> T | None:
+    """Return the `Ask` or the `Shared` in an annotation; None if it has none."""
+    return next((item for item in get_args(hint) if isinstance(item, kind)), None)

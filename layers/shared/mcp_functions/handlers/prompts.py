@@ -29,9 +29,9 @@ class Prompt(CompletableHandler[P, R]):
         listed = [
             {
                 "name": argument.wire_name,
-                **({"title": argument.title} if argument.title else {}),
+                **({"title": argument.parameter.title} if argument.parameter.title else {}),
                 **({"description": argument.description} if argument.description else {}),
-                "required": argument.required,
+                "required": argument.parameter.required,
             }
             for argument in self.arguments
         ]

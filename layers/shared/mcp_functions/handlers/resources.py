@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mcp_functions.handlers.base import P, R
 from mcp_functions.handlers.completion import CompletableHandler
-from mcp_functions.handlers.signatures import locating_errors
 from mcp_functions.protocol import results, uri_templates
 
 if TYPE_CHECKING:
@@ -15,8 +14,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from mcp_functions.handlers.base import HandlerOptions
-    from mcp_functions.protocol.foreign_types import Model
-    from mcp_functions.protocol.wire_types import Annotations
+    from mcp_functions.protocol.wire_types import Annotations, Model
 
     class ResourceOptions(HandlerOptions, total=False):
         """The options of `@resource`."""
@@ -47,9 +45,8 @@ def _check(uri: str, ttl_ms: int, cache_scope: str, size: int | None) -> None:
 
 
 class Resource(CompletableHandler[P, R]):
-    """A function that reads one resource."""
+    """A function that reads one resource, or a family of resources if its URI is a template."""
 
-    kind = "resource"
     has_template_names = True
 
     def __init__(  # noqa: PLR0913 - each is a field of the specification's description
@@ -70,19 +67,20 @@ class Resource(CompletableHandler[P, R]):
         self.uri = uri
         self.mime_type = mime_type
         self._cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
-        self._optional: dict[str, Any] = {"mimeType": mime_type, "size": size, "annotations": annotations}
-        with locating_errors(self.function):
-            self._check_annotations()
-            self._check_variables()
-
-    def _check_annotations(self) -> None:
-        if self._optional["annotations"] is not None:
+        listed: dict[str, Any] = {"mimeType": mime_type, "annotations": annotations}
+        variables = set(uri_templates.list_variables(uri))
+        self._check_variables(variables)
+        if annotations is not None:
             from mcp_functions.protocol import hints  # noqa: PLC0415 - many resources have none
 
-            self._optional["annotations"] = hints.read_annotations(self._optional["annotations"])
+            listed["annotations"] = hints.read_annotations(annotations)
+        if variables:
+            self.kind, self._listed = "resource_template", {"uriTemplate": uri, **listed}
+        else:
+            self.kind, self._listed = "resource", {"uri": uri, **listed, "size": size}
 
-    def _check_variables(self) -> None:
-        names, variables = {argument.wire_name for argument in self.arguments}, set(self._variables())
+    def _check_variables(self, variables: set[str]) -> None:
+        names = {argument.wire_name for argument in self.arguments}
         if names != variables:
             message = f"its parameters before * must be the variables of {self.uri!r}: {sorted(variables)}"
             message += f", not {sorted(names)}"
@@ -94,31 +92,12 @@ class Resource(CompletableHandler[P, R]):
         return self.uri
 
     def _fields(self) -> dict[str, Any]:
-        return {"uri": self.uri, **self._optional}
-
-    def _variables(self) -> tuple[str, ...]:
-        return ()
-
-    def bind(self, _params: Mapping[str, Any]) -> dict[str, Any]:
-        """Return no arguments: the URI has no variables."""
-        return {}
-
-    def result(self, value: object, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Write a ReadResourceResult."""
-        return {"contents": results.read_resource_contents(value, params["uri"], self.mime_type), **self._cache}
-
-
-class ResourceTemplate(Resource[P, R]):
-    """A function that reads a family of resources, named by a URI template."""
-
-    kind = "resource_template"
-
-    def _fields(self) -> dict[str, Any]:
-        return {"uriTemplate": self.uri, **self._optional, "size": None}  # only a resource has a size
-
-    def _variables(self) -> tuple[str, ...]:
-        return uri_templates.list_variables(self.uri)
+        return self._listed
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the variables of the template from the URI of a `resources/read`."""
         return self.bind_texts(uri_templates.match(self.uri, params["uri"]) or {})
+
+    def result(self, value: object, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Write a ReadResourceResult."""
+        return {"contents": results.read_resource_contents(value, params["uri"], self.mime_type), **self._cache}

@@ -7,6 +7,7 @@ import types
 from collections.abc import Collection, Iterable, MutableSequence, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
 
+from mcp_functions.protocol.plain_values import role_of
 from mcp_functions.schemas.type_reader import read_type
 
 if TYPE_CHECKING:
@@ -67,14 +68,8 @@ def _is_unstructured(annotation: object) -> bool:
 def _contains_content(annotation: object) -> bool:
     inner = _strip(annotation)
     if isinstance(inner, type):
-        return inner.__module__ != "builtins" and _is_content(inner)
+        return bool(role_of(inner))
     return get_origin(inner) is not Literal and any(map(_contains_content, get_args(inner)))
-
-
-def _is_content(annotation: type) -> bool:
-    from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - plain types do not need it
-
-    return bool(foreign_types.role_of(annotation))
 
 
 def _may_contain_content(annotation: object) -> bool:

@@ -6,13 +6,13 @@ did not intend is a `Crash`: the log gets its type and frames, and its text neve
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.protocol.errors import Crash, DeveloperError, InputRequired, McpError, is_ctrl_c
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.handlers.base import Handler
     from mcp_functions.rounds.round import Round
@@ -20,50 +20,44 @@ if TYPE_CHECKING:
 BY_HAND = "a function raised InputRequired by hand; to ask, it takes a capability after *"
 
 
-class Runnable(Protocol):
-    """A handler, or an object that runs in its place."""
-
-    @property
-    def label(self) -> str:
-        """Its kind and its name, for error messages."""
-
-    def call(self, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
-        """Run one round of a request."""
-
-    def error_result(self, text: str) -> dict[str, Any]:
-        """Write the result of a request that cannot be completed."""
-
-    def text_for_model(self, error: BaseException) -> str | None:
-        """Return the text of an exception that is meant for the model; None if it is not."""
-
-
-def run_round(handler: Runnable, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any] | None:
+def run_round(
+    handler: Handler[..., Any],
+    params: Mapping[str, Any],
+    round_: Round | None,
+    call: Callable[[Mapping[str, Any], Round], dict[str, Any]] | None = None,
+) -> dict[str, Any] | None:
     """Run one round of a handler; return None if the round ended without a result.
+
+    Args:
+        handler: runs the author's function.
+        params: of the request.
+        round_: the round; a handler that only returns needs none.
+        call: runs in the place of `handler.call`; it may begin a task.
 
     Raises:
         McpError: the request has no result. `crash_result` writes one for a `Crash`.
     """
     result: dict[str, Any] | None = None
     try:
-        result = handler.call(params, round_)  # type: ignore[arg-type]  # a handler that only returns takes None
+        result = call(params, round_) if call and round_ else handler.call(params, round_)
     except InputRequired as signal:
         if round_ is None:
             raise Crash(crash_message(handler), _raised_by_hand(signal)) from None
         if not round_.ended:
-            round_.developer_error = round_.developer_error or _raised_by_hand(signal)
+            round_.error = round_.error or _raised_by_hand(signal)
     except BaseException as error:  # noqa: BLE001 - Lambda's runtime would log the text of every exception
-        has_ended = round_ is not None and (round_.ended or round_.developer_error)
+        has_ended = round_ is not None and (round_.ended or round_.error)
         if is_ctrl_c(error) or not has_ended:
             result = _error_result(handler, error)
     return result if round_ is None else _close(handler, round_, result)
 
 
-def _close(handler: Runnable, round_: Round, result: dict[str, Any] | None) -> dict[str, Any] | None:
+def _close(handler: Handler[..., Any], round_: Round, result: dict[str, Any] | None) -> dict[str, Any] | None:
     round_.close()
-    if round_.developer_error:
-        raise Crash(crash_message(handler), round_.developer_error)
-    if round_.error_for_model:
-        return handler.error_result(round_.error_for_model)
+    if isinstance(round_.error, DeveloperError):
+        raise Crash(crash_message(handler), round_.error)
+    if round_.error:
+        return handler.error_result(str(round_.error))
     return None if round_.ended else result
 
 
@@ -80,27 +74,24 @@ def crash_result(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:
     return handler.error_result(crash.message)
 
 
-def crash_message(handler: Runnable) -> str:
+def crash_message(handler: Handler[..., Any]) -> str:
     """Return a message about a crash, without the text of the exception."""
-    return f"The {handler.label} failed unexpectedly. The server's log says why."
+    return f"The {handler.kind.partition('_')[0]} {handler.name} failed unexpectedly. The server's log says why."
 
 
-def _error_result(handler: Runnable, error: BaseException) -> dict[str, Any]:
-    """Write the result for the exceptions of several tasks, if each is meant for the model; raise any other."""
+def _error_result(handler: Handler[..., Any], error: BaseException) -> dict[str, Any]:
+    """Write the result for an exception that is meant for the model; raise any other."""
     if isinstance(error, McpError) or is_ctrl_c(error):
         raise error
-    text = _group_text(handler, error) if isinstance(error, BaseExceptionGroup) else None
+    text = _text_for_model(handler, error)
     if text is None:
         raise Crash(crash_message(handler), error) from None
     return handler.error_result(text)
 
 
-def _group_text(handler: Runnable, group: BaseExceptionGroup[BaseException]) -> str | None:
-    """Return the text of the first exception in a group, if all of them are meant for the model."""
-    for_model, others = group.split(lambda error: handler.text_for_model(error) is not None)
-    if others is not None or for_model is None:
-        return None
-    first: BaseException = for_model
-    while isinstance(first, BaseExceptionGroup):
-        first = first.exceptions[0]
-    return handler.text_for_model(first)
+def _text_for_model(handler: Handler[..., Any], error: BaseException) -> str | None:
+    """Return the text for the model: of several tasks' exceptions the first one's, if all are meant for the model."""
+    if not isinstance(error, BaseExceptionGroup):
+        return handler.text_for_model(error)
+    texts = [_text_for_model(handler, each) for each in error.exceptions]
+    return None if None in texts else texts[0]

@@ -7,6 +7,7 @@ first call of a process that needs the value enters it; all handlers that name t
 from __future__ import annotations
 
 import atexit
+from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,6 @@ from mcp_functions.protocol.errors import DeveloperError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from mcp_functions.handlers.lifespan import Lifespan
-
-MISSING = object()
 
 
 class SharedValue:
@@ -27,8 +24,7 @@ class SharedValue:
         """Take the function that opens the value; it is not called yet."""
         self._enter = enter
         self._lock = Lock()  # the local harness runs several calls at once
-        self._value: object = MISSING
-        self._lifespan: Lifespan | None = None
+        self._read: Callable[[], object] | None = None
 
     def get(self) -> object:
         """Return the value. If its function raises, the next call tries again.
@@ -37,32 +33,27 @@ class SharedValue:
             DeveloperError: the function returned no context manager.
         """
         with self._lock:
-            if self._lifespan is None and self._value is MISSING:
-                self._open()
-        if self._lifespan is None:
-            return self._value
-        from mcp_functions.handlers import event_loop  # noqa: PLC0415 - imported where the value is async
+            self._read = self._read or self._open()
+        return self._read()
 
-        return event_loop.run(self._lifespan.state())
-
-    def _open(self) -> None:
+    def _open(self) -> Callable[[], object]:
+        """Enter the context manager, and return a function that returns its value; an async one is entered later."""
         manager = self._enter()
         if hasattr(type(manager), "__aenter__"):
-            from mcp_functions.handlers.lifespan import Lifespan  # noqa: PLC0415 - it imports asyncio
+            from mcp_functions.handlers import event_loop  # noqa: PLC0415 - it imports asyncio
 
             opened = [manager]  # the lifespan enters this one; if that fails, it asks for another
-            self._lifespan = Lifespan(lambda: opened.pop() if opened else self._enter())
-        elif hasattr(type(manager), "__enter__"):
-            self._value = manager.__enter__()
-            atexit.register(manager.__exit__, None, None, None)  # of a local process; Lambda ends without a last moment
-        else:
+            lifespan = event_loop.Lifespan(lambda: opened.pop() if opened else self._enter())
+            return lambda: event_loop.run(lifespan.state())
+        if not hasattr(type(manager), "__enter__"):
             rule = "Shared(…) takes a function that returns a context manager; write it with contextlib.contextmanager"
             raise DeveloperError(rule)
+        value = manager.__enter__()
+        atexit.register(manager.__exit__, None, None, None)  # of a local process; Lambda ends without a last moment
+        return lambda: value
 
 
-_values: dict[Callable[[], Any], SharedValue] = {}
-
-
+@cache
 def shared_value(enter: Callable[[], Any]) -> SharedValue:
     """Return the value of a function: the same for every handler that names it."""
-    return _values.setdefault(enter, SharedValue(enter))
+    return SharedValue(enter)

@@ -1,22 +1,17 @@
-"""Reads an author's signature: the parameters that the client sends, the capabilities after `*`, and the return type.
-
-An error is raised where the function is decorated, and names the function's file and line.
-"""
+"""Reads an author's signature: what the client sends, the capabilities after `*`, and the return type."""
 
 from __future__ import annotations
 
 import sys
 import types
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from mcp_functions.handlers import return_types
-from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas.parameters import MISSING, UNNAMED, Parameter, read_parameter
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.handlers.injection import Injection
     from mcp_functions.schemas.json_types import JsonType
@@ -37,34 +32,21 @@ class Signature(NamedTuple):
     output: JsonType | None  # the type of a tool's structured content; None if it promises none
 
     def defaults(self, given: int, named: Mapping[str, Any]) -> dict[str, Any]:
-        """Make the defaults that a direct call needs, because `Field` declares them and not the value after `=`.
+        """Make the defaults of a direct call, because the value after `=` may be a `Field`, or be changed by a call.
 
         Args:
             given: the number of positional arguments.
             named: the keyword arguments.
 
         Raises:
-            TypeError: a parameter is missing, and `Field` has no default for it.
+            TypeError: a parameter is missing, and has no default.
         """
-        absent = [
-            parameter for parameter in self.sent[given:] if parameter.replaces_default and parameter.name not in named
-        ]
+        absent = [parameter for parameter in self.sent[given:] if parameter.name not in named]
         for parameter in absent:
             if parameter.required:
                 message = f"missing required argument: {parameter.name!r}"
                 raise TypeError(message)
         return {parameter.name: parameter.make_default() for parameter in absent if parameter.make_default}
-
-
-@contextmanager
-def locating_errors(function: Callable[..., Any]) -> Iterator[None]:
-    """Raise an error in a signature as a TypeError that begins with the function's file, line and name."""
-    try:
-        yield
-    except (TypeError, ValueError, NameError, DeveloperError) as error:
-        code = getattr(function, "__wrapped__", function).__code__
-        message = f"{code.co_filename}:{code.co_firstlineno}: {function.__name__}(): {error}"
-        raise TypeError(message) from error
 
 
 def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
@@ -118,22 +100,17 @@ def _inspect(function: Callable[..., Any]) -> tuple[Parameter, ...]:
 
 
 def _read_hints(function: Callable[..., Any]) -> dict[str, Any]:
-    try:
-        return get_type_hints(function, include_extras=True)
-    except ANNOTATION_ERRORS as error:
-        message = f"{_find_wrong_annotation(function)}: {error}"
-        raise TypeError(message) from error
-
-
-def _find_wrong_annotation(function: Callable[..., Any]) -> str:
-    """Name the first parameter whose annotation cannot be read, or the result."""
+    """Read the annotations one after the other, so that an error names the parameter."""
+    hints: dict[str, Any] = {}
     for name, annotation in function.__annotations__.items():
-        annotated = types.SimpleNamespace(__annotations__={name: annotation})
+        one = types.SimpleNamespace(__annotations__={name: annotation}, __wrapped__=function)
         try:
-            get_type_hints(annotated, function.__globals__)
-        except ANNOTATION_ERRORS:
-            return "the result" if name == "return" else f"parameter {name!r}"
-    return "a parameter"
+            hints |= get_type_hints(one, include_extras=True)
+        except ANNOTATION_ERRORS as error:
+            subject = "the result" if name == "return" else f"parameter {name!r}"
+            message = f"{subject}: {error}"
+            raise TypeError(message) from error
+    return hints
 
 
 def _read_injection(parameters: Sequence[Parameter], hints: Mapping[str, Any], *, camel_case: bool) -> Injection | None:
@@ -144,12 +121,10 @@ def _read_injection(parameters: Sequence[Parameter], hints: Mapping[str, Any], *
     has_injected = any(parameter.keyword_only for parameter in parameters)
     if not has_injected and CAPABILITIES_MODULE not in sys.modules:
         return None
-    from mcp_functions.handlers import injected_parameters  # noqa: PLC0415 - few functions need it
+    from mcp_functions.handlers import injection  # noqa: PLC0415 - many functions have no such parameter
 
-    injected_parameters.check_arguments(parameters, hints)
-    if not has_injected:
-        return None
-    return injected_parameters.read_injection(parameters, hints, camel_case=camel_case)
+    injection.check_arguments(parameters, hints)
+    return injection.read_injection(parameters, hints, camel_case=camel_case) if has_injected else None
 
 
 def _read_sent(parameter: Parameter, hints: dict[str, Any]) -> Parameter:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.handlers.base import Handler, P, R, text_of
+from mcp_functions.handlers.base import Handler, P, R, read_errors
 from mcp_functions.handlers.return_types import returns_content_lists
-from mcp_functions.handlers.signatures import locating_errors
 from mcp_functions.protocol import header_parameters, results
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas import arguments
-from mcp_functions.schemas.arguments import InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,8 +16,7 @@ if TYPE_CHECKING:
     from typing import Literal, TypeAlias, Unpack
 
     from mcp_functions.handlers.base import HandlerOptions, Mode
-    from mcp_functions.protocol.foreign_types import Model
-    from mcp_functions.protocol.wire_types import ToolAnnotations
+    from mcp_functions.protocol.wire_types import Model, ToolAnnotations
     from mcp_functions.schemas.arguments import Arguments, RawArguments
     from mcp_functions.schemas.json_types import JsonType
 
@@ -53,7 +49,6 @@ class Tool(Handler[P, R]):
     Attributes:
         task: whether a call may, or must, become a task; or a function of the arguments that decides it.
         task_ttl: seconds for which a task is kept, from its creation.
-        errors: exceptions whose text is meant for the model, by exact type.
     """
 
     kind = "tool"
@@ -84,16 +79,15 @@ class Tool(Handler[P, R]):
         self.single_use = single_use
         self.requires, self.ask_in_words, self.app = requires, ask_in_words, app
         self.form = form and not app  # a host shows one app for a tool
-        with locating_errors(self.function):
-            self._read_asking(visibility)
-            self._check_single_use()
-            self.errors = exceptions(errors)
-            self._check_annotations()
-            self._check_task()
-            self._accepts = self._read_arguments(input_schema)
-            self._output = self._signature.output if output_schema is None else _read_output(output_schema)
-            self.header_arguments = header_parameters.find(self._accepts.schema)
-            self._content_lists = returns_content_lists(self._signature.hints.get("return"))
+        self._read_asking(visibility)
+        self._check_single_use()
+        self.errors = read_errors(errors)
+        self._check_annotations()
+        self._check_task()
+        self._accepts = self._read_arguments(input_schema)
+        self._output = self._signature.output if output_schema is None else _read_output(output_schema)
+        self.header_arguments = header_parameters.find(self._accepts.schema)
+        self._content_lists = returns_content_lists(self._signature.hints.get("return"))
 
     def _read_asking(self, visibility: Sequence[str]) -> None:
         """Read how the tool asks where a client has no elicitation, and its author's app."""
@@ -164,13 +158,6 @@ class Tool(Handler[P, R]):
         """Write a result that reports an error to the model (server/tools, "Tool execution errors")."""
         return results.tool_error(text)
 
-    def text_for_model(self, error: BaseException) -> str | None:
-        """Return the text of an exception that is meant for the model; None if it is not."""
-        if isinstance(error, InvalidArgument):
-            return str(error)
-        # By exact type: pydantic's ValidationError is a ValueError too, and it quotes the caller's values.
-        return text_of(error) if type(error) in self.errors else super().text_for_model(error)
-
     def task_support(self, params: Mapping[str, Any]) -> TaskSupport:
         """Decide whether this call may become a task, or must."""
         if not callable(self.task):
@@ -200,29 +187,9 @@ def _read_output(schema: Mapping[str, Any]) -> JsonType:
     Raises:
         TypeError: the schema may not be published.
     """
-    from mcp_functions.schemas import json_types, validation  # noqa: PLC0415 - few tools have a schema of their own
+    from mcp_functions.schemas import validation  # noqa: PLC0415 - few tools have a schema of their own
 
     if not isinstance(schema, dict):
         message = "output_schema is a JSON Schema, a dict"
         raise TypeError(message)
-    validation.check_schema(schema)
-    validate = validation.compile_schema(schema)
-
-    def read(value: object) -> object:
-        try:
-            validate(value)
-        except ValueError as error:
-            message = f"does not fit output_schema: {error}"
-            raise ValueError(message) from None
-        return value
-
-    return json_types.JsonType(schema, read)
-
-
-def exceptions(errors: object) -> frozenset[type[Exception]]:
-    """Check the option `errors` of `@tool` and of `serve`: a collection of exception classes."""
-    listed: list[Any] = list(errors) if isinstance(errors, Iterable) else [errors]
-    if wrong := [each for each in listed if not (isinstance(each, type) and issubclass(each, Exception))]:
-        message = f"errors is a tuple of exception classes, errors=(ValueError, LookupError), not of {wrong[0]!r}"
-        raise TypeError(message)
-    return frozenset(listed)
+    return validation.read_schema(schema)

@@ -43,10 +43,9 @@ class Pseudonyms:
         register_for_reset(self)
 
     def reset(self) -> None:
-        """Forget the months' keys and the client."""
+        """Forget the months' keys."""
         self._months: dict[str, bytes] = {}
         self._retry_at = 0.0
-        self._key.reset()
 
     def admit(self, caller: str, stopped: Collection[str], now: float) -> None:
         """Note the caller's pseudonym of this month, and refuse a stopped caller.

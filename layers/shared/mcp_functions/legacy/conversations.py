@@ -11,12 +11,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observability
-from mcp_functions.legacy import final_messages, stream_ids
+from mcp_functions.legacy import final_messages, sealed_ids
 from mcp_functions.legacy.mailbox import CallRecord
 from mcp_functions.legacy.responses import Reply
 from mcp_functions.legacy.round_records import RoundRecorder, WaitingCall
-from mcp_functions.legacy.stream_ids import StreamPosition
-from mcp_functions.legacy.stream_resumer import StreamEvents, StreamResumer
+from mcp_functions.legacy.sealed_ids import CallStream, StreamPosition
+from mcp_functions.legacy.streams import Streams
 from mcp_functions.protocol.errors import InvalidRequest, McpError, Misconfigured, StateTooLarge
 
 if TYPE_CHECKING:
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.final_messages import Why
     from mcp_functions.legacy.mailbox import Mailbox, StoredRecord
     from mcp_functions.legacy.runner import Call, Outcome, Runner
-    from mcp_functions.legacy.stream_ids import PendingQuestion
-    from mcp_functions.legacy.token_seals import TokenSeals
+    from mcp_functions.legacy.sealed_ids import IdSeals, PendingQuestion
     from mcp_functions.protocol.wire_types import InputRequest
 
 RESULT_AND_ERROR = "A response holds a result or an error, and not both"
@@ -38,7 +37,7 @@ class Conversations:
 
     def __init__(
         self,
-        seals: TokenSeals,
+        seals: IdSeals,
         mailbox: Callable[[], Mailbox],
         runner: Runner,
         *,
@@ -47,9 +46,9 @@ class Conversations:
     ) -> None:
         """Use the parts of a deployment; the mailbox is made at the first question, and `now` is in unix seconds."""
         self._seal, self._mailbox, self._now = seals.questions, mailbox, now
-        self._events = StreamEvents(seals.events)
         self._recorder = RoundRecorder(runner, seals.questions, question_seconds, now)
-        self.resume = StreamResumer(seals.events, mailbox, self._recorder, now).resume
+        self._streams = Streams(seals.events, mailbox, self._recorder, now)
+        self.resume = self._streams.resume
 
     def begin(self, exchange: Exchange, call: Call, outcome: Outcome) -> Reply:
         """Ask the questions of a call's first round, or let the client return for its next round.
@@ -57,13 +56,14 @@ class Conversations:
         The question is stored before the client sees it. If that fails, the call ends with an explanation, so that
         no user answers a question in vain.
         """
-        stream = stream_ids.new_stream(exchange, call.id, ends=self._recorder.next_deadline())
+        session, ends = exchange.session.id if exchange.session else "", self._recorder.next_deadline()
+        stream = CallStream(session, call.id, sealed_ids.new_nonce(), exchange.principal, ends)
         why: Why = "trouble"
         try:
             record = self._recorder.record(WaitingCall(exchange, stream, 0, call), outcome)
             if record.phase == "over":
                 return Reply(tuple(record.messages))
-            events = self._events.of_record(StreamPosition(stream, 0), record)
+            events = self._streams.events_after(StreamPosition(stream, 0), record)
             self._mailbox().create(stream, record)
         except StateTooLarge as error:  # the record for its item, or the client's request id for an event id
             why, reason = "size", error.reason
@@ -78,9 +78,8 @@ class Conversations:
     def cancel(self, exchange: Exchange, request: object) -> None:
         """Cancel a waiting call: a later answer has no effect."""
         if exchange.session and isinstance(request, str | int) and not isinstance(request, bool):
-            name = stream_ids.item_name(exchange.session.id, request)
             with suppress(McpError):
-                self._mailbox().delete(name, exchange.principal)
+                self._mailbox().delete(exchange.session.id, request, exchange.principal)
 
     def receive(self, exchange: Exchange, message: Mapping[str, Any]) -> None:
         """Receive one response of a client. A late or repeated answer has no effect.
@@ -93,7 +92,7 @@ class Conversations:
         # 2025-11-25, basic, "Responses": "Either a `result` or an `error` MUST be set. A response MUST NOT set both."
         if message.get("result") is not None and message.get("error") is not None:
             raise InvalidRequest(RESULT_AND_ERROR)
-        question = stream_ids.open_question_id(message["id"], self._seal, exchange)
+        question = sealed_ids.open_question_id(message["id"], self._seal, exchange)
         notes = observability.current()
         notes.conclude("complete")
         mailbox = self._mailbox()
@@ -111,18 +110,16 @@ class Conversations:
         self, exchange: Exchange, question: PendingQuestion, stored: StoredRecord, message: Mapping[str, Any]
     ) -> bool:
         """Continue a call with its answer; False if another delivery of the answer was faster."""
-        mailbox, answer = self._mailbox(), _result(message)
-        stream = question.stream._replace(ends=self._recorder.next_deadline())
-        waiting = WaitingCall(exchange, stream, question.step, question.call)
-        if answer is None:
-            record = _client_error(question, stored, message)
-            return mailbox.retry(lambda: mailbox.replace(stored, record), exchange.deadline) is not None
+        mailbox, result = self._mailbox(), message.get("result")
+        waiting = WaitingCall(exchange, question.stream, question.step, question.call)
+        if not isinstance(result, dict):
+            return mailbox.replace(stored, _client_error(question, stored, message), exchange.deadline)
+        answer = {name: value for name, value in result.items() if name != "_meta"}
         answers = {**question.answers, question.key: answer}
         if question.rest:
             following = mailbox.retry(lambda: self._recorder.ask(waiting, question.rest, answers), exchange.deadline)
-            return mailbox.retry(lambda: mailbox.replace(stored, following), exchange.deadline) is not None
-        name = stream_ids.new_nonce()
-        claim = mailbox.retry(lambda: mailbox.claim(stored, exchange.ends, by=name), exchange.deadline)
+            return mailbox.replace(stored, following, exchange.deadline)
+        claim = mailbox.claim(stored, exchange.ends, exchange.deadline)
         if claim is None:
             return False
         self._recorder.run(waiting, mailbox, claim, answers)
@@ -135,11 +132,3 @@ def _client_error(question: PendingQuestion, stored: StoredRecord, message: Mapp
     request = cast("InputRequest", stored.record.messages[-1])
     last = final_messages.client_error_message(question.call, request, message.get("error"))
     return CallRecord(question.stream.nonce, question.step + 1, "over", [last])
-
-
-def _result(message: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the result of a response without `_meta`; None for an error, or for a result that is not an object."""
-    result = message.get("result")
-    if not isinstance(result, dict):
-        return None
-    return {name: value for name, value in result.items() if name != "_meta"}

@@ -1,27 +1,110 @@
-"""One HTTP request of a legacy client: its caller, its session and its deadlines."""
+"""One HTTP request of a legacy client: its caller, its session and its deadlines.
+
+A session holds what the client sent in `initialize`. It is sealed into the Mcp-Session-Id; no server stores it.
+2025-11-25, basic/security_best_practices, "Session Hijacking": "MCP Servers MUST NOT use sessions for authentication".
+Each request authenticates its caller, who must be the caller that started the session.
+"""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions import observability
-from mcp_functions.http import events, identity
 from mcp_functions.legacy import revisions
 from mcp_functions.legacy.errors import SessionNotFound
-from mcp_functions.legacy.sessions import open_session
-from mcp_functions.seal.binding import caller_id, principal_digest
+from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS
+from mcp_functions.protocol.errors import InvalidRequestState
+from mcp_functions.protocol.json_writer import base64url
+from mcp_functions.protocol.messages import shows_apps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from mcp_functions.http.events import HttpRequest, LambdaContext
-    from mcp_functions.legacy.sessions import Session
-    from mcp_functions.legacy.token_seals import TokenSeals
+    from mcp_functions.http.events import HttpRequest
+    from mcp_functions.legacy.sealed_ids import IdSeal
     from mcp_functions.protocol.messages import Identity
-    from mcp_functions.settings import Settings
 
 SESSION_HEADER = "mcp-session-id"
-VERSION_HEADER = "mcp-protocol-version"
+MAX_NAME = 64  # characters of a client's name and version
+# 2025-11-25, server/utilities/logging: "the server MAY decide which messages to send automatically"
+DEFAULT_LEVEL = "info"
+_NONCE_BYTES = 16
+
+# One letter for each capability: its family, its member, and the feature that a revision needs for it.
+DECLARABLE = {
+    "f": ("elicitation", "form", "elicitation"),
+    "u": ("elicitation", "url", "elicitation.url"),
+    "s": ("sampling", None, ""),
+    "t": ("sampling", "tools", "sampling.tools"),
+    "c": ("sampling", "context", "sampling.context"),
+    "r": ("roots", None, ""),
+}
+
+APPS = "a"  # the letter of the extension io.modelcontextprotocol/ui, which is older than 2026-07-28
+
+# These clients speak 2025-11-25 and never resume a stream that ended, so a call that asks would hang: Vercel's AI SDK
+# (1.0, tried), and Visual Studio Code, which resumes no stream of a POST (from its source).
+NON_RESUMING_CLIENTS = ("ai-sdk-mcp-client", "Visual Studio Code", "Code - OSS")
+
+
+class Session(NamedTuple):
+    """The facts that a session id holds. Its format depends on these names."""
+
+    id: str  # 16 random bytes as base64url; it stays the same for the whole session
+    revision: str
+    declared: str  # letters of `DECLARABLE`, and `APPS`
+    client: tuple[str, str]  # name and version that the client gave; only for the author's functions
+    level: str  # the lowest level of log messages that the client wants
+    principal: str | None  # digest of the caller who started the session; None on a server without sign-in
+    ends: int  # unix seconds
+
+    @property
+    def resumes_streams(self) -> bool:
+        """Whether this client may resume a stream that ended."""
+        return not self.client[0].startswith(NON_RESUMING_CLIENTS)
+
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        """The declared capabilities, in the form of 2026-07-28."""
+        declared: dict[str, Any] = {}
+        for letter, (family, member, _feature) in DECLARABLE.items():
+            if letter in self.declared:
+                declared.setdefault(family, {}).update({member: {}} if member else {})
+        return {**declared, **self.apps}
+
+    @property
+    def apps(self) -> dict[str, Any]:
+        """The extension for apps, if the client declared it."""
+        return {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}} if APPS in self.declared else {}
+
+
+def new_session(params: Mapping[str, Any], revision: str, principal: str | None, *, ends: int) -> Session:
+    """Return a session with the params of `initialize`, shortened to what this server uses."""
+    info = params.get("clientInfo")
+    named: dict[str, Any] = info if isinstance(info, dict) else {}
+    return Session(
+        id=base64url(os.urandom(_NONCE_BYTES)),
+        revision=revision,
+        declared=_declared_letters(params.get("capabilities"), revision),
+        client=(_shortened(named.get("name")), _shortened(named.get("version"))),
+        level=DEFAULT_LEVEL,
+        principal=principal,
+        ends=ends,
+    )
+
+
+def open_session(token: str, seal: IdSeal, principal: str | None, *, caller_id: str, now: float) -> Session:
+    """Return the session that an id holds. An id that is invalid, expired or another caller's is a SessionNotFound."""
+    try:
+        claims = seal.open(token, caller_id)
+    except InvalidRequestState as error:
+        raise SessionNotFound(reason=f"session_{error.reason}") from None
+    session = Session(**{name: claims[name] for name in Session._fields})
+    if session.principal != principal:
+        raise SessionNotFound(reason="session_principal")
+    if now >= session.ends:
+        raise SessionNotFound(reason="session_expired")
+    return session._replace(client=tuple(claims["client"]))
 
 
 class Exchange(NamedTuple):
@@ -35,57 +118,30 @@ class Exchange(NamedTuple):
     session: Session | None
     deadline: float  # unix seconds until which the gateway waits
     ends: float  # unix seconds at which Lambda ends this function
-
-    @property
-    def caller_id(self) -> str:
-        """The key of the failure budget that failed calls of KMS are charged to."""
-        return caller_id(self.caller.principal, self.http.address)
+    caller_id: str  # the key of the failure budget that failed calls of KMS are charged to
+    in_batch: bool = False  # then the client is asked nothing, and an HTTP status would hide the other results
 
 
-class ExchangeReader:
-    """Reads the caller and the session of an HTTP request."""
-
-    def __init__(self, settings: Settings, seals: TokenSeals | None, now: Callable[[], float]) -> None:
-        """Use the deployment's settings, its seals if it has a key, and a clock (unix seconds)."""
-        self._settings, self._seals, self._now = settings, seals, now
-
-    def read(
-        self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext, *, initializing: bool
-    ) -> Exchange:
-        """Return the exchange of a request.
-
-        Raises:
-            Unauthorized: the access token is invalid.
-            SessionNotFound: the session id is invalid.
-        """
-        now = self._now()
-        # 2025-11-25, basic/security_best_practices: "MCP Servers MUST NOT use sessions for authentication". So the
-        # caller is known before the session is read.
-        caller = identity.identify(http, self._settings, now)
-        principal = principal_digest(caller.principal)
-        charged = observability.current().caller_id = caller_id(caller.principal, http.address)
-        token = None if initializing else http.headers.get(SESSION_HEADER)
-        session = None if token is None else self._session(token, principal, charged)
-        ends = events.lambda_deadline(context, now)
-        return Exchange(
-            http=http,
-            event=event,
-            caller=caller,
-            principal=principal,
-            revision=_revision(http.headers.get(VERSION_HEADER), session),
-            session=session,
-            deadline=events.gateway_deadline(http, ends, now),
-            ends=ends,
-        )
-
-    def _session(self, token: str, principal: str | None, charged: str) -> Session:
-        if self._seals is None:
-            reason = "session_without_keys"
-            raise SessionNotFound(reason=reason)
-        return open_session(token, self._seals.sessions, principal, caller_id=charged, now=self._now())
+def _declared_letters(capabilities: object, revision: str) -> str:
+    """Return the letters of those declared capabilities that the revision knows."""
+    families: dict[str, Any] = capabilities if isinstance(capabilities, dict) else {}
+    letters = ""
+    for letter, (family, member, feature) in DECLARABLE.items():
+        declared = families.get(family)
+        if not isinstance(declared, dict) or not revisions.supports(revision, feature):
+            continue
+        if member is None or _has_member(declared, member):
+            letters += letter
+    return letters + APPS if shows_apps(families) else letters
 
 
-def _revision(header: str | None, session: Session | None) -> str:
-    if session and not header:
-        return session.revision
-    return revisions.REVISION_OF_HEADER[header]
+def _has_member(family: Mapping[str, Any], member: str) -> bool:
+    if isinstance(family.get(member), dict):
+        return True
+    # 2025-11-25, client/elicitation, "Capabilities": "an empty capabilities object is equivalent to declaring support
+    # for form mode only"
+    return member == "form" and not isinstance(family.get("url"), dict)
+
+
+def _shortened(name: object) -> str:
+    return name[:MAX_NAME] if isinstance(name, str) else ""

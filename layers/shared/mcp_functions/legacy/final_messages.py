@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from mcp_functions.apps import words
-from mcp_functions.legacy import response_translation, responses, revisions
+from mcp_functions.apps import rungs
+from mcp_functions.legacy import responses, revisions, translation
 from mcp_functions.legacy.errors import RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED
 from mcp_functions.protocol.errors import (
     HandlerError,
@@ -48,7 +48,7 @@ ADVICE = (
 def final_message(exchange: Exchange, call: Call, outcome: Outcome, why: Why) -> dict[str, Any]:
     """Return the response to a call that has ended; `why` counts if the client declared the missing capability."""
     if outcome.result is not None:
-        result = response_translation.legacy_result(call.method, outcome.result, exchange.revision)
+        result = translation.legacy_result(call.method, outcome.result, exchange.revision)
         return responses.result_message(call.id, result)
     error = outcome.error or {}
     data = error.get("data")
@@ -87,7 +87,7 @@ def explanation_message(call: Call, questions: Iterable[str], why: Why, *, code:
     because = EXPLANATIONS[why]
     if code is not None:
         because += f" (it answered with JSON-RPC error {code})"
-    text = words.unfinished(because, questions, ADVICE)
+    text = rungs.unfinished(because, questions, ADVICE)
     if call.method == "tools/call":
         return responses.result_message(call.id, {"content": [{"type": "text", "text": text}], "isError": True})
     return responses.error_message(call.id, HandlerError(text))

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from mcp_functions import observability
 from mcp_functions.legacy.runner import Call
+from mcp_functions.legacy.sealed_ids import item_name, new_nonce
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.store import Conflict, Key, UnreadableItem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mcp_functions.legacy.stream_ids import CallStream
+    from mcp_functions.legacy.sealed_ids import CallStream
+    from mcp_functions.protocol.wire_types import RequestId
     from mcp_functions.store import Item, SealedTable
 
 T = TypeVar("T")
@@ -92,15 +94,15 @@ class Mailbox:
         call = item.payload["call"]
         return StoredRecord(CallRecord(**{**item.payload, "call": Call(*call) if call else None}), item)
 
-    def claim(self, stored: StoredRecord, ends: float, *, by: str) -> StoredRecord | None:
-        """Reserve a call for a function that ends at `ends`; None if another was faster. `by` names this claim.
+    def claim(self, stored: StoredRecord, ends: float, deadline: float) -> StoredRecord | None:
+        """Reserve a call for a function that ends at `ends`; None if another was faster. See `retry`.
 
         Raises:
             TemporarilyUnavailable, Misconfigured: the table is unavailable, and the caller must not run the call.
         """
         until = math.ceil(ends) + LEASE_MARGIN
-        record = stored.record._replace(phase="running", messages=(), until=until, by=by)
-        return self.replace(stored, record) or self._own_claim(stored, record)
+        record = stored.record._replace(phase="running", messages=(), until=until, by=new_nonce())
+        return self.retry(lambda: self._replace(stored, record) or self._own_claim(stored, record), deadline)
 
     def _own_claim(self, stored: StoredRecord, record: CallRecord) -> StoredRecord | None:
         """Return the claim if an unconfirmed write of it succeeded."""
@@ -110,8 +112,11 @@ class Mailbox:
             return None
         return StoredRecord(record, item) if item and item.payload["by"] == record.by else None
 
-    def replace(self, stored: StoredRecord, record: CallRecord) -> StoredRecord | None:
-        """Replace a record by another; None if another writer was faster."""
+    def replace(self, stored: StoredRecord, record: CallRecord, deadline: float) -> bool:
+        """Replace a record by another; False if another writer was faster. See `retry`."""
+        return self.retry(lambda: self._replace(stored, record), deadline) is not None
+
+    def _replace(self, stored: StoredRecord, record: CallRecord) -> StoredRecord | None:
         try:
             return StoredRecord(record, self._write(stored.item, record))
         except Conflict:
@@ -133,10 +138,10 @@ class Mailbox:
                 self._sleep(pause)
         return attempt()
 
-    def delete(self, name: str, principal: str | None) -> None:
+    def delete(self, session: str, request: RequestId, principal: str | None) -> None:
         """Delete the record of a cancelled call. A function that still runs the call then cannot store its result."""
         try:
-            item = self._table.get(Key(KIND, name, principal))
+            item = self._table.get(Key(KIND, item_name(session, request), principal))
             if item:
                 self._table.delete(item)
                 observability.current().reason = "cancelled"
@@ -151,4 +156,4 @@ class Mailbox:
 
 
 def _key(stream: CallStream) -> Key:
-    return Key(KIND, stream.item_name, stream.principal)
+    return Key(KIND, item_name(stream.session, stream.request), stream.principal)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import Response
     from mcp_functions.legacy.conversations import Conversations
     from mcp_functions.legacy.exchange import Exchange
-    from mcp_functions.legacy.message_kinds import Kind
     from mcp_functions.legacy.request_handler import RequestHandler
     from mcp_functions.legacy.responses import Reply
+    from mcp_functions.legacy.revisions import Kind
     from mcp_functions.protocol.wire_types import JSONValue
 
 BATCH_DEADLINE = "batch_deadline"
@@ -41,7 +41,7 @@ class MessageHandler:
         if kind == "batch":
             return responses.batch_response(http, self._batch(exchange, body))
         if kind == "request":
-            return responses.reply_response(http, self._requests.reply(exchange, body, in_batch=False), body["id"])
+            return responses.reply_response(http, self._requests.reply(exchange, body), body["id"])
         if kind == "response":
             self._answer(exchange, body)
         else:
@@ -78,7 +78,7 @@ class MessageHandler:
         # 2025-03-26, basic/lifecycle: "The initialize request MUST NOT be part of a JSON-RPC batch"
         if message["method"] == "initialize":
             return error_reply(message["id"], MethodNotFound(NO_INITIALIZE))
-        return self._requests.reply(exchange, message, in_batch=True)
+        return self._requests.reply(exchange._replace(in_batch=True), message)
 
     def _is_late(self, exchange: Exchange) -> bool:
         """Return whether the rest of a batch must not run: its client would not receive the results.

@@ -6,71 +6,90 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.http import events, outcomes
-from mcp_functions.legacy import final_messages, request_translation
+from mcp_functions.legacy import exchange as exchanges
+from mcp_functions.legacy import final_messages, revisions, translation
 from mcp_functions.legacy.errors import SessionNotFound
-from mcp_functions.legacy.responses import Reply, error_message
+from mcp_functions.legacy.responses import Reply, error_message, result_message
 from mcp_functions.legacy.runner import Call
-from mcp_functions.protocol.constants import CALLS, LISTS
-from mcp_functions.protocol.errors import CallerStopped, InsufficientScope, McpError, Unauthorized
+from mcp_functions.protocol.constants import CALLS, LISTS, LOG_LEVELS, META_SERVER_INFO
+from mcp_functions.protocol.errors import (
+    CallerStopped,
+    InsufficientScope,
+    InvalidParams,
+    McpError,
+    MethodNotFound,
+    Unauthorized,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.legacy.conversations import Conversations
-    from mcp_functions.legacy.exchange import Exchange
+    from mcp_functions.legacy.exchange import Exchange, Session
     from mcp_functions.legacy.final_messages import Why
-    from mcp_functions.legacy.handshake import Handshake
     from mcp_functions.legacy.runner import Outcome, Runner
+    from mcp_functions.legacy.sealed_ids import IdSeal
     from mcp_functions.protocol.wire_types import RequestId
+    from mcp_functions.settings import Settings
 
-HTTP_ERRORS = (
-    Unauthorized,
-    InsufficientScope,
-    CallerStopped,
-    SessionNotFound,
-)  # clients act on the HTTP status of these
+# Clients act on the HTTP status of these.
+HTTP_ERRORS = (Unauthorized, InsufficientScope, CallerStopped, SessionNotFound)
+CAPABILITIES = ("tools", "prompts", "resources", "completions", "logging")  # that earlier revisions know
 
 
 class RequestHandler:
-    """Handles requests: calls, lists and completion on the modern server, the other methods in the handshake."""
+    """Runs calls, lists and completion on the modern server, and answers the methods that 2026-07-28 removed."""
 
     def __init__(
-        self, runner: Runner, handshake: Handshake, conversations: Conversations | None, questions_since: str
+        self,
+        settings: Settings,
+        runner: Runner,
+        seal: IdSeal | None,
+        conversations: Conversations | None,
+        now: Callable[[], float],
     ) -> None:
-        """Use the conversations, None without a key or a table, for clients from the revision `questions_since` on."""
-        self._runner, self._handshake = runner, handshake
-        self._conversations, self._since = conversations, questions_since
+        """Use the seal of session ids, None without a key, and the conversations, None without a key or a table."""
+        self._settings, self._runner, self._seal = settings, runner, seal
+        self._conversations, self._now = conversations, now
 
-    def reply(self, exchange: Exchange, message: Mapping[str, Any], *, in_batch: bool) -> Reply:
+    def reply(self, exchange: Exchange, message: Mapping[str, Any]) -> Reply:
         """Reply to a request; an error becomes a JSON-RPC error.
 
         Raises:
             Unauthorized, InsufficientScope, SessionNotFound: the HTTP status must show the problem.
         """
         observability.current().conclude("complete")
-        params = request_translation.modern_params(message.get("params") or {})
+        params = translation.modern_params(message.get("params") or {})
         call = Call(message["id"], message["method"], params)
         try:
-            return self._reply(exchange, call, in_batch=in_batch)
+            return self._reply(exchange, call)
         except HTTP_ERRORS:
             raise
         except McpError as error:
             return error_reply(call.id, error)
 
-    def _reply(self, exchange: Exchange, call: Call, *, in_batch: bool) -> Reply:
+    def _reply(self, exchange: Exchange, call: Call) -> Reply:
         if call.method in CALLS:
-            return self._call(exchange, call, in_batch=in_batch)
+            return self._call(exchange, call)
         if call.method in LISTS or call.method == "completion/complete":
-            capabilities = self._capabilities(exchange, in_batch=in_batch)
-            outcome = self._runner.run(exchange, call, capabilities, raise_auth=not in_batch)
+            capabilities = self._capabilities(exchange)
+            outcome = self._runner.run(exchange, call, capabilities, raise_auth=not exchange.in_batch)
             return self._final_reply(exchange, call, outcome)
-        return self._handshake.reply(exchange, call)
+        if call.method == "initialize":
+            return self._initialize(exchange, call)
+        # 2025-11-25, server/utilities/logging: "Servers that emit log message notifications MUST declare the `logging`
+        # capability". `resources/subscribe` is never declared.
+        if call.method == "logging/setLevel" and self._runner.catalog["logging"]:
+            return self._set_level(exchange, call)
+        if call.method == "ping":
+            return Reply((result_message(call.id, {}),))
+        raise MethodNotFound
 
-    def _call(self, exchange: Exchange, call: Call, *, in_batch: bool) -> Reply:
-        capabilities = self._capabilities(exchange, in_batch=in_batch)
+    def _call(self, exchange: Exchange, call: Call) -> Reply:
+        capabilities = self._capabilities(exchange)
         # In a batch, an HTTP status would hide the results of the other calls.
-        call, outcome = self._runner.call(exchange, call, capabilities, raise_auth=not in_batch)
-        conversations = self._conversations_for(exchange, in_batch=in_batch)
+        call, outcome = self._runner.call(exchange, call, capabilities, raise_auth=not exchange.in_batch)
+        conversations = self._conversations_for(exchange)
         if outcome.is_unfinished and conversations:
             return conversations.begin(exchange, call, outcome)
         return self._final_reply(exchange, call, outcome)
@@ -85,21 +104,21 @@ class RequestHandler:
             last = final_messages.final_message(exchange, call, outcome, why)
         return Reply((*outcome.notifications, last))
 
-    def _conversations_for(self, exchange: Exchange, *, in_batch: bool) -> Conversations | None:
+    def _conversations_for(self, exchange: Exchange) -> Conversations | None:
         """Return the conversations if this client can be asked now: it must resume the stream after its answer."""
         session = exchange.session
-        if in_batch or session is None or not session.resumes_streams:
+        if exchange.in_batch or session is None or not session.resumes_streams:
             return None
-        if exchange.revision < self._since or not events.accepts_event_stream(exchange.http):
+        if exchange.revision < self._settings.questions_since or not events.accepts_event_stream(exchange.http):
             return None
         return self._conversations
 
-    def _capabilities(self, exchange: Exchange, *, in_batch: bool) -> dict[str, Any]:
+    def _capabilities(self, exchange: Exchange) -> dict[str, Any]:
         """Return the client's capabilities that a function may use now."""
         session = exchange.session
-        if session is None or in_batch:
+        if session is None or exchange.in_batch:
             return {}
-        if self._conversations_for(exchange, in_batch=in_batch):
+        if self._conversations_for(exchange):
             return session.capabilities
         # The error -32042 asks a client to open a page, so that question needs no mailbox.
         pages: dict[str, Any] = {"elicitation": {"url": {}}} if "u" in session.declared else {}
@@ -108,11 +127,52 @@ class RequestHandler:
 
     def _why_not(self, exchange: Exchange) -> Why:
         """Return why this client, which declared the capability, is not asked."""
-        if exchange.revision < self._since:
+        if exchange.revision < self._settings.questions_since:
             return "revision"
         if exchange.session and not exchange.session.resumes_streams:
             return "leaves"
         return "mailbox"
+
+    def _initialize(self, exchange: Exchange, call: Call) -> Reply:
+        revision = observability.current().revision = revisions.negotiate(call.params.get("protocolVersion"))
+        ends = int(self._now()) + self._settings.session_seconds
+        session = exchanges.new_session(call.params, revision, exchange.principal, ends=ends)
+        discover = Call(call.id, "server/discover", {"_meta": {}})
+        discovered = self._runner.run(exchange, discover, session.capabilities).result or {}
+        capabilities = discovered["capabilities"]
+        result: dict[str, Any] = {
+            "protocolVersion": revision,
+            "capabilities": {name: capabilities[name] for name in CAPABILITIES if name in capabilities},
+            "serverInfo": discovered["_meta"][META_SERVER_INFO],
+        }
+        if "instructions" in discovered:
+            result["instructions"] = discovered["instructions"]
+        return Reply((result_message(call.id, result),), headers=self._session_header(session))
+
+    def _set_level(self, exchange: Exchange, call: Call) -> Reply:
+        """Return a new session id that holds the level. Some clients ignore it and keep the old level."""
+        level = call.params.get("level")
+        if level not in LOG_LEVELS:
+            raise InvalidParams(message=f"params.level must be one of {', '.join(LOG_LEVELS)}")
+        session = exchange.session
+        headers = self._session_header(session._replace(level=level)) if session else {}
+        return Reply((result_message(call.id, {}),), headers=headers)
+
+    def _session_header(self, session: Session) -> dict[str, str]:
+        """Return the header with the session id.
+
+        The header is optional (2025-11-25, basic/transports, "Session Management": "MAY assign a session ID"), so it is
+        left out if no key is available.
+        """
+        if self._seal is None:
+            return {}
+        try:
+            return {exchanges.SESSION_HEADER: self._seal.seal({"v": 1, **session._asdict()})}
+        except McpError as error:
+            notes = observability.current()
+            outcomes.note_error(notes, error)
+            notes.outcome = "complete"
+            return {}
 
 
 def error_reply(id_: RequestId, error: McpError) -> Reply:

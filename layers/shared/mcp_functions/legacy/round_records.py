@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observability
-from mcp_functions.legacy import final_messages, response_translation, responses, stream_ids
+from mcp_functions.legacy import final_messages, responses, translation
 from mcp_functions.legacy.errors import ResultLost
 from mcp_functions.legacy.mailbox import CallRecord
+from mcp_functions.legacy.sealed_ids import PendingQuestion
 from mcp_functions.protocol.errors import McpError, Misconfigured
 from mcp_functions.rounds.input_requests import describe_request
 from mcp_functions.store import ItemTooLarge
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.final_messages import Why
     from mcp_functions.legacy.mailbox import Mailbox, StoredRecord
     from mcp_functions.legacy.runner import Call, Outcome, Runner
-    from mcp_functions.legacy.stream_ids import CallStream
-    from mcp_functions.legacy.token_seals import TokenSeal
+    from mcp_functions.legacy.sealed_ids import CallStream, IdSeal
 
 MAX_QUESTIONS = 32  # in one round
 
@@ -37,7 +37,7 @@ class WaitingCall(NamedTuple):
 class RoundRecorder:
     """Runs rounds and writes their records."""
 
-    def __init__(self, runner: Runner, seal: TokenSeal, question_seconds: int, now: Callable[[], float]) -> None:
+    def __init__(self, runner: Runner, seal: IdSeal, question_seconds: int, now: Callable[[], float]) -> None:
         """Use a runner, the seal of question ids, the time to answer a question, and a clock (unix seconds)."""
         self._runner, self._seal = runner, seal
         self._question_seconds, self._now = question_seconds, now
@@ -58,27 +58,26 @@ class RoundRecorder:
         exchange = waiting.exchange
         capabilities = exchange.session.capabilities if exchange.session else {}
         call, outcome = self._runner.call(exchange, waiting.call, capabilities, answers)
+        waiting = waiting._replace(call=call)
         outcome = outcome._replace(notifications=(*notifications, *outcome.notifications))
         try:
             # The round may have had effects, so its outcome must survive a short outage of KMS or the table.
-            record = mailbox.retry(lambda: self.record(waiting._replace(call=call), outcome), exchange.ends)
-            stored = mailbox.retry(lambda: mailbox.replace(claim, record), exchange.ends)
+            record = mailbox.retry(lambda: self.record(waiting, outcome), exchange.ends)
+            is_stored = mailbox.replace(claim, record, exchange.ends)
         except ItemTooLarge:
             record = _over(waiting, [responses.error_message(call.id, ResultLost())])
-            stored = mailbox.retry(lambda: mailbox.replace(claim, record), exchange.ends)
+            is_stored = mailbox.replace(claim, record, exchange.ends)
         except McpError as error:  # the lease ends, and the client then gets OutcomeUnknown
             observability.current().reason = error.reason
             return None
-        if not stored:
+        if not is_stored:
             observability.current().reason = "cancelled"
-            return None
-        return record
+        return record if is_stored else None
 
     def record(self, waiting: WaitingCall, outcome: Outcome) -> CallRecord:
         """Return the record of a round's outcome."""
         if outcome.needs_time:
-            notifications = list(outcome.notifications)
-            return CallRecord(waiting.stream.nonce, waiting.step, "working", notifications, waiting.call)
+            return CallRecord(waiting.stream.nonce, waiting.step, "working", outcome.notifications, waiting.call)
         if outcome.questions:
             return self.ask(waiting, outcome.questions, {}, outcome.notifications)
         last = final_messages.final_message(waiting.exchange, waiting.call, outcome, "mailbox")
@@ -92,35 +91,24 @@ class RoundRecorder:
         notifications: Sequence[Mapping[str, Any]] = (),
     ) -> CallRecord:
         """Return the record that asks the first of a round's questions; the question's id holds the others."""
-        step, stream = waiting.step + 1, waiting.stream
-        revision, elicitation_id = waiting.exchange.revision, f"{stream.nonce}-{step}"
-        translated = [
-            response_translation.legacy_question(each, revision, elicitation_id) for each in questions.values()
-        ]
+        exchange, stream, step, call = waiting
+        elicitation_id = f"{stream.nonce}-{step + 1}"
+        requests = [translation.legacy_question(each, exchange.revision, elicitation_id) for each in questions.values()]
+        first = requests[0]
         why: Why = "words"
-        if None not in translated and len(questions) <= MAX_QUESTIONS:
+        if first is not None and None not in requests and len(requests) <= MAX_QUESTIONS:
+            stream = stream._replace(ends=self.next_deadline())
+            (key, question), *others = questions.items()
+            pending = PendingQuestion(stream, step + 1, key, question["method"], call, answers, dict(others))
             try:
-                id_ = self._question_id(waiting, questions, answers)
+                id_ = self._seal.seal(pending._asdict())
             except Misconfigured as error:  # the id would be too large, or KMS refuses
                 observability.current().reason, why = error.reason, "size"
             else:
-                message = {"jsonrpc": "2.0", "id": id_, **cast("dict[str, Any]", translated[0])}
-                return CallRecord(stream.nonce, step, "asked", [*notifications, message], until=stream.ends)
-        last = final_messages.explanation_message(waiting.call, map(describe_request, questions.values()), why)
+                messages = [*notifications, {"jsonrpc": "2.0", "id": id_, **first}]
+                return CallRecord(stream.nonce, step + 1, "asked", messages, until=stream.ends)
+        last = final_messages.explanation_message(call, map(describe_request, questions.values()), why)
         return _over(waiting, [*notifications, last])
-
-    def _question_id(self, waiting: WaitingCall, questions: Mapping[str, Any], answers: Mapping[str, Any]) -> str:
-        key, *others = questions
-        question = stream_ids.PendingQuestion(
-            stream=waiting.stream,
-            step=waiting.step + 1,
-            key=key,
-            method=questions[key]["method"],
-            call=waiting.call,
-            answers=answers,
-            rest={other: questions[other] for other in others},
-        )
-        return stream_ids.seal_question_id(question, self._seal)
 
 
 def _over(waiting: WaitingCall, messages: Sequence[Mapping[str, Any]]) -> CallRecord:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observability
 from mcp_functions.http import outcomes
-from mcp_functions.legacy import request_translation
+from mcp_functions.legacy import translation
 from mcp_functions.protocol.errors import InsufficientScope, InternalError, McpError, Unauthorized, is_ctrl_c
 from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
 
@@ -35,7 +35,7 @@ class Call(NamedTuple):
 
     id: RequestId  # of the client's request
     method: str  # one of `CALLS`
-    params: Mapping[str, Any]  # from `request_translation.modern_params`
+    params: Mapping[str, Any]  # from `translation.modern_params`
     state: str | None = None  # `requestState` for the next round
 
 
@@ -72,6 +72,7 @@ class Runner:
     def __init__(self, server: ModernServer, now: Callable[[], float]) -> None:
         """Use a server and a clock (unix seconds)."""
         self._server, self._now = server, now
+        self.catalog = server.catalog
 
     def call(
         self,
@@ -115,8 +116,8 @@ class Runner:
         return outcome
 
     def _request(self, exchange: Exchange, call: Call, capabilities: Mapping[str, Any]) -> Request:
-        message = request_translation.modern_message(exchange, call.id, call.method, call.params, capabilities)
-        headers = request_translation.modern_headers(message, self._server.catalog, exchange.http.headers)
+        message = translation.modern_message(exchange, call.id, call.method, call.params, capabilities)
+        headers = translation.modern_headers(message, self.catalog, exchange.http.headers)
         return Request(
             message=message,
             headers=headers,
@@ -133,7 +134,7 @@ class Runner:
         if not self._server.forwards:
             return exchange.event
         spare_ms = int(SPARE_SECONDS * 1000)
-        return request_translation.modern_event(exchange.event, message, headers, spare_ms=spare_ms)
+        return translation.modern_event(exchange.event, message, headers, spare_ms=spare_ms)
 
 
 def _round_params(call: Call, answers: Mapping[str, Any] | None) -> dict[str, Any]:

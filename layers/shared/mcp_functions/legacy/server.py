@@ -8,36 +8,38 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.handlers import lookup
-from mcp_functions.http import events, outcomes
+from mcp_functions.http import events, identity, outcomes
 from mcp_functions.http.exchange import note_method
 from mcp_functions.http.lazy_values import lazy_value
 from mcp_functions.http.responses import json
 from mcp_functions.legacy import responses, revisions
 from mcp_functions.legacy.conversations import Conversations
-from mcp_functions.legacy.exchange import SESSION_HEADER, VERSION_HEADER, ExchangeReader
-from mcp_functions.legacy.handshake import Handshake
+from mcp_functions.legacy.errors import SessionNotFound
+from mcp_functions.legacy.exchange import SESSION_HEADER, Exchange, open_session
 from mcp_functions.legacy.mailbox import Mailbox
 from mcp_functions.legacy.message_handler import MessageHandler
-from mcp_functions.legacy.message_kinds import message_kind
 from mcp_functions.legacy.request_handler import HTTP_ERRORS, RequestHandler
 from mcp_functions.legacy.runner import Runner
-from mcp_functions.legacy.stream_resumer import MAX_POLL_MS
-from mcp_functions.legacy.token_seals import FETCH_SECONDS, make_token_seals
+from mcp_functions.legacy.sealed_ids import FETCH_SECONDS, make_seals
+from mcp_functions.legacy.streams import MAX_POLL_MS
 from mcp_functions.protocol import header_parameters, headers, json_reader
 from mcp_functions.protocol.errors import HeaderMismatch, McpError, TemporarilyUnavailable
+from mcp_functions.seal.binding import caller_id, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.http.events import HttpRequest, LambdaContext, Response
-    from mcp_functions.legacy.message_kinds import Kind
+    from mcp_functions.legacy.exchange import Session
+    from mcp_functions.legacy.revisions import Kind
     from mcp_functions.legacy.runner import ModernServer
     from mcp_functions.protocol.wire_types import JSONValue
     from mcp_functions.settings import Settings
 
+VERSION_HEADER = "mcp-protocol-version"
 EVENT_ID = re.compile(r"[\x21-\x7e]+")
-RESUME, ANSWER, BATCH = "resume", "answer", "batch"  # logged as the method of requests that have none
+LOGGED_METHODS = {"batch": "batch", "response": "answer"}  # of messages that have none
 
 
 class LegacyServer:
@@ -53,23 +55,17 @@ class LegacyServer:
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         """Connect the parts of a deployment; KMS and the table are not used before a client needs them."""
-        self._settings, self._catalog = settings, modern.catalog
-        runner, seals = Runner(modern, now), make_token_seals(seal_factory, settings) if seal_factory else None
-        self._exchanges = ExchangeReader(settings, seals, now)
+        self._settings, self._catalog, self._now = settings, modern.catalog, now
+        runner, seals = Runner(modern, now), make_seals(seal_factory, settings) if seal_factory else None
+        self._session_seal = seals.sessions if seals else None
         self._conversations: Conversations | None = None
         if seal_factory and seals and settings.table:
-            mailbox = _mailbox(settings, seal_factory, now, sleep)
+            seconds = settings.question_seconds + FETCH_SECONDS
+            mailbox = lazy_value(lambda: Mailbox(seal_factory.table(seconds), seconds=seconds, now=now, sleep=sleep))
             self._conversations = Conversations(
                 seals, mailbox, runner, question_seconds=settings.question_seconds, now=now
             )
-        handshake = Handshake(
-            runner,
-            seals.sessions if seals else None,
-            logging=bool(modern.catalog["logging"]),
-            session_seconds=settings.session_seconds,
-            now=now,
-        )
-        handler = RequestHandler(runner, handshake, self._conversations, settings.questions_since)
+        handler = RequestHandler(settings, runner, self._session_seal, self._conversations, now)
         self._messages = MessageHandler(handler, self._conversations, now)
 
     def __call__(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
@@ -91,25 +87,29 @@ class LegacyServer:
             body = json_reader.loads(events.read_body(http, self._settings.max_body_bytes))
         except McpError:  # the modern path refuses it
             return None
-        kind = message_kind(body, http.headers.get(VERSION_HEADER))
+        kind = revisions.message_kind(body, http.headers.get(VERSION_HEADER))
         if kind is None:
             return None
-        _note_method(kind, body)
+        notes = observability.current()
+        if kind in LOGGED_METHODS:
+            notes.method = LOGGED_METHODS[kind]
+        else:
+            note_method(notes, body["method"])
         events.check_media_type(http)
-        initializing = kind == "request" and body["method"] == "initialize"
+        is_initialize = kind == "request" and body["method"] == "initialize"
         try:
-            exchange = self._exchanges.read(http, event, context, initializing=initializing)
+            exchange = self._exchange(http, event, context, None if is_initialize else http.headers.get(SESSION_HEADER))
         except HTTP_ERRORS:
             raise
         except McpError as error:
             if kind != "request":
                 raise
-            outcomes.note_error(observability.current(), error)
+            outcomes.note_error(notes, error)
             return json(200, responses.error_message(body["id"], error))
         if kind == "batch" and not revisions.supports(exchange.revision, "batches"):
             return None
         self._check_headers(http, kind, body)
-        observability.current().revision = exchange.revision
+        notes.revision = exchange.revision
         return self._messages.response(exchange, kind, body)
 
     def _resume(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
@@ -121,9 +121,9 @@ class LegacyServer:
         if not self._conversations or SESSION_HEADER not in http.headers or not EVENT_ID.fullmatch(event_id):
             return None
         notes = observability.current()
-        notes.method = RESUME
+        notes.method = "resume"
         try:
-            exchange = self._exchanges.read(http, event, context, initializing=False)
+            exchange = self._exchange(http, event, context, http.headers[SESSION_HEADER])
             notes.revision = exchange.revision
             stream = self._conversations.resume(exchange, event_id)
         except TemporarilyUnavailable as error:  # the client returns with the same event id
@@ -131,37 +131,51 @@ class LegacyServer:
             stream = (responses.StreamEvent(None, event_id, MAX_POLL_MS),)
         return None if stream is None else responses.stream_response(stream, {})
 
+    def _exchange(
+        self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext, session_id: str | None
+    ) -> Exchange:
+        """Read the caller and the session of a request.
+
+        Raises:
+            Unauthorized: the access token is invalid.
+            SessionNotFound: the session id is invalid.
+        """
+        now = self._now()
+        # 2025-11-25, basic/security_best_practices: "MCP Servers MUST NOT use sessions for authentication". So the
+        # caller is known before the session is read.
+        caller = identity.identify(http, self._settings, now)
+        principal = principal_digest(caller.principal)
+        charged = observability.current().caller_id = caller_id(caller.principal, http.address)
+        session: Session | None = None
+        if session_id is not None:
+            if self._session_seal is None:
+                raise SessionNotFound(reason="session_without_keys")
+            session = open_session(session_id, self._session_seal, principal, caller_id=charged, now=now)
+        header, ends = http.headers.get(VERSION_HEADER), events.lambda_deadline(context, now)
+        return Exchange(
+            http=http,
+            event=event,
+            caller=caller,
+            principal=principal,
+            revision=session.revision if session and not header else revisions.REVISION_OF_HEADER[header],
+            session=session,
+            deadline=events.gateway_deadline(http, ends, now),
+            ends=ends,
+            caller_id=charged,
+        )
+
     def _check_headers(self, http: HttpRequest, kind: Kind, body: JSONValue) -> None:
         """Refuse headers that contradict the body: legacy clients need not send them, but a router may read them."""
         try:
             for message in body if kind == "batch" else [body]:
                 headers.check_no_contradiction(message, http.headers)
-                self._check_parameters(message, http.headers)
+                params = message.get("params")
+                if message.get("method") == "tools/call" and isinstance(params, dict):
+                    declared = lookup.header_arguments(self._catalog, params.get("name"))
+                    arguments = params.get("arguments")
+                    header_parameters.check_sent(
+                        declared, arguments if isinstance(arguments, dict) else {}, http.headers
+                    )
         except HeaderMismatch as error:
             error.id = body["id"] if kind == "request" else None
             raise
-
-    def _check_parameters(self, message: Mapping[str, Any], received: Mapping[str, str]) -> None:
-        params = message.get("params")
-        if message.get("method") == "tools/call" and isinstance(params, dict):
-            arguments = params.get("arguments")
-            declared = lookup.header_arguments(self._catalog, params.get("name"))
-            header_parameters.check_sent(declared, arguments if isinstance(arguments, dict) else {}, received)
-
-
-def _mailbox(
-    settings: Settings, seal_factory: SealFactory, now: Callable[[], float], sleep: Callable[[float], object]
-) -> Callable[[], Mailbox]:
-    """Return a function that makes the mailbox when it is first needed."""
-    seconds = settings.question_seconds + FETCH_SECONDS
-    return lazy_value(lambda: Mailbox(seal_factory.table(seconds), seconds=seconds, now=now, sleep=sleep))
-
-
-def _note_method(kind: Kind, body: JSONValue) -> None:
-    notes = observability.current()
-    if kind == "batch":
-        notes.method = BATCH
-    elif kind == "response":
-        notes.method = ANSWER
-    else:
-        note_method(notes, body["method"])

@@ -14,33 +14,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mcp_functions.attack.cli import UsageError
 from mcp_functions.local.commands.options import INTERRUPTED, USAGE, Reporting
-from mcp_functions.local.problems import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NAME = "mcp-functions"
-COMMANDS = (
-    "adopt",
-    "attack",
-    "auth",
-    "block",
-    "call",
-    "catalog",
-    "demo",
-    "doctor",
-    "events",
-    "init",
-    "kms",
-    "new",
-    "next",
-    "open",
-    "serve",
-    "set",
-    "verify",
-)
+IN_PROJECT = ("adopt", "auth", "block", "doctor", "events", "init", "new", "next", "set")
+ALONE = ("call", "catalog", "demo", "kms", "open", "serve", "verify")  # each has a module
+COMMANDS = tuple(sorted((*IN_PROJECT, *ALONE, "attack")))
 
 
 def run(argv: Sequence[str] | None = None) -> int:
@@ -55,7 +37,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else NAME
         return _report(f"{error.format_message()} See {path} --help")
-    except (click.ClickException, UsageError, Problem) as error:
+    except click.ClickException as error:
         if reporting.debug and error.__cause__:
             traceback.print_exception(error.__cause__)
         return _report(str(error))
@@ -80,7 +62,11 @@ class _Commands(click.Group):
         """Import one command."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"mcp_functions.local.commands.{cmd_name}").command
+        if cmd_name in IN_PROJECT:
+            group: click.Group = import_module("mcp_functions.local.commands.project").commands
+            return group.commands[cmd_name]
+        room = "attack.cli" if cmd_name == "attack" else f"local.commands.{cmd_name}"
+        command: click.Command = import_module(f"mcp_functions.{room}").command
         return command
 
     def resolve_command(

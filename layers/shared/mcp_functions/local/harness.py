@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from mcp_functions.local import catalog as catalogs
-from mcp_functions.local import environment, own_tables
+from mcp_functions.local import environment
 from mcp_functions.local.api_gateway.api import MAX_BODY, Api
 from mcp_functions.local.api_gateway.authorizer import JwtAuthorizer
 from mcp_functions.local.issuer import MAX_REQUEST as MAX_FORM
@@ -22,9 +22,9 @@ from mcp_functions.local.lambdas import MAX_PAYLOAD, Invocation, Lambdas, Outcom
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN, Function, Functions, find
 from mcp_functions.local.lambdas.in_process import InProcess
 from mcp_functions.local.lambdas.invoke_api import InvokeApi
-from mcp_functions.local.loopback import HttpRequest, HttpResponse, Loopback
+from mcp_functions.local.loopback import Loopback
 from mcp_functions.local.page import Access, ExecutionLog, Page
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import stop
 from mcp_functions.local.runtime import Runtime, configuration
 from mcp_functions.local.services import Services
 
@@ -78,7 +78,7 @@ class Harness:
     reuse: bool = field(default=True, kw_only=True)
     on_log: Callable[[str, str], None] = field(default=_write_log, kw_only=True)
     auth: Literal["none", "jwt", "oauth"] = field(default="none", kw_only=True)
-    on_exchange: Callable[[str, bytes, Outcome], None] | None = field(default=None, kw_only=True)
+    on_exchange: Callable[[str, bytes, Outcome], None] = field(default=lambda *_: None, kw_only=True)
     on_progress: Callable[[str, float, float | None], None] | None = field(default=None, kw_only=True)
     reports: bool = field(default=False, kw_only=True)
     key_arn: str = field(default="", init=False)
@@ -138,7 +138,7 @@ class Harness:
         """
         self._all().load(self.directory.resolve() / folder / "app.py")
         if self._runtime:
-            self._runtime.prepare(folder)
+            self._runtime.fleet.prepare(folder)
 
     def unload(self, folder: str) -> None:
         """Forget a function."""
@@ -162,7 +162,7 @@ class Harness:
             folder: of the function; with the suffix WORKER, of its worker.
             alone: kill only if there is exactly one process.
         """
-        return self._runtime.kill(folder, alone=alone) if self._runtime else 0
+        return self._runtime.fleet.kill(folder, alone=alone) if self._runtime else 0
 
     def __enter__(self) -> Self:
         """Start everything.
@@ -181,19 +181,12 @@ class Harness:
 
     def _start(self, starting: ExitStack) -> None:
         # The most frequent mistake is the wrong directory: report it before anything is opened.
-        folders = self._folders = [
-            name for app in find(self.directory) if (name := app.parent.name) not in self.left_out
-        ]
-        if self.auth == "oauth" and SIGN_IN not in folders:
-            missing = f"there is no {self.directory}/{SIGN_IN}/app.py, the sign-in front: mcp-functions auth oauth"
-            raise Problem(missing)
+        self._folders = self._find_folders()
         api = starting.enter_context(Loopback(port=self.port, max_body=MAX_BODY))
         invoke = starting.enter_context(Loopback(max_body=2 * MAX_PAYLOAD))
-        services = Services(starting, self.state_dir, own_tables.of_project(self.directory))
-        self.key_arn = services.key_arn
-        self.url = f"{api.url}/{FRONT_DOOR}"
-        name = self.directory.resolve().parent.name or "mcp-functions"
-        shell = dict(os.environ)
+        services = Services(starting, self.state_dir, self.directory)
+        self.key_arn, self.url = services.key_arn, f"{api.url}/{FRONT_DOOR}"
+        name, shell = self.directory.resolve().parent.name or "mcp-functions", dict(os.environ)
         settings = environment.settings(port=api.port, name=name, key_arn=services.key_arn)
         authorizer = self._authorizer(starting, settings, api.url) if self.auth != "none" else None
         endpoints = environment.CREDENTIALS | services.endpoints(invoke.url)
@@ -201,30 +194,37 @@ class Harness:
         self._environment = (settings | endpoints, shell)
         self._own_variables = starting.enter_context(own_variables.layered())
         executions = ExecutionLog()
-        run = executions.recording(self._run(starting, settings, endpoints))
-        services.warm(starting)
-        run = _observed(run, self.on_exchange) if self.on_exchange else run
-        lambdas = self._lambdas = Lambdas(folders, run, stack=environment.STACK, ended=self.on_invocation)
+        lambdas = self._lambdas = Lambdas(
+            self._folders,
+            self._run(starting, settings, endpoints),
+            stack=environment.STACK,
+            ended=self.on_invocation,
+            observers=[executions.add, self.on_exchange],
+        )
         invoke_api = InvokeApi(lambdas)
         starting.callback(invoke_api.drain)
         invoke.start(invoke_api.answer)
-        answer = Api(lambdas, folders, authorizer=authorizer, signs_in=self.auth == "oauth").answer
-        page = Page(
-            port=api.port,
+        answer = Api(lambdas, self._folders, authorizer=authorizer, signs_in=self.auth == "oauth").answer
+        page = self._page(api.port, executions)
+        api.start(lambda request: page.answer(request) or answer(request))
+        starting.callback(api.stop)  # stops first, so that no client calls while the rest stops
+
+    def _find_folders(self) -> list[str]:
+        folders = [app.parent.name for app in find(self.directory) if app.parent.name not in self.left_out]
+        if self.auth == "oauth" and SIGN_IN not in folders:
+            stop(f"there is no {self.directory}/{SIGN_IN}/app.py, the sign-in front: mcp-functions auth oauth")
+        return folders
+
+    def _page(self, port: int, executions: ExecutionLog) -> Page:
+        return Page(
+            port=port,
             token=secrets.token_urlsafe(32),
-            key_arn=services.key_arn,
-            folders=folders,
+            key_arn=self.key_arn,
+            folders=self._folders,
             executions=executions,
             access=self._access,
             now=time.time,
         )
-
-        def answer_when_warm(request: HttpRequest) -> HttpResponse:
-            services.warming.join()  # a client waits longer than functions wait for KMS and DynamoDB
-            return page.answer(request) or answer(request)
-
-        api.start(answer_when_warm)
-        starting.callback(api.stop)  # stops first, so that no client calls while the rest stops
 
     def _run(self, starting: ExitStack, settings: Variables, endpoints: Variables) -> Run:
         if self.runtime:
@@ -239,7 +239,7 @@ class Harness:
             )
         self._set_variables(self._folders)
         if self._runtime:
-            return starting.enter_context(self._runtime).run
+            return starting.enter_context(self._runtime).fleet.run
         for line in self._unknown:
             self.on_log("template", line)
         self._functions = starting.enter_context(Functions(self.directory, without=self.left_out))
@@ -250,8 +250,11 @@ class Harness:
         """Make an access token for the page; None if the server wants none."""
         if self.issuer is None:
             return None
-        scopes = tuple(catalogs.read(self.directory).get("scopes", ()))
-        return Access(self.issuer.token(scope=" ".join(scopes)), USER, scopes)
+        return Access(self.issuer.token(scope=" ".join(self._scopes)), USER, self._scopes)
+
+    @property
+    def _scopes(self) -> tuple[str, ...]:
+        return tuple(catalogs.read(self.directory).get("scopes", ()))
 
     def _authorizer(self, starting: ExitStack, settings: Variables, front: str) -> JwtAuthorizer:
         loopback = starting.enter_context(Loopback(max_body=MAX_FORM))
@@ -262,15 +265,5 @@ class Harness:
         loopback.start(issuer.answer)
         settings |= environment.for_tokens(issuer=issuer.url, resource=self.url)
         if self.auth == "oauth":
-            scopes = catalogs.read(self.directory).get("scopes", ())
-            settings |= environment.for_sign_in(url=front, client_id=CLIENT_OF_FRONT, scopes=scopes)
+            settings |= environment.for_sign_in(url=front, client_id=CLIENT_OF_FRONT, scopes=self._scopes)
         return JwtAuthorizer(issuer.url, [self.url], lambda: issuer.jwks)
-
-
-def _observed(run: Run, ended: Callable[[str, bytes, Outcome], None]) -> Run:
-    def observed(folder: str, event: bytes) -> Outcome:
-        outcome = run(folder, event)
-        ended(folder, event, outcome)
-        return outcome
-
-    return observed

@@ -10,10 +10,10 @@ import base64
 import json
 from typing import Any
 
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.api_gateway.events import message_in, text_of
+from mcp_functions.local.problems import Problem, stop
 
 PLACEHOLDER = "{{requestState}}"
-DATA = "data:"  # a line of an SSE event
 
 
 def follow(response: str, event: str) -> str:
@@ -30,7 +30,11 @@ def follow(response: str, event: str) -> str:
 
 
 def _state(response: dict[str, Any]) -> str:
-    match _message(response):
+    if "errorType" in response:
+        stop(f"RESPONSE says that the function failed, {response['errorType']}: {response.get('errorMessage')}")
+    if not isinstance(response.get("body"), str):
+        stop("RESPONSE is not what a Lambda behind API Gateway returns: it has no body")
+    match message_in(_body(response)):
         case {"error": {"code": code, "message": message}}:
             problem = f"RESPONSE is an error, {code}: {message}"
         case {"result": {"requestState": str(state)}}:
@@ -44,32 +48,10 @@ def _state(response: dict[str, Any]) -> str:
     raise Problem(problem)
 
 
-def _message(response: dict[str, Any]) -> object:
-    """Find the JSON-RPC response in a body of JSON or of SSE events, whose last one is the response."""
-    if "errorType" in response:
-        problem = f"RESPONSE says that the function failed, {response['errorType']}: {response.get('errorMessage')}"
-        raise Problem(problem)
-    if not isinstance(response.get("body"), str):
-        problem = "RESPONSE is not what a Lambda behind API Gateway returns: it has no body"
-        raise Problem(problem)
-    text = _body(response)
-    events = [event.splitlines() for event in text.replace("\r\n", "\n").split("\n\n")]
-    data = ["\n".join(line.removeprefix(DATA) for line in lines if line.startswith(DATA)) for lines in events]
-    for candidate in (text, *reversed(data)):
-        try:
-            message = json.loads(candidate)
-        except ValueError:
-            continue
-        if isinstance(message, dict) and ("result" in message or "error" in message):
-            return message
-    return None
-
-
 def _filled(event: dict[str, Any], state: str) -> dict[str, Any]:
     text = _body(event)
     if PLACEHOLDER not in text:
-        problem = f"EVENT has no {PLACEHOLDER} in its body: it does not continue a conversation"
-        raise Problem(problem)
+        stop(f"EVENT has no {PLACEHOLDER} in its body: it does not continue a conversation")
     text = text.replace(PLACEHOLDER, json.dumps(state)[1:-1])  # the placeholder is inside a JSON string
     headers = dict(event.get("headers") or {})
     for name in headers:
@@ -79,15 +61,11 @@ def _filled(event: dict[str, Any], state: str) -> dict[str, Any]:
     return {**event, **({"headers": headers} if headers else {}), "body": body}
 
 
-def _body(message: dict[str, Any]) -> str:
-    body = message.get("body")
-    if not isinstance(body, str):
-        return ""
+def _body(event: dict[str, Any]) -> str:
     try:
-        return base64.b64decode(body, validate=True).decode() if message.get("isBase64Encoded") else body
+        return text_of(event)
     except ValueError:
-        problem = "a body says that it is base64, but it is not"
-        raise Problem(problem) from None
+        stop("a body says that it is base64, but it is not")
 
 
 def _object(text: str, name: str) -> dict[str, Any]:
@@ -96,6 +74,5 @@ def _object(text: str, name: str) -> dict[str, Any]:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        problem = f"{name} is not a JSON object" if text.strip() else f"{name} is empty"
-        raise Problem(problem)
+        stop(f"{name} is not a JSON object" if text.strip() else f"{name} is empty")
     return value

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import boto3
+import tomlkit
 from botocore.exceptions import BotoCoreError, ClientError
 
 from mcp_functions.local import samconfig, template
@@ -14,6 +15,8 @@ from mcp_functions.local.problems import Problem, first_line
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from tomlkit import TOMLDocument
 
     Parameters = dict[str, str]
 
@@ -35,10 +38,11 @@ def change(directory: Path, environment: str, words: Sequence[str], *, now: bool
         Problem: a name or a value is wrong, a file is not as expected, or AWS refuses the change.
     """
     path = directory / samconfig.FILE
-    text = samconfig.read(path)
-    present = _present(text, environment)
+    document = samconfig.read(path)
+    present = _present(document, environment)
     changes = _changes(directory, words, present)
-    path.write_text(samconfig.with_parameters(text, environment, changes), encoding="utf-8", newline="\n")
+    samconfig.set_parameters(document, environment, changes)
+    path.write_text(tomlkit.dumps(document), encoding="utf-8", newline="\n")
     for name, value in changes.items():
         before = f", instead of {present[name]}" if present.get(name) else ""
         yield f"{path} has {name}={value} for {environment}{before}"
@@ -46,9 +50,9 @@ def change(directory: Path, environment: str, words: Sequence[str], *, now: bool
         option = f"--config-env {environment}"
         yield f"Deploy it: sam build {option} && sam deploy {option}"
         return
-    stack = str(samconfig.setting(text, environment, "stack_name"))
+    stack = str(samconfig.setting(document, environment, "stack_name"))
     yield f"CloudFormation changes the stack {stack}"
-    profile, region = (samconfig.setting(text, environment, key) for key in ("profile", "region"))
+    profile, region = (samconfig.setting(document, environment, key) for key in ("profile", "region"))
     try:
         session: Any = boto3.Session(profile_name=profile, region_name=region)  # its clients have no types
         _update(session.client("cloudformation"), stack, changes)
@@ -73,9 +77,9 @@ def _update(cloudformation: Any, name: str, changes: Mapping[str, str]) -> None:
     cloudformation.get_waiter("stack_update_complete").wait(StackName=name, WaiterConfig=POLL)
 
 
-def _present(text: str, environment: str) -> Parameters:
+def _present(document: TOMLDocument, environment: str) -> Parameters:
     """Return the parameters that count; those of one command are before those of every command."""
-    found = samconfig.parameters(text, environment)
+    found = samconfig.parameters(document, environment)
     return {**found.pop("global", {}), **{name: value for one in found.values() for name, value in one.items()}}
 
 

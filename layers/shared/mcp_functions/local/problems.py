@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
 
-class Problem(Exception):
+import click
+
+
+class Problem(click.ClickException):
     """The user or the machine has to change something. The command line prints the line and exits with 2."""
 
 
 class DemoError(Exception):
     """The demo's conversation differed from the expected one; the text is one line."""
+
+
+def stop(text: str, *, after: BaseException | None = None) -> NoReturn:
+    """End the command with one line for its user.
+
+    Args:
+        text: says what has to change.
+        after: the exception that `--debug` shows.
+
+    Raises:
+        Problem: always.
+    """
+    raise Problem(text) from after
 
 
 def not_installed(error: ModuleNotFoundError, extra: str) -> Problem:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
-import tomllib
 from typing import TYPE_CHECKING, Any
+
+import tomlkit
 
 from mcp_functions.local.problems import Problem, first_line
 
@@ -13,70 +14,76 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from tomlkit import TOMLDocument
+
     Parameters = dict[str, str]
 
 FILE = "samconfig.toml"
 KEY = "parameter_overrides"
-TEXT = r""""(?:\\.|[^"\\\n])*"|'[^'\n]*'"""
-OVERRIDES = re.compile(rf"""^({KEY} *= *)(\[(?:{TEXT}|[^]"'])*]|{TEXT})""", re.MULTILINE)
-BY_HAND = f"{FILE} is not as init wrote it: write {{changes}} by hand, in {KEY} of {{environment}}"
 
 
-def read(path: Path) -> str:
-    """Return the text of the file.
+def read(path: Path) -> TOMLDocument:
+    """Read the file.
 
     Raises:
         Problem: it is missing, or is not TOML.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-        tomllib.loads(text)
+        return tomlkit.parse(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         unread = f"{path} cannot be read: {first_line(error)}"
         raise Problem(unread) from error
-    return text
 
 
-def setting(text: str, environment: str, name: str) -> str | None:
+def setting(document: TOMLDocument, environment: str, name: str) -> str | None:
     """Return what every command has of an option, e.g. "stack_name"; None if the file does not say it."""
-    values = [table[name] for table in _tables(text, environment).values() if name in table]
+    values = [table[name] for table in _tables(document, environment).values() if name in table]
     return str(values[-1]) if values else None
 
 
-def parameters(text: str, environment: str) -> dict[str, Parameters]:
+def parameters(document: TOMLDocument, environment: str) -> dict[str, Parameters]:
     """Return the template's parameters of an environment, by the command that gets them ("global": each).
 
     Raises:
         Problem: the environment has none.
     """
-    found = {command: _pairs(table[KEY]) for command, table in _tables(text, environment).items() if KEY in table}
+    tables = _tables(document, environment)
+    found = {command: _pairs(table[KEY]) for command, table in tables.items() if KEY in table}
     if not found:
         missing = f"{FILE} has no {KEY} for {environment}"
         raise Problem(missing)
     return found
 
 
-def with_parameters(text: str, environment: str, changes: Mapping[str, str]) -> str:
-    """Return the text with other parameters in each table of an environment, because a command's own table counts.
+def set_parameters(document: TOMLDocument, environment: str, changes: Mapping[str, str]) -> None:
+    """Change parameters in each table of an environment, because a command's own table counts.
 
     Raises:
-        Problem: the environment has no parameters, or is written in another way.
+        Problem: an item of a list holds several of them.
     """
-    table = re.compile(rf"^\[{re.escape(environment)}\.\w+\.parameters\](?:\n(?!\[).*)*", re.MULTILINE)
-    written = table.sub(lambda found: OVERRIDES.sub(lambda one: one[1] + _overrides(one[2], changes), found[0]), text)
-    expected = {command: {**before, **changes} for command, before in parameters(text, environment).items()}
-    try:
-        found = parameters(written, environment)
-    except ValueError:
-        found = {}
-    if found != expected:
-        items = " ".join(_item(name, value) for name, value in changes.items())
-        raise Problem(BY_HAND.format(changes=items, environment=environment))
-    return written
+    expected = {command: {**before, **changes} for command, before in parameters(document, environment).items()}
+    for table in _tables(document, environment).values():
+        if isinstance(table.get(KEY), str):
+            table[KEY] = [_item(name, value) for name, value in _pairs(table[KEY]).items()]
+        if KEY in table:
+            _change(table[KEY], changes)
+    if parameters(document, environment) != expected:
+        several = f"an item of {KEY} of {environment} in {FILE} holds several parameters: give each an item of its own"
+        raise Problem(several)
 
 
-def _tables(text: str, environment: str) -> dict[str, dict[str, Any]]:
-    commands = tomllib.loads(text).get(environment)
+def _change(items: list[tomlkit.items.String], changes: Mapping[str, str]) -> None:
+    for name, value in changes.items():
+        names = [item.partition("=")[0] for item in items]
+        if name in names:
+            items[names.index(name)] = _item(name, value)
+        else:
+            items.insert(0, _item(name, value))
+
+
+def _tables(document: TOMLDocument, environment: str) -> dict[str, Any]:
+    """Return the tables of an environment by their commands."""
+    commands = document.get(environment)
     if not isinstance(commands, dict):
         unknown = f"{FILE} has no environment {environment}"
         raise Problem(unknown)
@@ -90,22 +97,6 @@ def _pairs(overrides: str | list[str]) -> Parameters:
     return {name: value for name, _, value in items}
 
 
-def _overrides(written: str, changes: Mapping[str, str]) -> str:
-    """Return an array of parameters with changes; the text of the others stays."""
-    if not written.startswith("["):
-        pairs = _pairs(tomllib.loads(f"{KEY} = {written}")[KEY])
-        written = f"[{', '.join(_quoted(name, value) for name, value in pairs.items())}]"
-    for name, value in changes.items():
-        new = _quoted(name, value)
-        old = re.search(rf"""(["']){name}=(?:\\.|(?!\1).)*\1""", written)
-        written = written.replace(old[0], new) if old else f"[{new}, {written[1:]}"
-    return written
-
-
-def _quoted(name: str, value: str) -> str:
-    item = _item(name, value)
-    return f"'{item}'" if '"' in item else f'"{item}"'
-
-
-def _item(name: str, value: str) -> str:
-    return f"{name}={value}" if re.fullmatch(r"\S+", value) else f'{name}="{value}"'
+def _item(name: str, value: str) -> tomlkit.items.String:
+    item = f"{name}={value}" if re.fullmatch(r"\S+", value) else f'{name}="{value}"'
+    return tomlkit.string(item, literal='"' in item)

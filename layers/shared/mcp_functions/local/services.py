@@ -1,73 +1,111 @@
-"""AWS's services for one harness: KMS, DynamoDB, Lambda's endpoint, and S3 where a bucket is named."""
+"""AWS's services for one harness: KMS, DynamoDB with the author's tables, and S3 where a bucket is named."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import time
-from functools import partial
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local import environment
+from mcp_functions.local import environment, template
 from mcp_functions.local.doubles import dynamodb, keyfile, kms, s3
 from mcp_functions.local.doubles.tablefile import StoredTable, TableFile
 from mcp_functions.local.loopback import Loopback
+from mcp_functions.local.runtime import configuration
+from mcp_functions.local.runtime.intrinsics import Resolver, Unknown
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
     from contextlib import ExitStack
     from pathlib import Path
+
+    from mcp_functions.local.loopback import HttpRequest, HttpResponse
 
 Variables = dict[str, str | None]
 
 
-def stored_tables(starting: ExitStack, state_dir: Path, own: list[dict[str, Any]]) -> dynamodb.DynamoDbApi:
-    """Return DynamoDB with the toolkit's table, which a file in `state_dir` keeps, and with the author's tables."""
-    file = starting.enter_context(TableFile(state_dir, now=time.time()))
-    make = partial(dynamodb.Moto, dynamodb.table(environment.TABLE), *own)
-    return dynamodb.DynamoDbApi(partial(StoredTable, file, environment.TABLE, make))
+TOOLKITS = "Table"  # its logical id
+COPIED = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 
 
 class Services:
     """KMS, DynamoDB, and S3 if the shell's MCP_BLOBS names a bucket."""
 
-    def __init__(self, starting: ExitStack, state_dir: Path, own: list[dict[str, Any]]) -> None:
+    def __init__(self, starting: ExitStack, state_dir: Path, directory: Path) -> None:
         """Start the endpoints.
 
         Args:
             starting: stops them when it is closed.
             state_dir: keeps the KMS key and the table between runs.
-            own: the author's tables, as requests of CreateTable.
+            directory: of the functions; the template beside it declares the author's tables.
         """
-        self._kms = starting.enter_context(Loopback(max_body=kms.MAX_REQUEST))
         kms_api = kms.KmsApi(keyfile.load(state_dir))
-        self._kms.start(kms_api.answer)
+        kms_api.warm()  # functions wait for a shorter time than moto needs for its first answer
+        tables = stored_tables(starting, state_dir, own_tables(directory))
         self.key_arn = kms_api.arn
-        tables = stored_tables(starting, state_dir, own)
-        self._dynamodb = starting.enter_context(Loopback(max_body=dynamodb.MAX_REQUEST))
-        self._dynamodb.start(tables.answer)
-        self._warm = [kms_api.warm, tables.warm]
-        self._s3: Loopback | None = None
+        self._kms = _started(starting, kms_api.answer, kms.MAX_REQUEST)
+        self._dynamodb = _started(starting, tables.answer, dynamodb.MAX_REQUEST)
         bucket = os.environ.get("MCP_BLOBS")
-        if bucket:
-            objects = s3.S3Api(bucket, partial(s3.Moto, bucket))
-            self._s3 = starting.enter_context(Loopback(max_body=s3.MAX_OBJECT))
-            self._s3.start(objects.answer)
-            self._warm.append(objects.warm)
-        self.warming = Thread(target=self._import_moto, daemon=True)
+        objects = s3.S3Api(bucket, s3.MemoryBucket()) if bucket else None
+        self._s3 = _started(starting, objects.answer, s3.MAX_OBJECT) if objects else None
 
     def endpoints(self, invoke: str) -> Variables:
         """Return the variables that send AWS clients here, and to the URL of Lambda's Invoke API."""
-        s3_url = self._s3.url if self._s3 else None
-        return environment.endpoints(kms=self._kms.url, invoke=invoke, dynamodb=self._dynamodb.url, s3=s3_url)
+        return environment.endpoints(kms=self._kms, invoke=invoke, dynamodb=self._dynamodb, s3=self._s3)
 
-    def warm(self, starting: ExitStack) -> None:
-        """Begin to import moto in the background."""
-        self.warming.start()
-        starting.callback(self.warming.join)
 
-    def _import_moto(self) -> None:
-        """Import moto before the first request, because the import takes longer than functions wait for AWS."""
-        for warm in self._warm:
-            with contextlib.suppress(Exception):  # the first request gets the same error
-                warm()
+def stored_tables(starting: ExitStack, state_dir: Path, own: list[dict[str, Any]]) -> dynamodb.DynamoDbApi:
+    """Return DynamoDB with the toolkit's table, which a file in `state_dir` keeps, and with the author's tables."""
+    file = starting.enter_context(contextlib.closing(TableFile(state_dir, now=time.time())))
+    tables = dynamodb.Moto(dynamodb.table(environment.TABLE), *own)
+    return dynamodb.DynamoDbApi(StoredTable(file, environment.TABLE, tables))
+
+
+def _started(starting: ExitStack, answer: Callable[[HttpRequest], HttpResponse], max_body: int) -> str:
+    """Start an endpoint, and return its URL."""
+    server = starting.enter_context(Loopback(max_body=max_body))
+    server.start(answer)
+    return server.url
+
+
+def own_tables(directory: Path, *, name: str = f"{environment.STACK}-{{}}") -> list[dict[str, Any]]:
+    """Return the tables that template.yaml declares for an author's functions, as requests of CreateTable.
+
+    A table whose properties only a deployment knows is left out.
+
+    Args:
+        directory: of the functions; the template is in its parent.
+        name: of a table, with {} for its logical id.
+
+    Raises:
+        Problem: the template cannot be read.
+    """
+    path = configuration.find(directory)
+    return list(_requests(template.read(path), name)) if path else []
+
+
+def _requests(read: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
+    resolver = Resolver(read, stack=environment.STACK, key_arn="")
+    for logical_id, resource in read["Resources"].items():
+        schema = _schema(str(resource.get("Type")), resource.get("Properties") or {})
+        if logical_id == TOOLKITS or not schema:
+            continue
+        named = resource.get("Properties", {}).get("TableName", name.format(logical_id))
+        try:
+            resolved: Any = resolver.value({"TableName": named, "BillingMode": "PAY_PER_REQUEST", **schema})
+        except Unknown:
+            continue
+        yield resolved
+
+
+def _schema(kind: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys and indexes of a table; nothing, if the resource is no table."""
+    if kind == "AWS::DynamoDB::Table":
+        return {name: properties[name] for name in COPIED if name in properties}
+    if kind == "AWS::Serverless::SimpleTable":
+        key = properties.get("PrimaryKey", {"Name": "id", "Type": "String"})
+        return {
+            "AttributeDefinitions": [{"AttributeName": key["Name"], "AttributeType": key["Type"][0]}],
+            "KeySchema": [{"AttributeName": key["Name"], "KeyType": "HASH"}],
+        }
+    return {}

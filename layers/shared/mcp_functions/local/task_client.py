@@ -5,26 +5,18 @@ It supports rounds too, so it follows a call to its end in either form.
 
 from __future__ import annotations
 
-import json
 import time
-from http.client import HTTPConnection, HTTPSConnection
 from itertools import count
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from mcp_functions.protocol.constants import (
-    APP_MIME_TYPE,
-    CALLS,
-    EXTENSION_APPS,
-    EXTENSION_TASKS,
-    META_CLIENT_CAPABILITIES,
-    META_PROTOCOL_VERSION,
-    PROTOCOL_VERSION,
-    TASKS,
-)
+from mcp_functions.attack import messages
+from mcp_functions.attack.client import CALLER, Client
+from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS, EXTENSION_TASKS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mcp_functions.attack.client import Response
 
     Answer = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]  # (key, request) -> response
 
@@ -34,7 +26,6 @@ WITH_TASKS: dict[str, Any] = {
     "roots": {},
     "extensions": {EXTENSION_TASKS: {}, EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}},
 }
-NAMED = CALLS | TASKS
 ENDED = ("completed", "failed", "cancelled")
 
 
@@ -70,7 +61,7 @@ class TaskClient:
             told: called with the task of every poll.
             sleep: waits for a number of seconds.
         """
-        self._url, self._headers, self._capabilities = urlsplit(url), dict(headers or {}), capabilities
+        self._url, self._headers, self._capabilities = url, headers or {}, dict(capabilities)
         self._timeout, self._on_poll, self._sleep, self._ids = timeout, told, sleep, count(1)
 
     def run(self, name: str, arguments: Mapping[str, Any], answer: Answer | None = None) -> dict[str, Any]:
@@ -87,11 +78,31 @@ class TaskClient:
         Raises:
             Refused: the call, or its task, ended with an error, or was cancelled.
         """
-        result = self.call(name, arguments)
-        while result["resultType"] == "input_required":
+        return self.converse("tools/call", {"name": name, "arguments": dict(arguments)}, answer)
+
+    def converse(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        answer: Answer | None = None,
+        repeated: Sequence[tuple[str, str]] = (),
+    ) -> dict[str, Any]:
+        """Send a request, and follow it to its end like `run`.
+
+        Args:
+            method: of the protocol.
+            params: without `_meta`.
+            answer: as for `run`.
+            repeated: arguments that headers repeat: property and `x-mcp-header`.
+
+        Raises:
+            Refused: as for `run`.
+        """
+        result = self.request(method, params, repeated)
+        while result.get("resultType") == "input_required":
             state = {"requestState": result["requestState"]} if "requestState" in result else {}
-            result = self.call(name, arguments, inputResponses=_answers(result, answer), **state)
-        return self.follow(result, answer) if result["resultType"] == "task" else result
+            result = self.request(method, {**params, "inputResponses": _answers(result, answer), **state}, repeated)
+        return self.follow(result, answer) if result.get("resultType") == "task" else result
 
     def follow(self, task: Mapping[str, Any], answer: Answer | None = None) -> dict[str, Any]:
         """Follow a task to its end: poll at the server's interval, and answer its questions.
@@ -126,46 +137,35 @@ class TaskClient:
         """Cancel a task (`tasks/cancel`)."""
         self.request("tasks/cancel", {"taskId": task_id})
 
-    def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Send one request.
+    def request(
+        self, method: str, params: Mapping[str, Any], repeated: Sequence[tuple[str, str]] = ()
+    ) -> dict[str, Any]:
+        """Send one request, and return its result.
 
         Raises:
             Refused: the server answered with an error.
             OSError: the server did not answer.
+            ValueError: the answer is no JSON-RPC response.
         """
-        meta = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: dict(self._capabilities)}
-        sent = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": {**params, "_meta": meta}}
-        message = self._posted(json.dumps(sent).encode(), method, params.get(NAMED.get(method, "")))
-        if "error" in message:
-            raise Refused(message["error"])
-        result: dict[str, Any] = message["result"]
-        return result
+        message = messages.message(method, params, next(self._ids), self._capabilities)
+        response = self._send(message, repeated)
+        if response.error is not None:
+            raise Refused(response.error)
+        if response.result is None:
+            raise ValueError(str(response))
+        return response.result
 
-    def _posted(self, body: bytes, method: str, name: object) -> dict[str, Any]:
-        connect = HTTPSConnection if self._url.scheme == "https" else HTTPConnection
-        connection = connect(self._url.netloc, timeout=self._timeout)
-        headers = {
-            **self._headers,
-            "Content-Type": "application/json",
-            "Accept": "application/json, text/event-stream",
-            "MCP-Protocol-Version": PROTOCOL_VERSION,
-            "Mcp-Method": method,
-            **({"Mcp-Name": name} if isinstance(name, str) else {}),
-        }
-        try:
-            connection.request("POST", self._url.path, body, headers)
-            response = connection.getresponse()
-            text, kind = response.read().decode(), response.headers.get_content_type()
-        finally:
-            connection.close()
-        if kind == "text/event-stream":
-            text = [line for line in text.splitlines() if line.startswith("data:")][-1].removeprefix("data:")
-        message: dict[str, Any] = json.loads(text)
-        return message
+    def _send(self, message: dict[str, Any], repeated: Sequence[tuple[str, str]]) -> Response:
+        credentials = {CALLER: list(self._headers.items())}
+        client = Client(self._url, credentials, requests=1, seconds=self._timeout, response_seconds=self._timeout)
+        response = client.send(messages.write(message, repeated)).response
+        if response.failed:
+            raise OSError(response.failed)
+        return response
 
 
 def _answers(asking: Mapping[str, Any], answer: Answer | None) -> dict[str, Any]:
-    requests: Mapping[str, Any] = asking.get("inputRequests", {})
+    requests: Mapping[str, Any] = asking.get("inputRequests") or {}
     if requests and answer is None:
         raise Refused({"message": f"this client has no answer to {', '.join(requests)}"})
     return {key: dict(answer(key, request)) for key, request in requests.items()} if answer else {}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.problems import Problem, first_line, not_installed
+import yaml
+
+from mcp_functions.local.problems import Problem, first_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,13 +21,23 @@ def read(path: Path) -> dict[str, Any]:
         Problem: the file is missing, or is not a template.
     """
     try:
-        return parse(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        missing = f"there is no {path}: start in the folder of template.yaml and functions/"
-        raise Problem(missing) from error
+        return parse(text(path))
     except ValueError as error:
         broken = f"{path} is no template: {error}"
         raise Problem(broken) from None
+
+
+def text(path: Path) -> str:
+    """Return the text of a template.
+
+    Raises:
+        Problem: the file is missing.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        missing = f"there is no {path}: start in the folder of template.yaml and functions/"
+        raise Problem(missing) from error
 
 
 def line_of(path: Path, logical_id: str) -> int:
@@ -34,17 +46,12 @@ def line_of(path: Path, logical_id: str) -> int:
     return next((number for number, line in enumerate(lines, 1) if line.startswith(f"  {logical_id}:")), 0)
 
 
-def parse(text: str) -> dict[str, Any]:
+def parse(source: str) -> dict[str, Any]:
     """Parse a template's text.
 
     Raises:
-        Problem: PyYAML is not installed.
         ValueError: the text is not YAML, or has no resources.
     """
-    try:
-        import yaml  # noqa: PLC0415 - of the `local` extra
-    except ModuleNotFoundError as error:
-        raise not_installed(error, "local") from error
 
     class Loader(yaml.SafeLoader):
         """A SafeLoader that knows the short functions."""
@@ -61,7 +68,7 @@ def parse(text: str) -> dict[str, Any]:
 
     Loader.add_multi_constructor("!", long_form)
     try:
-        parsed = yaml.load(text, Loader)  # noqa: S506 - a SafeLoader
+        parsed = yaml.load(source, Loader)  # noqa: S506 - a SafeLoader
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         at = f"line {mark.line + 1}: " if mark else ""

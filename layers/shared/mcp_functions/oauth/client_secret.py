@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws
+from mcp_functions.aws.errors import read_failure
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.resets import register_for_reset
 
@@ -20,7 +20,6 @@ CONNECT_SECONDS = 1.0
 READ_SECONDS = 2.0
 ATTEMPTS = 2
 MEMBERS = ("client_secret", "ClientSecret", "secret")  # the member to read if the secret is a JSON object
-SERVER_FAULT = 500
 
 
 class ClientSecret:
@@ -63,34 +62,16 @@ class ClientSecret:
 
 
 def _read(arn: str) -> str:
-    endpoint = aws.find_endpoint(os.environ, SERVICE)
     try:
-        if endpoint is None:
-            from mcp_functions.aws import by_boto3  # noqa: PLC0415 - only where boto3 alone finds the configuration
-
-            client = by_boto3.client(
-                SERVICE, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS
-            )
-            value: str = client.get_secret_value(SecretId=arn)["SecretString"]
-            return value
-        return _call(endpoint, arn)
+        client = aws.make_client(SERVICE, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
+        value: str = client.get_secret_value(SecretId=arn)["SecretString"]
+        client.close()
     except (KeyError, ValueError, TypeError):
         raise Misconfigured(reason="secretsmanager:UnexpectedAnswer") from None
-    except OSError as error:
-        raise TemporarilyUnavailable(reason=f"secretsmanager:{type(error).__name__}") from None
     except Exception as error:  # noqa: BLE001 - botocore's classes are not imported; its text may quote the request
-        raise _error_for(error) from None
-
-
-def _call(endpoint: aws.Endpoint, arn: str) -> str:
-    from mcp_functions.aws.clients import AwsClient  # noqa: PLC0415 - imported at init, where it is needed
-
-    client = AwsClient(endpoint, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
-    headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": f"{SERVICE}.GetSecretValue"}
-    try:
-        value: str = json.loads(client.send("/", headers, json.dumps({"SecretId": arn}).encode()).body)["SecretString"]
-    finally:
-        client.close()
+        failure = read_failure(error)
+        reason = f"secretsmanager:{failure.code}"
+        raise (TemporarilyUnavailable(reason) if failure.is_outage else Misconfigured(reason)) from None
     return value
 
 
@@ -106,13 +87,3 @@ def _text(secret: str) -> str:
     if not member:
         raise Misconfigured(reason="the secret is a JSON object without the member client_secret")
     return str(member)
-
-
-def _error_for(error: Exception) -> Misconfigured | TemporarilyUnavailable:
-    response = getattr(error, "response", None)
-    details = response if isinstance(response, dict) else {}
-    code = details.get("Error", {}).get("Code", type(error).__name__)
-    status = details.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    if status >= SERVER_FAULT or "Throttl" in code:
-        return TemporarilyUnavailable(f"secretsmanager:{code}")
-    return Misconfigured(f"secretsmanager:{code}")

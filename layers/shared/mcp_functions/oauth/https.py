@@ -11,7 +11,7 @@ from mcp_functions.aws.connection import open_connection, tls_context
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.aws.deadline_socket import Deadline
+    from mcp_functions.aws.connection import Deadline
 
 USER_AGENT = "mcp-functions"
 CONNECT_SECONDS = 2.0

@@ -6,7 +6,7 @@ import base64
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_plus, urlencode, urlsplit
 
-from mcp_functions.aws.deadline_socket import Deadline
+from mcp_functions.aws.connection import Deadline
 from mcp_functions.oauth import https
 from mcp_functions.oauth.errors import CANNOT_REVOKE, INVALID_GRANT, INVALID_REQUEST, INVALID_SCOPE, OAuthError
 from mcp_functions.oauth.https import Answer, NoAnswer

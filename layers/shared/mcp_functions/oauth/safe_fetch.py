@@ -13,8 +13,7 @@ from http.client import HTTPConnection
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from mcp_functions.aws.connection import tls_context
-from mcp_functions.aws.deadline_socket import Deadline, DeadlineSocket
+from mcp_functions.aws.connection import Deadline, DeadlineSocket, tls_context
 from mcp_functions.oauth import addresses, https
 from mcp_functions.oauth.https import NoAnswer
 

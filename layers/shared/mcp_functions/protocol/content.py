@@ -9,75 +9,76 @@ import base64
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mcp_functions.protocol import content_blocks
+from mcp_functions.protocol import content_blocks, hints
 from mcp_functions.protocol.plain_values import BYTES, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from _typeshed import DataclassInstance
 
-    from mcp_functions.protocol.foreign_types import Model
-    from mcp_functions.protocol.wire_types import Annotations, Icon, Role
+    from mcp_functions.protocol.wire_types import Annotations, Icon, Model, Role
 
 
-WIRE_NAMES = {"mime_type": "mimeType", "meta": "_meta"}
-
-
-def _given(**fields: object) -> dict[str, Any]:
-    """Write the fields that are not None, and check the hints among them."""
-    given: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
-    if "annotations" in given or "icons" in given:
-        from mcp_functions.protocol import hints  # noqa: PLC0415 - most content has none
-
-        if "annotations" in given:
-            given["annotations"] = hints.read_annotations(given["annotations"])
-        if "icons" in given:
-            given["icons"] = hints.read_icons(given["icons"])
-    if "_meta" in given:
-        given["_meta"] = to_json(dict(given["_meta"]))
-    return given
-
-
-def _write(content: DataclassInstance, type_: str, **changes: object) -> dict[str, Any]:
-    """Write the fields of a content type under their names on the wire."""
-    members = {WIRE_NAMES.get(field.name, field.name): getattr(content, field.name) for field in fields(content)}
-    return _given(**{"type": type_, **members, **changes})
-
-
-def _encoded(data: bytes) -> str:
+def _encode(data: bytes) -> str:
     if not isinstance(data, BYTES):
         message = "its data must be bytes"
         raise TypeError(message)
     return base64.b64encode(data).decode()
 
 
+WIRE_NAMES = {"mime_type": "mimeType", "meta": "_meta"}
+# Fields that are no plain JSON, by name.
+WRITERS: dict[str, Callable[[Any], object]] = {
+    "data": _encode,
+    "resource": lambda resource: content_blocks.contents(resource, ""),
+    "annotations": hints.read_annotations,
+    "icons": hints.read_icons,
+    "meta": lambda meta: to_json(dict(meta)),
+}
+
+
+def _members(content: DataclassInstance) -> dict[str, Any]:
+    """Write the fields of a content type under their names on the wire, without those that are None."""
+    members = {}
+    for field in fields(content):
+        value = getattr(content, field.name)
+        if value is not None and field.name in WRITERS:
+            value = WRITERS[field.name](value)
+        if value is not None:
+            members[WIRE_NAMES.get(field.name, field.name)] = value
+    return members
+
+
 @dataclass(frozen=True, slots=True)
-class Text:
+class _Block:
+    """A content block, whose `type` is a constant of its class."""
+
+    type: ClassVar[str]
+
+    def wire(self) -> dict[str, Any]:
+        """Write it as the specification's content type of this name."""
+        return {"type": self.type, **_members(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class Text(_Block):
     """Text for the model or the user (TextContent)."""
 
+    type: ClassVar[str] = "text"
     text: str
     annotations: Annotations | Model | None = None
     meta: Mapping[str, Any] | None = None
 
-    def wire(self) -> dict[str, Any]:
-        """Write it as TextContent."""
-        return _write(self, "text")
-
 
 @dataclass(frozen=True, slots=True)
-class Media:
+class Media(_Block):
     """Bytes of a picture or a sound."""
 
-    type: ClassVar[str]
     data: bytes
     mime_type: str
     annotations: Annotations | Model | None = None
     meta: Mapping[str, Any] | None = None
-
-    def wire(self) -> dict[str, Any]:
-        """Write it as ImageContent or AudioContent."""
-        return _write(self, self.type, data=_encoded(self.data))
 
 
 class Image(Media):
@@ -105,29 +106,26 @@ class ResourceContents:
 
     def wire(self) -> dict[str, Any]:
         """Write it as TextResourceContents or BlobResourceContents."""
-        text = self.contents if isinstance(self.contents, str) else None
-        blob = _encoded(self.contents) if isinstance(self.contents, bytes) else None
-        return _given(uri=self.uri, mimeType=self.mime_type, text=text, blob=blob, _meta=self.meta)
+        members = _members(self)
+        written = members.pop("contents")
+        return members | ({"text": written} if isinstance(written, str) else {"blob": _encode(written)})
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddedResource:
+class EmbeddedResource(_Block):
     """A resource's contents inside a result (EmbeddedResource)."""
 
+    type: ClassVar[str] = "resource"
     resource: ResourceContents | Model
     annotations: Annotations | Model | None = None
     meta: Mapping[str, Any] | None = None
 
-    def wire(self) -> dict[str, Any]:
-        """Write it as EmbeddedResource."""
-        resource = content_blocks.contents(self.resource, "")
-        return _write(self, "resource", resource=resource)
-
 
 @dataclass(frozen=True, slots=True)
-class ResourceLink:
+class ResourceLink(_Block):
     """A resource that the client may read (ResourceLink)."""
 
+    type: ClassVar[str] = "resource_link"
     uri: str
     name: str
     title: str | None = None
@@ -137,10 +135,6 @@ class ResourceLink:
     annotations: Annotations | Model | None = None
     icons: Sequence[Icon | Model] | None = None
     meta: Mapping[str, Any] | None = None
-
-    def wire(self) -> dict[str, Any]:
-        """Write it as ResourceLink."""
-        return _write(self, "resource_link", icons=self.icons or None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-from typing import TYPE_CHECKING, Protocol, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.protocol.foreign_types import CONTENT, CONTENTS, MESSAGE, is_ours, name, role
-from mcp_functions.protocol.plain_values import to_json, type_name
+from mcp_functions.protocol.plain_values import CONTENT, CONTENTS, MESSAGE, dump, protocol_name, role, type_name
 
 if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONObject, JSONValue
@@ -22,18 +20,6 @@ MEMBERS = {
     "resource_link": ("uri", "name"),
     "resource": (),
 }
-
-
-class _Message(Protocol):
-    role: str
-    content: object
-
-
-class _ReadContents(Protocol):
-    """The official SDK's ReadResourceContents, which has no URI."""
-
-    content: str | bytes
-    mime_type: str | None
 
 
 def block(value: object) -> JSONObject:
@@ -71,8 +57,12 @@ def contents(value: object, uri: str) -> JSONObject:
     if role(value) != CONTENTS:
         allowed = "text, bytes, JSON, ResourceContents or a list of them"
         raise DeveloperError(rule=f"{type_name(value)} is no part of a resource: it returns {allowed}")
-    is_without_uri = name(value) == "ReadResourceContents"
-    written = _with_uri(cast("_ReadContents", value), uri) if is_without_uri else to_wire(value)
+    if protocol_name(type(value)) == "ReadResourceContents":  # of the official SDK, without a URI
+        from mcp_functions.protocol.content import ResourceContents  # noqa: PLC0415 - other types need it not
+
+        read: Any = value
+        value = ResourceContents(uri, read.content, read.mime_type, getattr(read, "meta", None))
+    written = to_wire(value)
     if not _is_contents(written):
         raise DeveloperError(rule=f"{type_name(value)} needs a uri, and text or bytes")
     return written
@@ -87,14 +77,13 @@ def messages(value: object) -> list[JSONObject]:
     Raises:
         DeveloperError: the value is none of these, or its `role` is unknown to the protocol.
     """
-    part = role(value)
-    if isinstance(value, str) or part == CONTENT:
+    if isinstance(value, str) or role(value) == CONTENT:
         return [{"role": "user", "content": block(value)}]
-    if part != MESSAGE:
+    if role(value) != MESSAGE:
         raise DeveloperError(rule=f"a prompt returns text, messages or content, not {type_name(value)}")
-    message = cast("_Message", value)
+    message: Any = value
     if message.role not in ("user", "assistant"):
-        raise DeveloperError(rule=f'the role of a {name(value)} is "user" or "assistant"')
+        raise DeveloperError(rule=f'the role of a {type_name(value)} is "user" or "assistant"')
     blocks = message.content if isinstance(message.content, list | tuple) else [message.content]
     return [{"role": message.role, "content": block(each)} for each in blocks]
 
@@ -105,30 +94,16 @@ def to_wire(value: object) -> JSONValue:
     Raises:
         DeveloperError: the value cannot be written.
     """
-    try:
-        if hasattr(value, "model_dump"):
-            return value.model_dump(mode="json", by_alias=True, exclude_none=True, warnings=False)
-        if hasattr(value, "wire"):
-            return value.wire()
-        reason = "it has no way to write itself"
-    except (TypeError, ValueError) as error:
-        reason = str(error) if is_ours(type(value)) else type(error).__name__
     rule = "{type} is no content as the protocol has it: {reason}"
-    raise DeveloperError(rule, type=type_name(value), reason=reason)
-
-
-def _with_uri(value: _ReadContents, uri: str) -> JSONObject:
-    written: JSONObject = {"uri": uri}
-    if value.mime_type:
-        written["mimeType"] = value.mime_type
-    if isinstance(value.content, str):
-        written["text"] = value.content
-    else:
-        written["blob"] = base64.b64encode(value.content).decode()
-    meta = getattr(value, "meta", None)
-    if meta:
-        written["_meta"] = to_json(dict(meta))
-    return written
+    if not hasattr(value, "wire"):
+        try:
+            return dump(value)
+        except ValueError as error:
+            raise DeveloperError(rule, type=type_name(value), reason=type(error).__name__) from None
+    try:
+        return value.wire()
+    except (TypeError, ValueError) as error:
+        raise DeveloperError(rule, type=type_name(value), reason=error) from None
 
 
 def _is_block(written: object) -> TypeGuard[JSONObject]:

@@ -11,68 +11,58 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions.protocol.json_writer import dumps
-from mcp_functions.protocol.plain_values import NotJson, to_json, type_name
+from mcp_functions.protocol.plain_values import NotJson, dump, to_json, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Check: TypeAlias = Callable[[object], bool]
+    # By the name on the wire: the allowed values in words, and their check.
+    Members: TypeAlias = dict[str, tuple[str, Callable[[Any], bool]]]
 
 # A key of `_meta` is an optional prefix of dotted labels, and a name. MCP reserves some second labels (basic, "_meta").
 LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
-META_KEY = rf"(?:{LABEL}(?:\.{LABEL})*/)?(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?"
+RESERVED = r"[^./]+\.(?:modelcontextprotocol|mcp)(?:\.[^/]*)?/"
+META_KEY = rf"(?!{RESERVED})(?:{LABEL}(?:\.{LABEL})*/)?(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?"
 TAGS = "fastmcp"
-RESERVED = ("modelcontextprotocol", "mcp")
-SOURCE = re.compile(r"(?:https?://|data:)[^\s]*", re.IGNORECASE)  # "an HTTP/HTTPS URL or a `data:` URI" (Icon)
-SIZE = re.compile(r"[0-9]+x[0-9]+|any")  # "in WxH format" (schema.ts, Icon)
-ROLE = re.compile("user|assistant")
-THEME = re.compile("light|dark")
-DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+(?:Z|[+-][0-9]{2}:[0-9]{2})?)?")
+SOURCE = r"(?i:https?://|data:)\S*"  # "an HTTP/HTTPS URL or a `data:` URI" (Icon)
+SIZE = "[0-9]+x[0-9]+|any"  # "in WxH format" (schema.ts, Icon)
+DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
 
 
-def _is_a(type_: type) -> Check:
-    return lambda value: isinstance(value, type_)
+def _match(pattern: str) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, str) and bool(re.fullmatch(pattern, value, re.DOTALL))
 
 
-def _is_priority(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+def _match_all(pattern: str) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, list) and all(map(_match(pattern), value))
 
 
-def _match(pattern: re.Pattern[str]) -> Check:
-    return lambda value: isinstance(value, str) and bool(pattern.fullmatch(value))
-
-
-def _list_of(check: Check) -> Check:
-    return lambda value: isinstance(value, list) and all(map(check, value))
-
-
-# By the name on the wire: the allowed values in words, and their check.
-Members: TypeAlias = "dict[str, tuple[str, Check]]"
+TEXT = ("text", _match(".*"))
+FLAG = ("True or False", lambda value: isinstance(value, bool))
 TOOL: Members = {
-    "title": ("text", _is_a(str)),
-    "readOnlyHint": ("True or False", _is_a(bool)),
-    "destructiveHint": ("True or False", _is_a(bool)),
-    "idempotentHint": ("True or False", _is_a(bool)),
-    "openWorldHint": ("True or False", _is_a(bool)),
+    "title": TEXT,
+    "readOnlyHint": FLAG,
+    "destructiveHint": FLAG,
+    "idempotentHint": FLAG,
+    "openWorldHint": FLAG,
 }
 CONTENT: Members = {
-    "audience": ('a list of "user" and "assistant"', _list_of(_match(ROLE))),
-    "priority": ("a number from 0 to 1", _is_priority),
+    "audience": ('a list of "user" and "assistant"', _match_all("user|assistant")),
+    "priority": ("a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1),
     "lastModified": ("a date in ISO 8601, as in 2026-07-28T12:00:00Z", _match(DATE)),
 }
 ICON: Members = {
     "src": ("an https:// or data: URI", _match(SOURCE)),
-    "mimeType": ("text", _is_a(str)),
-    "sizes": ('a list of sizes such as "48x48" or "any"', _list_of(_match(SIZE))),
-    "theme": ('"light" or "dark"', _match(THEME)),
+    "mimeType": TEXT,
+    "sizes": ('a list of sizes such as "48x48" or "any"', _match_all(SIZE)),
+    "theme": ('"light" or "dark"', _match("light|dark")),
 }
-
 # Of `Implementation`, what the deployment does not say: it has the name and the version (MCP_SERVER_NAME).
 SERVER: Members = {
-    "title": ("text", _is_a(str)),
-    "description": ("text", _is_a(str)),
-    "websiteUrl": ("an https:// URL", _match(re.compile(r"https?://[^\s]+"))),
-    "icons": ("a list of icons", _is_a(list)),
+    "title": TEXT,
+    "description": TEXT,
+    "websiteUrl": ("an https:// URL", _match(r"https?://\S+")),
+    "icons": ("a list of icons", lambda value: isinstance(value, list)),
 }
 
 
@@ -82,7 +72,7 @@ def read_server_info(value: object) -> dict[str, Any]:
     Raises:
         TypeError: a member is unknown, or has a wrong value.
     """
-    info = _members("server_info", value, SERVER)
+    info = _read_members("server_info", value, SERVER)
     if "icons" in info:
         info["icons"] = read_icons(info["icons"])
     return info
@@ -94,7 +84,7 @@ def read_annotations(value: object, known: Members = CONTENT) -> dict[str, Any]:
     Raises:
         TypeError: a hint is unknown, or has a value that it cannot have.
     """
-    return _members("annotations", value, known)
+    return _read_members("annotations", value, known)
 
 
 def read_icons(value: object) -> list[dict[str, Any]] | None:
@@ -108,7 +98,7 @@ def read_icons(value: object) -> list[dict[str, Any]] | None:
     if not isinstance(value, Sequence) or isinstance(value, str):
         message = f'icons is a list, as in icons=[{{"src": "https://…"}}], not {type_name(value)}'
         raise TypeError(message)
-    icons = [_members("an icon", icon, ICON) for icon in value]
+    icons = [_read_members("an icon", icon, ICON) for icon in value]
     if not all("src" in icon for icon in icons):
         message = "an icon needs src, an https:// or data: URI"
         raise TypeError(message)
@@ -127,7 +117,7 @@ def read_meta(value: object) -> dict[str, Any] | None:
         message = f"meta is a dict, not {type_name(value)}"
         raise TypeError(message)
     for key in value:
-        if not (isinstance(key, str) and _is_meta_key(key)):
+        if not (isinstance(key, str) and key and re.fullmatch(META_KEY, key)):
             message = f"_meta key {key!r}: letters, digits, . _ - and a prefix/ that is not reserved for MCP"
             raise TypeError(message)
     try:
@@ -157,46 +147,25 @@ def add_tags(meta: dict[str, Any] | None, tags: Collection[str]) -> dict[str, An
     return {**(meta or {}), TAGS: {"tags": sorted(set(tags))}}
 
 
-def _is_meta_key(key: str) -> bool:
-    """Check the name of a member of `_meta`."""
-    labels = key.rpartition("/")[0].split(".")
-    is_reserved = len(labels) > 1 and labels[1] in RESERVED
-    return bool(key and re.fullmatch(META_KEY, key)) and not is_reserved
-
-
-def _members(subject: str, value: object, known: Members) -> dict[str, Any]:
-    """Read one object of the protocol: names may be the protocol's or Python's, `readOnlyHint` or `read_only_hint`."""
-    names = {**{name: name for name in known}, **{_snake(name): name for name in known}}
-    members: dict[str, Any] = {}
-    for key, member in _given(subject, value, known).items():
-        name = names.get(key, "")
-        if not name or name in members:
-            problem = "twice" if name else "which is not known"
-            message = f"{subject}: it says {key!r}, {problem}; known are: {', '.join(known)}"
+def _read_members(subject: str, value: object, known: Members) -> dict[str, Any]:
+    """Read a dict or a model of the official SDK as an object of the protocol."""
+    names = ", ".join(known)
+    is_model = hasattr(value, "model_dump") and not isinstance(value, type)
+    given: Any = dump(value) if is_model else value
+    # The SDK's models drop unknown names silently, so that a model may have nothing to say.
+    if not isinstance(given, Mapping) or (is_model and not given):
+        message = f"{subject}: a dict or a model with these members is needed: {names}; not {type_name(value)}"
+        raise TypeError(message)
+    members = {}
+    for name, member in given.items():
+        if name not in known:
+            message = f"{subject}: it says {name!r}, which is not known; known are: {names}"
             raise TypeError(message)
+        if member is None:
+            continue
         words, is_valid = known[name]
         members[name] = list(member) if isinstance(member, tuple) else member
         if not is_valid(members[name]):
             message = f"{subject}: {name} must be {words}"
             raise TypeError(message)
     return members
-
-
-def _given(subject: str, value: object, known: Members) -> dict[str, Any]:
-    """Return the members of a dict or of a model, without those that are None."""
-    if isinstance(value, Mapping):
-        return {key: member for key, member in value.items() if member is not None}
-    if isinstance(value, type) or not hasattr(value, "model_dump"):
-        message = (
-            f"{subject}: a dict or a model with these members is needed: {', '.join(known)}; not {type_name(value)}"
-        )
-        raise TypeError(message)
-    given: dict[str, Any] = value.model_dump(mode="json", by_alias=True, exclude_none=True)
-    if not given:  # the SDK's models drop unknown names silently
-        message = f"{subject}: {type_name(value)} says nothing; known are: {', '.join(known)}"
-        raise TypeError(message)
-    return given
-
-
-def _snake(name: str) -> str:
-    return re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", name)

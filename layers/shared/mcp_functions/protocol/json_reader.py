@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -24,6 +25,7 @@ MAX_DIGITS = 309  # the digits of the largest double
 MAX_VALUES = 100_000  # the values in one document that pydantic or jsonschema validates
 MAX_EXACT = 2**53  # a double beyond this no longer identifies one integer
 CONTAINERS = (dict, list, tuple)
+SURROGATE = r"\\u[dD]"  # the escape of half of a pair, which needs the other half
 
 
 def loads(text: str | bytes) -> JSONValue:
@@ -34,20 +36,19 @@ def loads(text: str | bytes) -> JSONValue:
     """
     try:
         string = text if isinstance(text, str) else text.decode()
-        if not string.isascii():
-            string.encode()  # a Python string can hold half of a surrogate pair
+        string.encode()  # a Python string can hold half of a surrogate pair
         # While a document is read, none of it is garbage. The collector would still look at all of it again for every
         # few hundred containers, and 4 MiB of nested arrays would take four times as long.
         with GcPause():
             value = _decoder.decode(string)
-    except ParseError:
-        raise
+        if is_deeper(value, MAX_DEPTH):
+            raise ParseError(message=f"JSON is nested deeper than {MAX_DEPTH} levels")
+        if "\\" in string and re.search(SURROGATE, string):
+            _check_unicode(value)
+    except UnicodeEncodeError:
+        raise ParseError(message="A JSON string holds half of a surrogate pair") from None
     except (ValueError, RecursionError) as error:
         raise ParseError(reason=type(error).__name__) from None
-    if string.count("[") + string.count("{") > MAX_DEPTH and is_deeper(value, MAX_DEPTH):
-        raise ParseError(message=f"JSON is nested deeper than {MAX_DEPTH} levels")
-    if "\\ud" in string or "\\uD" in string:
-        _check_unicode(value)
     return value
 
 
@@ -61,7 +62,7 @@ def copy_json(value: JSONValue) -> JSONValue:
 
 
 def is_deeper(value: object, levels: int) -> bool:
-    """Check whether containers are nested deeper than `levels`. This does not recurse."""
+    """Check without recursion whether containers are nested deeper than `levels`."""
     return next(islice(by_level(value), levels, None), None) is not None
 
 
@@ -108,19 +109,15 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _float(text: str) -> int | float:
     value = float(text)
-    _check_finite(value)
+    if abs(value) == float("inf"):
+        raise ParseError(message="A JSON number is too large")
     return int(value) if value.is_integer() and abs(value) <= MAX_EXACT else value
 
 
 def _integer(text: str) -> int:
-    if len(text) >= MAX_DIGITS:  # both ways of writing a number have the same limit
-        _check_finite(float(text))
+    if len(text) >= MAX_DIGITS:
+        _float(text)  # a number has the same limit with and without a fraction
     return int(text)
-
-
-def _check_finite(value: float) -> None:
-    if value in (float("inf"), float("-inf")):
-        raise ParseError(message="A JSON number is too large")
 
 
 def _constant(_name: str) -> NoReturn:
@@ -131,16 +128,10 @@ _decoder = json.JSONDecoder(object_pairs_hook=_object, parse_float=_float, parse
 
 
 def _check_unicode(value: object) -> None:
-    pending = [value]
-    try:
-        while pending:
-            item = pending.pop()
-            if isinstance(item, str):
-                item.encode()
-            elif isinstance(item, dict):
-                pending += item
-                pending += item.values()
-            elif isinstance(item, list):
-                pending += item
-    except UnicodeEncodeError:
-        raise ParseError(message="A JSON string holds half of a surrogate pair") from None
+    """Encode each string. A text of all of them would need four bytes for each character, if one is an emoji."""
+    for level in by_level([value]):
+        for container in level:
+            strings = [*container, *container.values()] if isinstance(container, dict) else container
+            for string in strings:
+                if isinstance(string, str):
+                    string.encode()

@@ -76,7 +76,7 @@ def chunks(text: str) -> Iterator[str]:
 
 def base64url(raw: bytes) -> str:
     """Encode bytes as base64url without padding (RFC 4648, section 5), which needs no escape in JSON or in a header."""
-    return binascii.b2a_base64(raw, newline=False).translate(_TO_BASE64URL, b"=").decode("ascii")
+    return binascii.b2a_base64(raw, newline=False).translate(_TO_BASE64URL).rstrip(b"=").decode()
 
 
 def _encode(encoder: json.JSONEncoder, value: object) -> str:

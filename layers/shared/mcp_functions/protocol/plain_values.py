@@ -2,6 +2,10 @@
 
 This module reads JSON's own types, dataclasses, enums, dates and datetimes. pydantic reads UUIDs, paths, decimals and
 the rest; it is imported only for them.
+
+Types of the protocol are no plain values. They are classes of this toolkit, of the official SDK, or of FastMCP. Their
+package and their name identify them, so `mcp` is never imported. An author's own model with a field `type` is a plain
+value, and so is a dict, whatever it holds.
 """
 
 from __future__ import annotations
@@ -28,18 +32,27 @@ REFUSED: dict[type | tuple[type, ...], str] = {
     (type, FunctionType, ModuleType): "a {0} itself",
 }
 
+# The part of a protocol type in an answer, by the name of its class.
+PACKAGES = frozenset({"mcp_functions", "mcp_types", "mcp", "fastmcp"})
+CONTENT = "content"
+MESSAGE = "message"
+CONTENTS = "contents"
+RESULT = "result"
+ROLES = {
+    **dict.fromkeys(("Text", "TextContent", "Image", "ImageContent", "Audio", "AudioContent", "File"), CONTENT),
+    **dict.fromkeys(("EmbeddedResource", "ResourceLink"), CONTENT),
+    **dict.fromkeys(("PromptMessage", "SamplingMessage", "Message"), MESSAGE),
+    **dict.fromkeys(("ResourceContents", "ReadResourceContents"), CONTENTS),
+    **dict.fromkeys(("CallToolResult", "ToolResult", "GetPromptResult", "ReadResourceResult"), RESULT),
+}
+
 
 class NotJson(ValueError):
     """JSON cannot hold a value. The text has names of types, never values or keys, because it goes to the log."""
 
 
 class _UnsupportedValue(Exception):
-    """JSON cannot hold one value, which may be deep inside another."""
-
-    def __init__(self, value: object, reason: str) -> None:
-        super().__init__(reason)
-        self.value = value
-        self.reason = reason
+    """JSON cannot hold one value, which may be deep inside another. Its arguments are the value and the reason."""
 
 
 def to_json(value: object) -> JSONValue:
@@ -54,14 +67,47 @@ def to_json(value: object) -> JSONValue:
         message = f"{type_name(value)} that is nested too deep, or holds itself"
         raise NotJson(message) from None
     except _UnsupportedValue as error:
-        message = error.reason if error.value is value else f"{type_name(value)} that holds {error.reason}"
+        unsupported, reason = error.args
+        message = reason if unsupported is value else f"{type_name(value)} that holds {reason}"
         raise NotJson(message) from None
+
+
+def dump(value: object) -> JSONValue:
+    """Convert a value as pydantic does. In the protocol's own models, None means that a member is absent.
+
+    Raises:
+        ValueError: pydantic cannot write it as JSON.
+    """
+    from pydantic_core import to_jsonable_python  # noqa: PLC0415 - plain values do not need it
+
+    is_protocol = any(map(_is_of_package, type(value).__mro__))
+    return to_jsonable_python(value, by_alias=True, exclude_none=is_protocol)
 
 
 def type_name(value: object) -> str:
     """Return the name of a value's type, with its module."""
     kind = type(value)
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def role(value: object) -> str:
+    """Return the role of a value in the protocol: CONTENT, MESSAGE, CONTENTS or RESULT; "" if it has none."""
+    return role_of(type(value))
+
+
+def role_of(kind: type) -> str:
+    """Return the role of a class, which it may inherit."""
+    return ROLES.get(protocol_name(kind), "")
+
+
+def protocol_name(kind: type) -> str:
+    """Return the name of the protocol type that a class is, or inherits from; "" if it is none."""
+    names = (base.__name__ for base in kind.__mro__ if base.__name__ in ROLES and _is_of_package(base))
+    return next(names, "")
+
+
+def _is_of_package(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] in PACKAGES
 
 
 def _convert(value: object) -> JSONValue:
@@ -76,13 +122,16 @@ def _convert(value: object) -> JSONValue:
         return [_convert(member) for member in value]
     if isinstance(value, set | frozenset):
         return sorted(map(_convert, value), key=repr)  # the order of a set differs between processes
-    _check_type(value)
+    # Bytes, iterators and protocol types are refused, although pydantic would convert them.
+    for types, words in REFUSED.items():
+        if isinstance(value, types):
+            raise _UnsupportedValue(value, words.format(type(value).__name__))
+    if role(value):
+        raise _UnsupportedValue(value, f"{type_name(value)}, which cannot stand there")
     return _convert_object(value)
 
 
 def _convert_object(value: object) -> JSONValue:
-    if hasattr(value, "model_dump"):
-        return _dump_model(value)
     if hasattr(value, "__dataclass_fields__") and not hasattr(value, "__pydantic_serializer__"):
         return {name: _convert(getattr(value, name)) for name in _field_names(value)}
     if isinstance(value, Enum):
@@ -90,7 +139,10 @@ def _convert_object(value: object) -> JSONValue:
     if type(value).__module__ == "datetime" and hasattr(value, "isoformat") and hasattr(value, "year"):
         text: str = value.isoformat()
         return f"{text[:-6]}Z" if text.endswith("+00:00") else text
-    return _convert_by_pydantic(value)
+    try:
+        return dump(value)
+    except ValueError:
+        raise _UnsupportedValue(value, type_name(value)) from None
 
 
 def _convert_dict(value: dict[Any, Any]) -> JSONValue:
@@ -113,40 +165,7 @@ def _convert_key(key: object) -> str:
     raise _UnsupportedValue(key, f"a dict whose keys are of type {type_name(key)}")
 
 
-def _check_type(value: object) -> None:
-    """Refuse bytes, iterators and protocol types, although pydantic would convert them."""
-    for types, words in REFUSED.items():
-        if isinstance(value, types):
-            raise _UnsupportedValue(value, words.format(type(value).__name__))
-    from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - plain values do not need it
-
-    if foreign_types.role(value):
-        raise _UnsupportedValue(value, f"{type_name(value)}, which cannot stand there")
-    if foreign_types.is_of_a_server(type(value)):
-        raise _UnsupportedValue(value, f"{type_name(value)}, which belongs to another toolkit")
-
-
-def _dump_model(value: Any) -> JSONValue:  # noqa: ANN401 - a model of any version of pydantic
-    from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - plain values do not need it
-
-    # In the protocol's own models, None means that a member is absent.
-    without_none = foreign_types.is_protocol(type(value))
-    try:  # pydantic's warnings would quote values in the log
-        return value.model_dump(mode="json", by_alias=True, warnings=False, exclude_none=without_none)
-    except (TypeError, ValueError):
-        raise _UnsupportedValue(value, f"{type_name(value)}, which pydantic cannot write as JSON") from None
-
-
 def _field_names(value: object) -> list[str]:
     from dataclasses import fields  # noqa: PLC0415 - an author who made a dataclass has imported it
 
     return [field.name for field in fields(cast("DataclassInstance", value))]
-
-
-def _convert_by_pydantic(value: object) -> JSONValue:
-    from pydantic_core import to_jsonable_python  # noqa: PLC0415 - plain values do not need it
-
-    try:
-        return to_jsonable_python(value, by_alias=True)
-    except ValueError:
-        raise _UnsupportedValue(value, type_name(value)) from None

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_writer import dumps
-from mcp_functions.protocol.plain_values import BYTES, NotJson, to_json, type_name
+from mcp_functions.protocol.plain_values import BYTES, RESULT, NotJson, role, role_of, to_json, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 TOOL = "a tool returns text, content, a list with content in it, a CallToolResult, or a value that JSON can carry"
 RESOURCE = "a resource returns text, bytes, ResourceContents or a list of them, or a value that JSON can carry"
-PLAIN = (dict, list, tuple, str, int, float, bytes, type(None))  # none of them is a type of the protocol
+OURS = "mcp_functions.protocol.content"
 
 
 def call_tool_result(value: object, *, promised: bool = False, lists: bool = False) -> dict[str, Any]:
@@ -40,10 +40,9 @@ def call_tool_result(value: object, *, promised: bool = False, lists: bool = Fal
     if isinstance(value, list | tuple):
         is_content = lists or _holds_content(value)
         return _content(_blocks(value)) if is_content else _structured(value)
-    role = _role(value)
-    if role == "result":
+    if role(value) == RESULT:
         return _whole_result(value)
-    return _content(_blocks([value])) if role else _structured(value)
+    return _content(_blocks([value])) if role(value) else _structured(value)
 
 
 def tool_error(text: str) -> dict[str, Any]:
@@ -61,11 +60,10 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
     Raises:
         DeveloperError: the value is none of these.
     """
-    from mcp_functions.protocol import content_blocks, foreign_types  # noqa: PLC0415 - other functions do not need it
+    from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - other functions do not need it
 
     meta: dict[str, Any] = {}
-    is_result = foreign_types.role(value) == foreign_types.RESULT and foreign_types.name(value) == "GetPromptResult"
-    if is_result and hasattr(value, "messages"):
+    if role(value) == RESULT and hasattr(value, "messages"):
         whole = content_blocks.to_wire(value)
         description = whole.get("description", description)
         meta = {"_meta": whole["_meta"]} if "_meta" in whole else {}
@@ -88,9 +86,9 @@ def read_resource_contents(value: object, uri: str, mime_type: str | None) -> li
         DeveloperError: the value is none of these.
     """
     items = value if isinstance(value, list | tuple) else [value]
-    if _role(value) == "result" and hasattr(value, "contents"):
+    if role(value) == RESULT and hasattr(value, "contents"):
         items = value.contents
-    if _role(value) or _holds_content(items):
+    if role(value) or _holds_content(items):
         from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - plain values do not need it
 
         return [content_blocks.contents(item, uri) for item in items]
@@ -102,16 +100,8 @@ def read_resource_contents(value: object, uri: str, mime_type: str | None) -> li
     return [{"uri": uri, "mimeType": "application/json", **mime, "text": _json(value, RESOURCE)[1]}]
 
 
-def _role(value: object) -> str:
-    if isinstance(value, PLAIN):
-        return ""
-    from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - plain values do not need it
-
-    return foreign_types.role(value)
-
-
 def _holds_content(values: Iterable[object]) -> bool:
-    return any(_role(item) for item in values)
+    return any(map(role_of, {type(value) for value in values}))
 
 
 def _text(text: str) -> dict[str, Any]:
@@ -133,7 +123,7 @@ def _blocks(values: Iterable[object]) -> list[dict[str, Any]]:
 
     blocks = []
     for item in values:
-        if isinstance(item, str) or _role(item):
+        if isinstance(item, str) or role(item):
             blocks.append(content_blocks.block(item))
         elif item is not None:
             _plain, text = _json(item, TOOL)
@@ -143,8 +133,6 @@ def _blocks(values: Iterable[object]) -> list[dict[str, Any]]:
 
 def _whole_result(value: object) -> dict[str, Any]:
     """Write a CallToolResult, or FastMCP's ToolResult."""
-    from mcp_functions.protocol import foreign_types  # noqa: PLC0415 - the author of a result has imported it
-
     if not hasattr(value, "content"):
         raise DeveloperError(rule=f"JSON cannot carry what the function returned ({type_name(value)}): {TOOL}")
     content = [value.content] if isinstance(value.content, str) else value.content
@@ -154,8 +142,8 @@ def _whole_result(value: object) -> dict[str, Any]:
     }
     structured = _member(value, ("structured_content", "structuredContent"))
     # Without structured content, other toolkits write None here, and ours writes `...`.
-    is_absent = structured is None and not foreign_types.is_ours(type(value))
-    if structured is not ... and not is_absent:
+    absent = ... if any(base.__module__ == OURS for base in type(value).__mro__) else None
+    if structured is not absent:
         result["structuredContent"] = _json(structured, TOOL)[0]
     meta = getattr(value, "meta", None)
     if meta:

@@ -5,12 +5,19 @@ Messages are plain dicts. These types have the names of the schema and are impor
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Any, Literal, NotRequired, Protocol, TypeAlias, TypedDict
 
 RequestId: TypeAlias = "str | int"
 JSONValue: TypeAlias = Any
 JSONObject: TypeAlias = "dict[str, Any]"
 Role: TypeAlias = Literal["user", "assistant"]
+
+
+class Model(Protocol):
+    """A model of the official SDK, which an author may give instead of a dict."""
+
+    def model_dump(self, *, mode: str, by_alias: bool, exclude_none: bool) -> dict[str, Any]:
+        """Write it as a dict."""
 
 
 class JSONRPCRequest(TypedDict):

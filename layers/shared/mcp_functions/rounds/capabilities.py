@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from mcp_functions.rounds.input_requests import is_declared
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager, AbstractContextManager
     from typing import Self
 
+    from mcp_functions.rounds.input_requests import AnyQuestion
     from mcp_functions.rounds.round import Round
 
 ANONYMOUS = ("", "", "")
@@ -39,6 +41,22 @@ class Capability:
     def for_round(cls, round_: Round, _args: tuple[Any, ...]) -> Self:
         """Make the capability for one round; `_args` are the types in its brackets in the signature."""
         return cls(round_)
+
+
+class AskingCapability(Capability):
+    """The base of the capabilities that ask the client."""
+
+    needs_state = True
+
+    def _ask(self, *questions: AnyQuestion[Any]) -> list[Any]:
+        """Return the answers, or end the round with the questions."""
+        round_ = self._round
+        with round_.noting_errors():
+            wire_questions = [question.to_wire(camel_case=round_.request.camel_case) for question in questions]
+        return round_.ask(*wire_questions)
+
+    def _is_declared(self, capability: str, member: str = "") -> bool:
+        return is_declared(self._round.request.capabilities, capability, member)
 
 
 class Ask(NamedTuple):
@@ -69,29 +87,18 @@ class Caller(Capability):
     With AuthMode `iam` the issuer is `aws:iam`, and the subject holds account and user. With `none` every field is
     empty. The access token is not here: "MCP servers MUST NOT pass through the token they received"
     (basic/authorization).
+
+    Attributes:
+        known: whether the caller is authenticated.
+        issuer: the issuer of the caller's identity; "" without authentication.
+        subject: the caller's id, unique only together with the issuer.
+        client: the id of the OAuth client; "" if the token has none.
+        scopes: the scopes of this request's token. The token of another round may have others.
     """
 
-    @property
-    def known(self) -> bool:
-        """Whether the caller is authenticated."""
-        return self._round.request.principal is not None
-
-    @property
-    def issuer(self) -> str:
-        """The issuer of the caller's identity; "" without authentication."""
-        return (self._round.request.principal or ANONYMOUS)[0]
-
-    @property
-    def subject(self) -> str:
-        """The caller's id, unique only together with the issuer."""
-        return (self._round.request.principal or ANONYMOUS)[1]
-
-    @property
-    def client(self) -> str:
-        """The id of the OAuth client; "" if the token has none."""
-        return (self._round.request.principal or ANONYMOUS)[2]
-
-    @property
-    def scopes(self) -> frozenset[str]:
-        """The scopes of this request's token. The token of another round may have others."""
-        return self._round.request.scopes
+    def __init__(self, round_: Round) -> None:
+        """Read the principal of the round's request."""
+        super().__init__(round_)
+        self.known = round_.request.principal is not None
+        self.issuer, self.subject, self.client = round_.request.principal or ANONYMOUS
+        self.scopes = round_.request.scopes

@@ -1,28 +1,24 @@
-"""Questions inline: to the user (`Elicit`), to the client's model (`Sample`), to the client (`ListRoots`)."""
+"""Questions to the user: forms to fill in, and pages to open (client/elicitation)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
-from mcp_functions.protocol.errors import NotAnswered
-from mcp_functions.rounds import input_requests
-from mcp_functions.rounds.capabilities import Capability
+from mcp_functions.protocol.errors import DeveloperError, NotAnswered
+from mcp_functions.rounds.capabilities import AskingCapability
+from mcp_functions.rounds.input_requests import AnyQuestion, InputRequest
 from mcp_functions.rounds.questions import WireQuestion
 from mcp_functions.schemas import forms
 from mcp_functions.schemas.forms import InvalidAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from typing_extensions import TypeForm
 
-    from mcp_functions.protocol.foreign_types import Model
-    from mcp_functions.protocol.wire_types import JSONObject, JSONValue
-    from mcp_functions.rounds.low_level import CreateMessageRequest
-    from mcp_functions.rounds.round import Round
+    from mcp_functions.protocol import wire_types
 
 Form = TypeVar("Form")
-Answer_co = TypeVar("Answer_co", covariant=True)
 A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
@@ -41,12 +37,34 @@ class Cancelled(NotAnswered):
     did = "dismissed without answering"
 
 
-class AnyQuestion(Generic[Answer_co]):
-    """Anything that `elicit.together` can ask; the type in brackets is that of the answer."""
+class ElicitRequest(InputRequest):
+    """Asks the user to fill in a form, or (`ElicitRequest.url`) to open a page."""
 
-    def to_wire(self, *, camel_case: bool) -> WireQuestion:
-        """Return the question for the client."""
-        raise NotImplementedError
+    def __init__(self, message: str, form: TypeForm[Any] | None, page: str | None = None) -> None:
+        """Take the message, and the form to fill in or the page to open."""
+        self.message = message
+        self.form = form
+        self.page = page
+
+    @classmethod
+    def url(cls, message: str, url: str) -> ElicitRequest:
+        """Ask the user to open `url`. An accept is consent to open it, not completion of what happens there."""
+        return cls(message, None, url)
+
+    def to_question(self, key: str, *, camel_case: bool) -> WireQuestion:
+        """Return the ElicitRequest of the specification, with the function that reads its ElicitResult."""
+        form = None if self.form is None else forms.read_form(self.form, key, camel_case=camel_case)
+
+        def read(response: Mapping[str, Any]) -> object:
+            _check_accepted(key, self.message, response)
+            return form.accept(response.get("content")) if form else None
+
+        if form is None:
+            return WireQuestion(key, _page_request(self.message, self.page or ""), read, read_once=True)
+        params: wire_types.ElicitRequestFormParams = {
+            "mode": "form", "message": self.message, "requestedSchema": form.schema(),
+        }  # fmt: skip
+        return WireQuestion(key, {"method": "elicitation/create", "params": params}, read)
 
 
 class Question(AnyQuestion[Form]):
@@ -54,7 +72,7 @@ class Question(AnyQuestion[Form]):
 
     def __init__(self, key: str, message: str, form: TypeForm[Form]) -> None:
         """Take the key in `inputRequests`, the text for the user, and the type of the answer."""
-        self.key = key
+        super().__init__(key, ElicitRequest(message, form))
         self.message = message
         self.form = form
 
@@ -62,46 +80,10 @@ class Question(AnyQuestion[Form]):
         """Return the question with arguments in place of `{name}` in its message."""
         return Question(self.key, self.message.format(**arguments), self.form)
 
-    def to_wire(self, *, camel_case: bool) -> WireQuestion:
-        """Return the question for the client."""
-        form = forms.read_form(self.form, self.key, camel_case=camel_case)
 
-        def read(response: Mapping[str, Any]) -> object:
-            _check_accepted(self.key, self.message, response)
-            return form.accept(response.get("content"))
-
-        return WireQuestion(self.key, input_requests.form_request(self.message, form), read)
-
-
-class SampleQuestion(AnyQuestion["dict[str, Any]"]):
-    """One question to the client's model among several."""
-
-    def __init__(self, key: str, request: CreateMessageRequest) -> None:
-        """Take the key in `inputRequests`, and the request."""
-        self.key = key
-        self.request = request
-
-    def to_wire(self, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - there are no forms in it
-        """Return the question for the client."""
-        return WireQuestion(self.key, self.request.wire(), _read_message)
-
-
-class RootsQuestion(AnyQuestion["list[dict[str, Any]]"]):
-    """The question for the client's roots among several."""
-
-    def __init__(self, key: str = "roots") -> None:
-        """Take the key in `inputRequests`."""
-        self.key = key
-
-    def to_wire(self, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - there are no forms in it
-        """Return the question for the client."""
-        return WireQuestion(self.key, input_requests.roots_request(), _read_roots)
-
-
-class Elicit(Capability):
+class Elicit(AskingCapability):
     """Asks the user: `seat = elicit("seat", "Where would you like to sit?", Literal["window", "aisle"])`."""
 
-    needs_state = True
     asks = True
 
     def __call__(self, key: str, message: str, form: TypeForm[Form]) -> Form:
@@ -118,7 +100,7 @@ class Elicit(Capability):
             Declined: the user declined.
             Cancelled: the user closed the question. (Both are NotAnswered.)
         """
-        (answer,) = self._round.ask(self._asking(Question(key, message, form)))
+        (answer,) = self._ask(Question(key, message, form))
         return cast("Form", answer)
 
     def outcome(self, key: str, message: str, form: TypeForm[Form]) -> Form | Declined | Cancelled:
@@ -144,7 +126,7 @@ class Elicit(Capability):
         Raises:
             NotAnswered: the user declined or closed one of them. It is raised when every question has an answer.
         """
-        return tuple(self._round.ask(*map(self._asking, questions)))
+        return tuple(self._ask(*questions))
 
     def url(self, key: str, message: str, url: str) -> None:
         """Ask the user to open a page; return when the user agreed to open it.
@@ -160,78 +142,29 @@ class Elicit(Capability):
         Raises:
             NotAnswered: the user declined, or closed the question.
         """
-
-        def read(response: Mapping[str, Any]) -> None:
-            _check_accepted(key, message, response)
-
-        with self._round.noting_errors():
-            request = input_requests.url_request(message, url)
-        self._round.ask(WireQuestion(key, request, read, read_once=True))
+        self._ask(AnyQuestion(key, ElicitRequest.url(message, url)))
 
     @property
     def possible(self) -> bool:
         """Whether this user can be asked: by the client, or in a form of its host. If not, a question ends the call."""
-        return self._round.request.has_app or _possible(
-            self._round, {"method": "elicitation/create", "params": {"mode": "form"}}
-        )
+        return self._round.request.has_app or self._is_declared("elicitation", "form")
 
     @property
     def url_possible(self) -> bool:
         """Whether this user can be asked to open pages."""
-        return self._round.request.has_app or _possible(
-            self._round, {"method": "elicitation/create", "params": {"mode": "url"}}
-        )
-
-    def _asking(self, question: AnyQuestion[Any]) -> WireQuestion:
-        with self._round.noting_errors():
-            return question.to_wire(camel_case=self._round.request.camel_case)
+        return self._round.request.has_app or self._is_declared("elicitation", "url")
 
 
-class Sample(Capability):
-    """Asks the client's model: `message = sample("key", "Summarise …", max_tokens=200)`."""
+def _page_request(message: str, url: str) -> wire_types.InputRequest:
+    from urllib.parse import urlsplit  # noqa: PLC0415 - only for pages
 
-    needs_state = True
-
-    def __call__(
-        self, key: str, messages: str | Sequence[JSONObject | Model], *, max_tokens: int, **options: object
-    ) -> JSONObject:
-        """Return the model's message (CreateMessageResult), in this round or a later one.
-
-        Args:
-            key: the request's key in `inputRequests`.
-            messages: the conversation, as dicts or as SamplingMessage objects of the official SDK; a string is one
-                message of the user.
-            max_tokens: the limit for the answer.
-            options: the further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
-        """
-        request = input_requests.sampling_request(messages, max_tokens, options)
-        (message,) = self._round.ask(WireQuestion(key, request, _read_message))
-        return cast("JSONObject", message)
-
-    @property
-    def possible(self) -> bool:
-        """Whether this client has a model to ask (without tools)."""
-        return _possible(self._round, {"method": "sampling/createMessage", "params": {}})
-
-
-class ListRoots(Capability):
-    """Asks the client for its roots: `for root in list_roots(): …`."""
-
-    needs_state = True
-
-    def __call__(self, key: str = "roots") -> list[JSONObject]:
-        """Return the client's roots, each with a `uri`, in this round or a later one; validate paths within them."""
-        (answer,) = self._round.ask(RootsQuestion(key).to_wire(camel_case=False))
-        return cast("list[JSONObject]", answer)
-
-    @property
-    def possible(self) -> bool:
-        """Whether this client has roots to list."""
-        return _possible(self._round, {"method": "roots/list"})
-
-
-def _possible(round_: Round, request: JSONValue) -> bool:
-    return not input_requests.missing_capabilities([request], round_.request.capabilities)
+    parts = urlsplit(url)
+    is_local = parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")
+    has_blank = any(character.isspace() for character in url)
+    if not parts.hostname or has_blank or not (parts.scheme == "https" or is_local):
+        text = "an elicitation in URL mode needs an absolute https:// URL (http:// on this machine alone)"
+        raise DeveloperError(text)
+    return {"method": "elicitation/create", "params": {"mode": "url", "message": message, "url": url}}
 
 
 def _check_accepted(key: str, message: str, response: Mapping[str, Any]) -> None:
@@ -243,20 +176,4 @@ def _check_accepted(key: str, message: str, response: Mapping[str, Any]) -> None
     if action == "cancel":
         raise Cancelled(key, message)
     reason = "the answer was not accept, decline or cancel"
-    raise InvalidAnswer(reason)
-
-
-def _read_message(response: JSONObject) -> JSONObject:
-    match response:
-        case {"role": "user" | "assistant", "content": dict() | list(), "model": str()}:
-            return response
-    reason = "the answer was not a message"
-    raise InvalidAnswer(reason)
-
-
-def _read_roots(response: JSONObject) -> list[JSONObject]:
-    roots = response.get("roots")
-    if isinstance(roots, list) and all(isinstance(root, dict) and isinstance(root.get("uri"), str) for root in roots):
-        return roots
-    reason = "the answer was not a list of roots"
     raise InvalidAnswer(reason)

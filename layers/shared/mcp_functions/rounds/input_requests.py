@@ -1,121 +1,76 @@
-"""The three requests that a server may send to a client, the capabilities that they need, and their fingerprints."""
+"""The requests that a server sends to a client: their classes, fingerprints, text, and the capabilities they need."""
 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from mcp_functions.protocol import content_blocks, foreign_types
-from mcp_functions.protocol.errors import DeveloperError, MissingRequiredClientCapability
 from mcp_functions.protocol.json_writer import base64url, dumps_sorted
 from mcp_functions.protocol.messages import shows_forms
-from mcp_functions.protocol.plain_values import NotJson, to_json, type_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
-    from mcp_functions.protocol.foreign_types import Model
-    from mcp_functions.protocol.wire_types import ElicitRequestFormParams, InputRequest, JSONObject
-    from mcp_functions.schemas import forms
+    from mcp_functions.protocol import wire_types
+    from mcp_functions.rounds.questions import WireQuestion
 
-ROLES = ("user", "assistant")
-FORMS: dict[str, Any] = {"elicitation": {"form": {}}}  # as ClientCapabilities
-PAGES: dict[str, Any] = {"elicitation": {"url": {}}}
+Answer_co = TypeVar("Answer_co", covariant=True)
 
 
-def form_request(message: str, form: forms.Form) -> InputRequest:
-    """Return the ElicitRequest of a form."""
-    params: ElicitRequestFormParams = {"mode": "form", "message": message, "requestedSchema": form.schema()}
-    return {"method": "elicitation/create", "params": params}
+class InputRequest:
+    """One of the three requests that a server may make: ElicitRequest, CreateMessageRequest or ListRootsRequest."""
+
+    def __eq__(self, other: object) -> bool:
+        """Compare with another request, for unit tests."""
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        """Hash the type only, because options are a dict."""
+        return hash(type(self))
+
+    def to_question(self, key: str, *, camel_case: bool) -> WireQuestion:
+        """Return the message under its key in `inputRequests`, with the function that reads its response."""
+        raise NotImplementedError
+
+    def wire(self, key: str = "answer", *, camel_case: bool = False) -> wire_types.InputRequest:
+        """Return the message of the specification."""
+        return self.to_question(key, camel_case=camel_case).request
 
 
-def url_request(message: str, url: str) -> InputRequest:
-    """Return the ElicitRequest that asks the user to open a page."""
-    from urllib.parse import urlsplit  # noqa: PLC0415 - only for pages
+class AnyQuestion(Generic[Answer_co]):
+    """Anything that `elicit.together` can ask; the type in brackets is that of the answer."""
 
-    parts = urlsplit(url)
-    is_local = parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")
-    has_blank = any(character.isspace() for character in url)
-    if not parts.hostname or has_blank or not (parts.scheme == "https" or is_local):
-        text = "an elicitation in URL mode needs an absolute https:// URL (http:// on this machine alone)"
-        raise DeveloperError(text)
-    return {"method": "elicitation/create", "params": {"mode": "url", "message": message, "url": url}}
+    def __init__(self, key: str, request: InputRequest) -> None:
+        """Take the key in `inputRequests`, and the request."""
+        self.key = key
+        self.request = request
 
-
-def sampling_request(
-    messages: str | Sequence[JSONObject | Model], max_tokens: int, options: Mapping[str, Any]
-) -> InputRequest:
-    """Return the CreateMessageRequest; see `Sample` for its arguments."""
-    if max_tokens < 1:
-        raise DeveloperError(rule="max_tokens must be 1 or more")
-    if isinstance(messages, str):
-        messages = [{"role": "user", "content": {"type": "text", "text": messages}}]
-    conversation = [_message(message) for message in messages]
-    _check_tool_results(conversation)
-    params = {"messages": conversation, **_options(options), "maxTokens": max_tokens}
-    return {"method": "sampling/createMessage", "params": params}
+    def to_wire(self, *, camel_case: bool) -> WireQuestion:
+        """Return the question for the client."""
+        return self.request.to_question(self.key, camel_case=camel_case)
 
 
-def roots_request() -> InputRequest:
-    """Return the ListRootsRequest."""
-    return {"method": "roots/list", "params": {}}
-
-
-def _message(message: object) -> JSONObject:
-    if foreign_types.role(message) == foreign_types.MESSAGE:
-        message = content_blocks.to_wire(message)
-    if isinstance(message, dict) and message.get("role") in ROLES and "content" in message:
-        return message
-    text = f"a message for the model is a SamplingMessage or a dict with role and content, not {type_name(message)}"
-    raise DeveloperError(text)
-
-
-def _options(options: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        return dict(to_json(dict(options)))
-    except NotJson as error:
-        raise DeveloperError(rule=f"JSON cannot carry the options of the question to the model ({error})") from None
-
-
-def _check_tool_results(messages: Sequence[JSONObject]) -> None:
-    """Check a conversation with tools (client/sampling, "Tool Result Messages", "Tool Use and Result Balance")."""
-    open_uses: set[str] = set()
-    for message in messages:
-        blocks = message["content"] if isinstance(message["content"], list) else [message["content"]]
-        answered = {block["toolUseId"] for block in blocks if block.get("type") == "tool_result"}
-        # "user messages that contain tool results MUST contain ONLY tool results"
-        if answered and len(answered) != len(blocks):
-            raise DeveloperError(rule="a message with a tool_result holds tool_results alone")
-        # "every assistant message containing ToolUseContent … MUST be followed by a user message" with every result
-        if answered != open_uses:
-            text = "every tool_use is answered by its tool_result in the very next message, and nothing else is"
-            raise DeveloperError(text)
-        open_uses = {block["id"] for block in blocks if block.get("type") == "tool_use"}
-    if open_uses:
-        raise DeveloperError(rule="a tool_use at the end has no tool_result")
-
-
-def fingerprint(request: InputRequest) -> str:
+def fingerprint(request: wire_types.InputRequest) -> str:
     """Return the digest of a question, 22 characters: an answer counts only for the same fingerprint."""
     return base64url(hashlib.sha256(dumps_sorted(request).encode()).digest()[:16])
 
 
-def repeat_request(request: InputRequest, reason: str) -> InputRequest:
-    """Return a question with the reason why the last answer is invalid."""
-    match request:
-        case {
-            "method": "elicitation/create",
-            "params": {"mode": "form", "message": str(message), "requestedSchema": requested},
-        }:
-            again = f"{message} (Please answer again: {reason}.)"
-            return {
-                "method": "elicitation/create",
-                "params": {"mode": "form", "message": again, "requestedSchema": requested},
-            }
-    return request
+def message_of(request: wire_types.InputRequest) -> str:
+    """Return the message that the user reads, or the request's method if it has none."""
+    message: str = request.get("params", {}).get("message", request["method"])
+    return message
 
 
-def describe_request(request: InputRequest) -> str:
+def repeat_request(request: wire_types.InputRequest, reason: str) -> wire_types.InputRequest:
+    """Return a question with the reason why the last answer is invalid; only a form's message can tell it."""
+    params: Mapping[str, Any] = request.get("params", {})
+    if "requestedSchema" not in params:
+        return request
+    again = f"{params['message']} (Please answer again: {reason}.)"
+    return cast("wire_types.InputRequest", {**request, "params": {**params, "message": again}})
+
+
+def describe_request(request: wire_types.InputRequest) -> str:
     """Return a question as text, for a model or a person whose client cannot show it."""
     match request:
         case {"params": {"mode": "url", "message": str(message), "url": str(url)}}:
@@ -132,62 +87,41 @@ def _field_in_words(name: str, field: Mapping[str, Any]) -> str:
     return f"{name}: {' | '.join(map(str, choices)) or field.get('description') or field.get('type')}"
 
 
-def check_capabilities(
-    requests: Mapping[str, InputRequest], declared: Mapping[str, Any], *, earlier: bool = False
-) -> None:
-    """Refuse to ask what the client cannot show.
+def missing_capabilities(requests: Iterable[wire_types.InputRequest], declared: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the capabilities that these requests need and the client did not declare, as ClientCapabilities.
 
     "Servers MUST NOT send an inputRequests that the client has not declared support for in its capabilities."
-
-    Args:
-        requests: the questions, by key.
-        declared: the client's capabilities.
-        earlier: True for a client of 2025: the error's `data` then has the questions too.
-
-    Raises:
-        MissingRequiredClientCapability: the client cannot show a question. The error has the text of the questions,
-            because the model may know the answers.
     """
-    lacking = missing_capabilities(requests.values(), declared)
-    if lacking:
-        asks = {key: describe_request(request) for key, request in requests.items()}
-        raise MissingRequiredClientCapability(lacking, asks, earlier=earlier)
-
-
-def missing_capabilities(requests: Iterable[InputRequest], declared: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the capabilities that these requests need and the client did not declare."""
-    lacking: dict[str, Any] = {}
+    missing: dict[str, Any] = {}
     for request in requests:
-        needed = _needed(request)
-        is_declared = shows_forms(declared) if needed is FORMS else _declares(declared, needed)
-        if not is_declared:
-            lacking = _merged(lacking, needed)
+        capability, member = _needed(request)
+        if not is_declared(declared, capability, member):
+            missing.setdefault(capability, {}).update({member: {}} if member else {})
     # `{}` is the shorter form of `{"form": {}}`, for a client without any elicitation
-    if lacking.get("elicitation") == {"form": {}} and "elicitation" not in declared:
-        return {**lacking, "elicitation": {}}
-    return lacking
+    if missing.get("elicitation") == {"form": {}} and "elicitation" not in declared:
+        missing["elicitation"] = {}
+    return missing
 
 
-def _needed(request: InputRequest) -> dict[str, Any]:
-    if request["method"] == "elicitation/create":
-        return PAGES if request["params"].get("mode") == "url" else FORMS
+def is_declared(declared: Mapping[str, Any], capability: str, member: str) -> bool:
+    """Tell whether a client declares a capability, and the member of it; "" asks for the capability alone."""
+    if member == "form":
+        return shows_forms(declared)
+    members = declared.get(capability)
+    return isinstance(members, dict) and (not member or isinstance(members.get(member), dict))
+
+
+def _needed(request: wire_types.InputRequest) -> tuple[str, str]:
+    """Return the capability that a request needs, and the member of it; "" if it needs no member."""
     match request:
+        case {"method": "elicitation/create", "params": {"mode": "url"}}:
+            return "elicitation", "url"
+        case {"method": "elicitation/create"}:
+            return "elicitation", "form"
         case {"method": "sampling/createMessage", "params": {"tools": _} | {"toolChoice": _}}:
-            return {"sampling": {"tools": {}}}
+            return "sampling", "tools"
         case {"method": "sampling/createMessage", "params": {"includeContext": "thisServer" | "allServers"}}:
-            return {"sampling": {"context": {}}}
+            return "sampling", "context"
         case {"method": "sampling/createMessage"}:
-            return {"sampling": {}}
-    return {"roots": {}}
-
-
-def _declares(declared: Mapping[str, Any], needed: Mapping[str, Any]) -> bool:
-    for key, value in needed.items():
-        member = declared.get(key)
-        if not isinstance(member, dict) or not _declares(member, value):
-            return False
-    return True
-
-
-def _merged(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: _merged(left.get(key, {}), right.get(key, {})) for key in {**left, **right}}
+            return "sampling", ""
+    return "roots", ""

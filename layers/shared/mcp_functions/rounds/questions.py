@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.protocol.errors import DeveloperError, InputRequired
+from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_reader import copy_json
-from mcp_functions.rounds.input_requests import fingerprint, repeat_request
+from mcp_functions.rounds.input_requests import fingerprint, message_of, repeat_request
 from mcp_functions.schemas.forms import InvalidAnswer
 from mcp_functions.tuples import NamedTuple
 
@@ -34,6 +34,7 @@ MAX_MESSAGE_CHANGES = 2  # a price in a message may change once or twice, but a 
 MAX_KEY_CHANGES = 1  # a deployment may rename a key once, but a random key changes in every round
 MAX_READINGS = 10_000  # only a loop that waits for another answer reads one answer so often in a round
 
+NOT_TEXT = "a question's {part} is text, and not of type {type}"
 SHARED_KEY = "two different questions under the key {key!r}: give each question a key of its own"
 ENDLESS_LOOP = (
     "the question {key!r} is asked over and over in one round, but an answer stays as it is: "
@@ -63,70 +64,73 @@ class WireQuestion(NamedTuple):
     read_once: bool = False  # True if a second reading in the same round drops the answer and asks again
 
 
-class Outcome(NamedTuple):
-    """The outcome of a question: an answer, an error that its `read` raised, or neither while it is open."""
+class QuestionState:
+    """The state of the question under one key, in this round.
 
-    answer: Any = None
-    error: Exception | None = None
-    is_open: bool = False
-
-
-class RenamedKey(NamedTuple):
-    """The keys of a question that was answered under the old key, and that this round asks under the new one."""
-
-    old: str
-    new: str
-
-
-class _QuestionState:
-    """The state of the question under one key, in this round."""
+    Attributes:
+        fingerprint: of the request.
+        request: the request for the client, while the question is open.
+        readings: how often the handler asked; 0 for a question of a low-level function.
+        is_answered: True if the handler gets an answer, or an error in its place.
+        answer: what `read` returned.
+        error: what `read` raised.
+    """
 
     def __init__(self, digest: str, request: InputRequest | None = None) -> None:
+        """Begin without an answer."""
         self.fingerprint = digest
-        self.request = request  # the request for the client, while the question is open
-        self.readings = 0  # how often the handler asked; 0 for a question of a low-level function
-        self.has_answer = False  # True once the handler got an answer, or an error in its place
+        self.request = request
+        self.readings = 0
+        self.is_answered = False
+        self.answer: Any = None
+        self.error: Exception | None = None
 
 
 class Questions:
-    """The questions that the handler asks in one round."""
+    """The questions that the handler asks in one round. Its caller holds the lock of the record."""
 
     def __init__(self, record: Record, responses: Mapping[str, JSONObject]) -> None:
         """Record the responses before the handler runs: then no response is lost if the round ends early."""
         self.actions = record.add_responses(responses)  # the user's actions by key, as AuditRecord has them
-        self.renamed_key: RenamedKey | None = None  # set by `check_keys`, when the round has ended
+        self.has_renamed_key = False  # set by `check_keys`, when the round has ended
         self._record = record
-        self._states: dict[str, _QuestionState] = {}
-        self._is_closed = False
+        self._states: dict[str, QuestionState] = {}
 
-    def outcome(self, question: WireQuestion) -> Outcome:
+    def read(self, question: WireQuestion) -> QuestionState:
         """Read the answer to a question, or open the question.
 
         Raises:
             DeveloperError: the question breaks a rule.
-            InputRequired: the round takes no more questions.
         """
-        check_text(question.key, "a question's key is text, and not of type {type}")
-        check_text(message_of(question.request), "a question's message is text, and not of type {type}")
-        with self._record.lock:
-            state = self._register_reading(question)
-            response = self._record.answers[question.key].get(state.fingerprint)
-        if response is None:
-            return self._open(question.key, state, question.request)
+        key, request = question.key, question.request
+        _check_text(key, message_of(request))
+        state = self._register_reading(question)
+        answers = self._record.answers[key]
+        if state.fingerprint not in answers:
+            # Each wording of the message has its own answer, so the answers count the wordings.
+            # Answers to earlier wordings stay: two deployed versions may take turns, and each finds its own answer.
+            if len(answers) > MAX_MESSAGE_CHANGES:
+                raise DeveloperError(CHANGING_MESSAGE, key=key)
+            state.request = request
+            return state
+        response = answers[state.fingerprint]
         try:
-            answer = question.read(copy_json(response))  # a copy: the author's code may change what it reads
+            state.answer = question.read(copy_json(response))  # a copy: the author's code may change what it reads
+            answers[state.fingerprint] = _without_extra_fields(request, response)
         except InvalidAnswer as invalid:
-            self._drop_answer(question.key, state)
-            return self._open(question.key, state, repeat_request(question.request, str(invalid)))
+            del answers[state.fingerprint]
+            if key in self.actions:
+                self.actions[key] = "invalid"
+            state.request = repeat_request(request, str(invalid))
         except Exception as error:  # noqa: BLE001 - `Round.ask` raises it once every question of the call is answered
-            self._keep_answer(question.key, state, response)
-            return Outcome(error=error)
-        self._keep_answer(question.key, state, _without_extra_fields(question.request, response))
-        return Outcome(answer)
+            state.error = error
+        state.is_answered = state.request is None
+        return state
 
     def open_low_level(self, key: str, request: InputRequest) -> None:
         """Open a question of a low-level function, and drop the answers under the same key."""
-        self._states[key] = _QuestionState(fingerprint(request), request)
+        _check_text(key, message_of(request))
+        self._states[key] = QuestionState(fingerprint(request), request)
         self._record.answers.pop(key, None)
 
     def open_requests(self) -> dict[str, InputRequest]:
@@ -137,21 +141,24 @@ class Questions:
         """Return the fingerprints of the open questions, by key."""
         return {key: state.fingerprint for key, state in self._states.items() if state.request}
 
-    def close(self) -> None:
-        """Refuse further questions, also from other threads."""
-        self._is_closed = True
-
     def check_keys(self) -> None:
         """Refuse a question whose key changes in every round, because no round would ever read its answer."""
-        self.renamed_key = self._find_renamed_key()
-        if self.renamed_key and self._record.key_changes >= MAX_KEY_CHANGES:
-            raise DeveloperError(CHANGING_KEY, old=self.renamed_key.old, new=self.renamed_key.new)
+        read = {state.fingerprint for state in self._states.values() if state.is_answered}
+        # The client answered these questions, but the handler did not ask them: fingerprint -> key.
+        unread_keys = {self._record.asked[key]: key for key in self.actions if key not in self._states}
+        for key, state in self._states.items():
+            has_unread_answer = state.fingerprint in unread_keys and state.fingerprint not in read
+            if not has_unread_answer or not self._is_first_asked(key, state):
+                continue
+            self.has_renamed_key = True
+            if self._record.key_changes >= MAX_KEY_CHANGES:
+                raise DeveloperError(CHANGING_KEY, old=unread_keys[state.fingerprint], new=key)
 
-    def _register_reading(self, question: WireQuestion) -> _QuestionState:
+    def _register_reading(self, question: WireQuestion) -> QuestionState:
         """Count a reading of a question. A key belongs to one question in a round, and is not read without end."""
         key = question.key
         digest = fingerprint(question.request)
-        state = self._states.setdefault(key, _QuestionState(digest))
+        state = self._states.setdefault(key, QuestionState(digest))
         if state.fingerprint != digest:
             raise DeveloperError(SHARED_KEY, key=key)
         state.readings += 1
@@ -162,57 +169,17 @@ class Questions:
             raise DeveloperError(ENDLESS_LOOP, key=key)
         return state
 
-    def _open(self, key: str, state: _QuestionState, request: InputRequest) -> Outcome:
-        with self._record.lock:
-            if self._is_closed:
-                raise InputRequired
-            # Each wording of the message has its own answer, so the answers count the wordings.
-            # Answers to earlier wordings stay: two deployed versions may take turns, and each finds its own answer.
-            if len(self._record.answers[key]) > MAX_MESSAGE_CHANGES:
-                raise DeveloperError(CHANGING_MESSAGE, key=key)
-            state.request = request
-        return Outcome(is_open=True)
-
-    def _keep_answer(self, key: str, state: _QuestionState, response: JSONObject) -> None:
-        with self._record.lock:
-            self._record.answers[key][state.fingerprint] = response
-            state.has_answer = True
-
-    def _drop_answer(self, key: str, state: _QuestionState) -> None:
-        with self._record.lock:
-            self._record.answers[key].pop(state.fingerprint, None)
-            if key in self.actions:
-                self.actions[key] = "invalid"
-
-    def _find_renamed_key(self) -> RenamedKey | None:
-        read = {state.fingerprint for state in self._states.values() if state.has_answer}
-        # The client answered these questions, but the handler did not ask them.
-        unread_keys: dict[str, str] = {}  # by fingerprint
-        for key in self.actions:
-            if key not in self._states:
-                unread_keys[self._record.asked[key]] = key
-        for key, state in self._states.items():
-            has_unread_answer = state.fingerprint in unread_keys and state.fingerprint not in read
-            if has_unread_answer and self._is_first_asked(key, state):
-                return RenamedKey(old=unread_keys[state.fingerprint], new=key)
-        return None
-
-    def _is_first_asked(self, key: str, state: _QuestionState) -> bool:
+    def _is_first_asked(self, key: str, state: QuestionState) -> bool:
         """Check whether the handler opened a question that no earlier round has asked."""
         is_opened_by_handler = state.request is not None and state.readings > 0
         return is_opened_by_handler and key not in self._record.asked and not self._record.answers[key]
 
 
-def check_text(value: object, rule: str) -> None:
+def _check_text(key: object, message: object) -> None:
     """Refuse a key or message that is not text: JSON would write 3 as "3", which the next round cannot find."""
-    if not isinstance(value, str):
-        raise DeveloperError(rule, type=type(value).__name__)
-
-
-def message_of(request: InputRequest) -> str:
-    """Return the message that the user reads, or the request's method if it has none."""
-    message: str = request.get("params", {}).get("message", request["method"])
-    return message
+    for part, value in {"key": key, "message": message}.items():
+        if not isinstance(value, str):
+            raise DeveloperError(NOT_TEXT, part=part, type=type(value).__name__)
 
 
 def _without_extra_fields(request: InputRequest, response: JSONObject) -> JSONObject:

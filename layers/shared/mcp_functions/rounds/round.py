@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.protocol.errors import DeveloperError, InputRequired, ToolError
-from mcp_functions.protocol.json_reader import copy_json
-from mcp_functions.rounds.questions import Questions, check_text, message_of
+from mcp_functions.rounds.input_requests import message_of
+from mcp_functions.rounds.questions import Questions
 from mcp_functions.rounds.record import EMPTY, Record, write_state
 from mcp_functions.rounds.running_steps import RunningSteps
 from mcp_functions.tuples import NamedTuple
@@ -92,8 +92,7 @@ class Round:
 
     ended = False  # True once InputRequired was raised, even if the author's code caught it
     closed = False  # True once the handler has returned: no step or question is possible any more
-    developer_error: DeveloperError | None = None  # the first rule that the author's function broke
-    error_for_model: str | None = None  # the reason why the conversation cannot continue
+    error: DeveloperError | ToolError | None = None  # the first rule that was broken, or why the call cannot continue
     progress_message = ""  # the last message that the function reported
     on_step_recorded: Callable[[], object] | None = None  # a task's hook, which writes the record after each step
     must_stop: Callable[[], bool] | None = None  # a task's hook, which ends the round before a step
@@ -128,28 +127,18 @@ class Round:
         return self.request.deadline - MARGIN_SECONDS - self.request.now()
 
     @property
-    def unproven_responses(self) -> dict[str, JSONObject]:
-        """Responses to questions that the sealed state does not contain."""
-        answered = self.record.answered_keys()
-        return {key: copy_json(response) for key, response in self.request.responses.items() if key not in answered}
-
-    @property
     def started_at(self) -> int:
         """When the conversation began, in unix milliseconds: the recorded time, or now."""
         recorded = self.record.started_at
         return int(self.request.now() * 1000) if recorded is None else recorded
 
-    def record_start(self) -> None:
-        """Record when the conversation began, so that later rounds know it."""
-        self.record.started_at = self.started_at
-
     @contextmanager
     def noting_errors(self) -> Iterator[None]:
-        """Note a rule that the block breaks, so that the author's code cannot hide it."""
+        """Note the error that stops the round, so that the author's code cannot hide it."""
         try:
             yield
-        except DeveloperError as error:
-            self.developer_error = self.developer_error or error
+        except (DeveloperError, ToolError) as error:
+            self.error = self.error or error
             raise
 
     def fail(self, rule: str, **values: object) -> NoReturn:
@@ -170,14 +159,16 @@ class Round:
         if questions and step is not None:
             rule = "{question!r} is asked inside step {step!r}, which would run again: ask before it"
             self.fail(rule, question=questions[0].key, step=step)
-        with self.noting_errors():
-            outcomes = [self.questions.outcome(question) for question in questions]
-        if any(outcome.is_open for outcome in outcomes):
+        with self.noting_errors(), self.record.lock:
+            if self.closed:
+                raise InputRequired
+            states = [self.questions.read(question) for question in questions]
+        if any(state.request for state in states):
             self.end()
-        for outcome in outcomes:
-            if outcome.error:
-                raise outcome.error
-        return [outcome.answer for outcome in outcomes]
+        for state in states:
+            if state.error:
+                raise state.error
+        return [state.answer for state in states]
 
     def end_with(self, result: InputRequiredResult) -> NoReturn:
         """End the round with the questions and the state that a low-level function returned.
@@ -188,7 +179,6 @@ class Round:
             self.fail("an InputRequiredResult needs input_requests or a request_state")
         with self.noting_errors():
             for key, request in result.input_requests.items():
-                check_text(key, "a question's key is text, and not of type {type}")
                 self.questions.open_low_level(key, request.wire(key, camel_case=self.request.camel_case))
             if result.request_state is not None:
                 self.record.next_state = write_state(result.request_state)
@@ -206,11 +196,12 @@ class Round:
         if not self.steps.recorded:
             self.fail("a round that ends without a question must have recorded a step, or it would only repeat itself")
         if self.record.sheds >= self.request.max_sheds:
-            self.error_for_model = (
+            text = (
                 f"This call takes longer than {self.request.max_sheds + 1} rounds without a question. "
                 "(The server's author can raise max_sheds.)"
             )
-            raise ToolError(self.error_for_model)
+            with self.noting_errors():
+                raise ToolError(text)
         self.end()
 
     def require_state(self) -> None:
@@ -240,18 +231,13 @@ class Round:
                 timeout = min(max(0.0, self.seconds_left), TIMEOUT_MAX)
                 self.record.lock.wait_for(lambda: not self.steps.keys, timeout)
             self.closed = True
-            self.questions.close()
         if self.ended:
-            try:
+            with suppress(DeveloperError), self.noting_errors():
                 self.questions.check_keys()
-            except DeveloperError as error:
-                self.developer_error = self.developer_error or error
 
     def next_record(self) -> dict[str, Any]:
         """Return the record for the next round, as JSON."""
-        return self.record.to_json(
-            has_questions=bool(self.requests), renamed_key=self.questions.renamed_key is not None
-        )
+        return self.record.to_json(has_questions=bool(self.requests), renamed_key=self.questions.has_renamed_key)
 
     def audit(self, handler: str, principal: str | None, *, sent: bool, answered_by: str = "client") -> AuditRecord:
         """Return the audit record of this round; `sent` is False if the client does not get its questions."""
@@ -268,10 +254,8 @@ class Round:
 
     def check_can_continue(self) -> None:
         """Raise again what has stopped this round, because the author's code may have caught it."""
-        if self.developer_error:
-            raise self.developer_error
-        if self.error_for_model:
-            raise ToolError(self.error_for_model)
+        if self.error:
+            raise self.error
 
     def check_may_run(self, max_seconds: float | None) -> None:
         """End the round before a step if the task, `single_use` or the deadline requires it.

@@ -6,7 +6,9 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from asyncio import Future
+    from asyncio import Task
+    from collections.abc import Coroutine
+    from typing import Any
 
     from mcp_functions.rounds.step_call import StepCall
 
@@ -20,7 +22,7 @@ class RunningSteps:
         keys: the keys of the running steps.
         recorded: the number of steps that ran in this round.
         handler_returned: True once an async handler has returned, so that its tasks start no more steps.
-        futures: one future for each step that an async handler waits for.
+        tasks: one task for each step that an async handler waits for.
     """
 
     def __init__(self) -> None:
@@ -28,7 +30,7 @@ class RunningSteps:
         self.keys: set[str] = set()
         self.recorded = 0
         self.handler_returned = False
-        self.futures: set[Future[None]] = set()
+        self.tasks: set[Task[None]] = set()
 
     @property
     def current_key(self) -> str | None:
@@ -39,10 +41,21 @@ class RunningSteps:
             return None
         return call.step_key
 
+    def start(self, step: Coroutine[Any, Any, None]) -> Task[None]:
+        """Start a step in a task, which `wait` waits for; after the handler has returned, the task does not begin."""
+        import asyncio  # noqa: PLC0415 - its caller runs in it
+
+        task = asyncio.ensure_future(step)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        if self.handler_returned:
+            task.cancel()
+        return task
+
     async def wait(self) -> None:
         """Wait for the steps that the tasks of an async handler have started, so that the record has them."""
         import asyncio  # noqa: PLC0415 - its caller runs in it
 
         self.handler_returned = True
-        while self.futures:
-            await asyncio.wait(self.futures)
+        while self.tasks:
+            await asyncio.wait(self.tasks)

@@ -14,11 +14,11 @@ from __future__ import annotations
 import inspect
 import json
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.protocol.errors import InputRequired
 from mcp_functions.protocol.json_writer import dumps
-from mcp_functions.rounds.questions import check_text
 from mcp_functions.rounds.running_steps import current_call
 from mcp_functions.rounds.step_values import digest_arguments, is_json, read_return_type, to_record
 
@@ -54,11 +54,13 @@ class StepCall:
         self.round = round_
         self.step_key = key
         self._function = function
-        self._args = args
-        self._kwargs = kwargs
+        self._call = partial(function, *args, **kwargs)
         self._returns = read_return_type(function)
         self._seconds = 0.0  # how long the function ran
-        self.arguments_digest = self._digest_arguments()
+        try:
+            self.arguments_digest = digest_arguments(args, kwargs)
+        except (TypeError, ValueError, RecursionError):
+            self._fail("step {key!r}: JSON cannot carry the arguments of {function}")
 
     def run(self, max_seconds: float | None) -> object:
         """Return the recorded result; run the function first if the record has none.
@@ -70,40 +72,55 @@ class StepCall:
             InputRequired: the round ends before the step, and the next round runs it.
             DeveloperError: the call breaks a rule.
         """
-        if self._reserve():
-            try:
-                self.round.check_may_run(max_seconds)
+        with self._reserved(max_seconds) as is_new:
+            if is_new:
                 with self._running():
-                    result = self._function(*self._args, **self._kwargs)
+                    result = self._call()
                 self._refuse_awaitable(result)
                 self._record(result)
-            finally:
-                self._release()
         return self._recorded_result()
 
     async def wait(self, max_seconds: float | None) -> object:
-        """Return the recorded result of an async function; await the function first if the record has none."""
-        if self._reserve():
-            try:
-                self.round.check_may_run(max_seconds)
-                await self._wait_and_record()
-            finally:
-                self._release()
+        """Return the recorded result of an async function; await the function first if the record has none.
+
+        The function runs in a task of its own. If the round has ended, a cancellation does not reach it. Otherwise
+        the author's code cancelled it, and it may clean up.
+        """
+        import asyncio  # noqa: PLC0415 - its caller runs in it
+
+        with self._reserved(max_seconds) as is_new:
+            if is_new:
+                task = self.round.steps.start(self._await_and_record())
+                try:
+                    await asyncio.shield(task)
+                except asyncio.CancelledError:
+                    if not self.round.ended:
+                        task.cancel()
+                    await task
+                    raise
         return self._recorded_result()
 
-    def _digest_arguments(self) -> str:
+    @contextmanager
+    def _reserved(self, max_seconds: float | None) -> Iterator[bool]:
+        """Reserve the key, so that no other task or thread runs the step too. Yield False if the step was recorded."""
+        if self._is_recorded():
+            yield False
+            return
         try:
-            return digest_arguments(self._args, self._kwargs)
-        except (TypeError, ValueError, RecursionError):
-            self._fail("step {key!r}: JSON cannot carry the arguments of {function}")
+            self.round.check_may_run(max_seconds)
+            yield True
+        finally:
+            with self.round.record.lock:
+                self.round.steps.keys.discard(self.step_key)
+                self.round.record.lock.notify_all()
 
-    def _reserve(self) -> bool:
-        """Reserve the key, so that no other task or thread runs the step too. Return False if it was recorded."""
+    def _is_recorded(self) -> bool:
+        """Check whether the record has the step; add its key to the running steps if not."""
         round_ = self.round
         key = self.step_key
         round_.check_can_continue()
-        with round_.noting_errors():
-            check_text(key, "a step's key is text, and not of type {type}")
+        if not isinstance(key, str):
+            self._fail("a step's key is text, and not of type {type}", type=type(key).__name__)
         with round_.record.lock:
             if round_.ended or round_.closed:
                 raise InputRequired
@@ -114,19 +131,14 @@ class StepCall:
                 )
             if key not in round_.record.steps:
                 round_.steps.keys.add(key)
-                return True
+                return False
             if round_.record.steps[key][0] != self.arguments_digest:
                 self._fail(
                     "step {key!r} ran with other arguments before: give each call a key of its own, a new one too if a"
                     " deployment calls it with something else, and make its arguments from what later rounds know as "
                     "well"
                 )
-            return False
-
-    def _release(self) -> None:
-        with self.round.record.lock:
-            self.round.steps.keys.discard(self.step_key)
-            self.round.record.lock.notify_all()
+            return True
 
     @contextmanager
     def _running(self) -> Iterator[None]:
@@ -140,37 +152,10 @@ class StepCall:
             current_call.reset(token)
             self._seconds = max(0.0, now() - started)  # a wall clock may be set back
 
-    async def _wait_and_record(self) -> None:
-        import asyncio  # noqa: PLC0415 - its caller runs in it
-
-        future = asyncio.get_running_loop().create_future()
-        self.round.steps.futures.add(future)
-        try:
-            with self._running():
-                result, cancelled = await self._wait_for_function()
-            self._record(result)
-        finally:
-            future.set_result(None)
-            self.round.steps.futures.discard(future)
-        if cancelled:
-            raise cancelled
-
-    async def _wait_for_function(self) -> tuple[object, BaseException | None]:
-        """Wait until the function ends; return its result, and a cancellation that arrived meanwhile.
-
-        If the round has ended, the function continues. Otherwise the author's code cancelled it, and it may clean up.
-        """
-        import asyncio  # noqa: PLC0415 - its caller runs in it
-
-        task = asyncio.ensure_future(self._function(*self._args, **self._kwargs))
-        if self.round.steps.handler_returned:
-            task.cancel()  # before it begins
-        try:
-            return await asyncio.shield(task), None
-        except asyncio.CancelledError as cancelled:
-            if not self.round.ended:
-                task.cancel()
-            return await task, cancelled
+    async def _await_and_record(self) -> None:
+        with self._running():
+            result = await self._call()
+        self._record(result)
 
     def _refuse_awaitable(self, result: object) -> None:
         if inspect.iscoroutine(result):

@@ -49,7 +49,7 @@ class Step(Capability):
     @classmethod
     def for_round(cls, round_: Round, _args: tuple[Any, ...]) -> Self:
         """Make the capability for one round, and record when the conversation began, for `now`."""
-        round_.record_start()
+        round_.record.started_at = round_.started_at
         return cls(round_)
 
     def __call__(self, key: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -29,12 +29,12 @@ class Keywords:
     def extend(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Add the keywords to a schema; in a union, to each member except null."""
         if "anyOf" not in schema:
-            return {**schema, **self.keywords(schema)}
+            return self.extend_member(schema)
         members = [member if member == NULL else self.extend(member) for member in schema["anyOf"]]
         return {**schema, "anyOf": members}
 
-    def keywords(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Write the keywords for a schema that is no union."""
+    def extend_member(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Add the keywords to a schema that is no union."""
         raise NotImplementedError
 
     def check(self, value: object) -> object:
@@ -77,22 +77,19 @@ class Titles(Keywords):
         """Set one title for each choice, in their order."""
         self._titles = titles
 
-    def extend(self, schema: dict[str, Any]) -> dict[str, Any]:
+    def extend_member(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Replace `enum` by `oneOf` with `const` and `title`.
 
         Raises:
             TypeError: there are more or fewer titles than choices.
         """
-        return {key: value for key, value in super().extend(schema).items() if key not in ("enum", "const")}
-
-    def keywords(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Write a title for each choice."""
         choices = schema.get("enum", [schema["const"]] if "const" in schema else [])
         if len(choices) != len(self._titles):
             message = f"Titles has {len(self._titles)} titles for {len(choices)} choices"
             raise TypeError(message)
         pairs = zip(choices, self._titles, strict=True)
-        return {"type": "string", "oneOf": [{"const": choice, "title": title} for choice, title in pairs]}
+        others = {key: value for key, value in schema.items() if key not in ("enum", "const")}
+        return {**others, "type": "string", "oneOf": [{"const": choice, "title": title} for choice, title in pairs]}
 
 
 class Format(Keywords):
@@ -120,9 +117,9 @@ class Format(Keywords):
             raise ValueError(message)
         return value
 
-    def keywords(self, _schema: dict[str, Any]) -> dict[str, Any]:
+    def extend_member(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Write the format."""
-        return {"format": self._name}
+        return {**schema, "format": self._name}
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Check the format for pydantic."""

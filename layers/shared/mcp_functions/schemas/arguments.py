@@ -6,10 +6,11 @@ name, which one switch turns into camelCase.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
-from mcp_functions.protocol.errors import shortened
-from mcp_functions.schemas.parameters import MISSING, UNNAMED, Header, float_default, published_default, to_camel_case
+from mcp_functions.protocol.errors import ToolError, shortened
+from mcp_functions.schemas.parameters import MISSING, UNNAMED, Header, published_default, to_camel_case
 from mcp_functions.schemas.type_reader import read_type
 from mcp_functions.tuples import NamedTuple
 
@@ -20,42 +21,21 @@ if TYPE_CHECKING:
     from mcp_functions.schemas.parameters import Parameter
 
 
-class InvalidArgument(Exception):
+class InvalidArgument(ToolError):
     """An argument does not fit; the message names it and gives the reason, never its value."""
 
 
 class Argument(NamedTuple):
     """One argument of a handler."""
 
-    parameter: str  # the name in the function
+    parameter: Parameter  # the parameter in the function, with its default
     wire_name: str  # the name for the client
     type: JsonType  # the type, whose schema the client reads
-    required: bool  # True if the client must send the argument
-    make_default: Callable[[], Any] | None = None  # makes the default for one call; None: the function has it
-    title: str | None = None  # the title for people
 
     @property
     def description(self) -> str | None:
         """The description for the model."""
         return self.type.schema.get("description")
-
-    def read(self, value: object, *, text: bool) -> object:
-        """Read the value that the client sent.
-
-        Args:
-            value: the unchecked value from the client.
-            text: True if the protocol writes every value as a string, so that "5" may be a number.
-
-        Raises:
-            InvalidArgument: the value does not fit the type.
-        """
-        try:
-            if text and isinstance(value, str):
-                return self.type.read_text(value)
-            return self.type.read(value)
-        except ValueError as error:
-            message = f"Argument {self.wire_name!r}: {error}"
-            raise InvalidArgument(message) from None
 
 
 class RawArguments(NamedTuple):
@@ -63,7 +43,7 @@ class RawArguments(NamedTuple):
 
     parameter: str
     schema: Mapping[str, Any]
-    validate: Callable[[object], None]
+    read: Callable[[object], Any]
 
     def bind(self, sent: Mapping[str, Any]) -> dict[str, Any]:
         """Turn the client's arguments into the function's one keyword argument.
@@ -72,17 +52,14 @@ class RawArguments(NamedTuple):
             InvalidArgument: the arguments do not fit the schema.
         """
         try:
-            self.validate(sent)
+            return {self.parameter: self.read(sent)}
         except ValueError as error:
             message = f"The arguments do not fit: {error}"
             raise InvalidArgument(message) from None
-        return {self.parameter: sent}
 
 
 class Arguments:
     """The arguments of one handler, and their `inputSchema`."""
-
-    __slots__ = ("_by_wire_name", "schema")
 
     def __init__(self, by_wire_name: Mapping[str, Argument]) -> None:
         """Write the schema once.
@@ -101,7 +78,7 @@ class Arguments:
         """Turn the client's arguments into the function's keyword arguments.
 
         Args:
-            sent: the arguments by wire name.
+            sent: the unchecked arguments by wire name.
             text: True if the protocol writes every value as a string: a prompt's arguments, a URI's variables.
 
         Raises:
@@ -114,11 +91,12 @@ class Arguments:
             raise InvalidArgument(message)
         bound = {}
         for name, argument in known.items():
+            parameter = argument.parameter
             if name in sent:
-                bound[argument.parameter] = argument.read(sent[name], text=text)
-            elif argument.make_default:
-                bound[argument.parameter] = argument.make_default()
-            elif argument.required:
+                bound[parameter.name] = _read_value(argument, sent[name], text=text)
+            elif parameter.make_default:
+                bound[parameter.name] = parameter.make_default()
+            elif parameter.required:
                 message = f"Argument {name!r}: it is missing"
                 raise InvalidArgument(message)
         return bound
@@ -139,7 +117,7 @@ def read_arguments(parameters: Iterable[Parameter], hints: Mapping[str, Any], *,
             raise TypeError(message) from error
         name = argument.wire_name
         if name in by_wire_name:
-            both = f"parameters {by_wire_name[name].parameter!r} and {parameter.name!r}"
+            both = f"parameters {by_wire_name[name].parameter.name!r} and {parameter.name!r}"
             message = f"{both} have the same name on the wire, {name!r}: rename one"
             raise TypeError(message)
         by_wire_name[name] = argument
@@ -155,10 +133,12 @@ def read_raw_arguments(parameters: Sequence[Parameter], schema: Mapping[str, Any
     if len(parameters) != 1:
         message = "with input_schema, the function has one parameter before *: arguments: dict[str, Any]"
         raise TypeError(message)
+    if schema.get("type") != "object":
+        message = 'the root of an inputSchema must have "type": "object"'
+        raise TypeError(message)
     from mcp_functions.schemas import validation  # noqa: PLC0415 - few tools have a schema of their own
 
-    validation.check_input_schema(schema)
-    return RawArguments(parameters[0].name, schema, validation.compile_schema(schema))
+    return RawArguments(parameters[0].name, schema, validation.read_schema(schema).read)
 
 
 def _read_argument(parameter: Parameter, hints: Mapping[str, Any], *, camel_case: bool) -> Argument:
@@ -173,15 +153,21 @@ def _read_argument(parameter: Parameter, hints: Mapping[str, Any], *, camel_case
             break
     if parameter.default is not MISSING:
         schema |= published_default(parameter.default, type_.read)
+    members = (annotation, *get_args(annotation))
+    if type(parameter.default) is int and float in members and int not in members:  # `amount: float = 5`
+        parameter = parameter._replace(make_default=partial(float, parameter.default))
     python_name = to_camel_case(parameter.name) if camel_case else parameter.name
-    return Argument(
-        parameter=parameter.name,
-        wire_name=parameter.alias or python_name,
-        type=type_._replace(schema=schema),
-        required=parameter.required,
-        make_default=parameter.make_default or float_default(parameter.default, type_.read),
-        title=parameter.title,
-    )
+    return Argument(parameter, parameter.alias or python_name, type_._replace(schema=schema))
+
+
+def _read_value(argument: Argument, value: object, *, text: bool) -> object:
+    try:
+        if text and isinstance(value, str):
+            return argument.type.read_text(value)
+        return argument.type.read(value)
+    except ValueError as error:
+        message = f"Argument {argument.wire_name!r}: {error}"
+        raise InvalidArgument(message) from None
 
 
 def _schema_of(arguments: Mapping[str, Argument]) -> dict[str, Any]:
@@ -196,7 +182,7 @@ def _schema_of(arguments: Mapping[str, Argument]) -> dict[str, Any]:
                 raise TypeError(message)
         properties[wire_name] = property_
     schema: dict[str, Any] = {"type": "object", "properties": properties}
-    required = [name for name, argument in arguments.items() if argument.required]
+    required = [name for name, argument in arguments.items() if argument.parameter.required]
     if required:
         schema["required"] = required
     schema["additionalProperties"] = False

@@ -1,88 +1,160 @@
-"""Enums, dates and datetimes, read as pydantic reads them.
+"""Enums, dates, dataclasses and TypedDicts, read as pydantic reads them.
 
-Only a function that uses a class imports this module. A class with a special rule is left to pydantic.
+Only a function that uses a class imports this module. A class with a special rule is left to pydantic. A member that a
+dataclass or a TypedDict does not declare is ignored, as with pydantic.
 """
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from enum import Enum, Flag
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
-from mcp_functions.schemas.json_types import JsonType, needs_pydantic, read_choice
-from mcp_functions.schemas.parameters import docstring
+from mcp_functions.schemas.json_types import (
+    JsonType,
+    NeedsPydantic,
+    check_native,
+    check_object,
+    read_choice,
+    read_part,
+)
+from mcp_functions.schemas.parameters import docstring, published_default
 
 if TYPE_CHECKING:
-    from datetime import date, datetime
+    from collections.abc import Mapping
+    from datetime import date
 
     from mcp_functions.schemas.json_types import ReadType
 
 DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 TIME = r"(?:[01][0-9]|2[0-3]):[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?"
 OFFSET = r"[Zz]|[-+\u2212](?:[01][0-9]|2[0-3]):?[0-5][0-9]"
+# By the name of a class of `datetime`: its format in a schema, its pattern, and the reason why a value does not fit.
+MOMENTS = {
+    "date": ("date", DATE, "must be a date, such as 2026-07-28"),
+    "datetime": (
+        "date-time",
+        f"{DATE}[Tt _]{TIME}(?:{OFFSET})?",
+        "must be a date and a time, such as 2026-07-28T09:30:00Z",
+    ),
+}
 HOOKS = ("__get_pydantic_core_schema__", "__get_pydantic_json_schema__", "__pydantic_config__", "__get_validators__")
 
 
-def read_class(cls: type, read_type: ReadType) -> JsonType | None:
-    """Read a class; None if only pydantic reads it."""
+def read_class(cls: type[Any], read_type: ReadType) -> JsonType:
+    """Read a class.
+
+    Raises:
+        NeedsPydantic: only pydantic reads the class, or one of its members.
+    """
     if any(hasattr(cls, name) for name in HOOKS):
-        return None
-    if any(needs_pydantic(item) for base in cls.__mro__ for item in vars(base).values()):
-        return None
+        raise NeedsPydantic
+    for base in cls.__mro__:
+        for item in vars(base).values():
+            check_native(item)
     if issubclass(cls, Enum):
         return _read_enum(cls)
-    if cls.__module__ == "datetime":
-        return DATES.get(cls.__name__)
-    if not (hasattr(cls, "__dataclass_fields__") or hasattr(cls, "__required_keys__")):
-        return None
-    from mcp_functions.schemas import record_types  # noqa: PLC0415 - few functions have a record
+    if cls.__module__ == "datetime" and cls.__name__ in MOMENTS:
+        return _read_moment(cls)
+    if "__dataclass_fields__" in vars(cls):
+        return _read_dataclass(cls, _read_hints(cls), read_type)
+    if hasattr(cls, "__required_keys__"):
+        return _read_typed_dict(cls, _read_hints(cls), read_type)
+    raise NeedsPydantic
 
-    return record_types.read_record(cls, read_type)
 
-
-def _read_enum(cls: type[Enum]) -> JsonType | None:
+def _read_enum(cls: type[Enum]) -> JsonType:
     values = tuple(member.value for member in cls)
     has_rule = issubclass(cls, Flag) or cls._missing_.__func__ is not Enum._missing_.__func__  # type: ignore[attr-defined]
-    if has_rule or not values or not _are_plain(cls, values):
-        return None
+    if has_rule or not values or any(type(value) not in (str, int) for value in values):
+        raise NeedsPydantic
     choice = read_choice(values)
-    if choice is None:
-        return None
     description = {"description": docstring(cls)} if cls.__doc__ else {}
     return JsonType({**choice.schema, **description}, lambda value: cls(choice.read(value)))
 
 
-def _are_plain(cls: type[Enum], values: tuple[object, ...]) -> bool:
-    mixed_in = cls._member_type_  # type: ignore[attr-defined]
-    allowed = (str, int) if mixed_in is object else (mixed_in,)
-    return all(type(value) in allowed for value in values)
+def _read_moment(cls: type[date]) -> JsonType:
+    format_, pattern, reason = MOMENTS[cls.__name__]
+
+    def read(value: object) -> date:
+        if isinstance(value, str) and re.fullmatch(pattern, value):
+            with suppress(ValueError):
+                return cls.fromisoformat(value.replace("\u2212", "-").replace(",", ".").upper())
+        raise ValueError(reason)
+
+    return JsonType({"type": "string", "format": format_}, read)
 
 
-def _read_date(value: object) -> date:
-    from datetime import date  # noqa: PLC0415 - its author has imported it
+def _read_hints(cls: type) -> dict[str, Any]:
+    try:
+        return get_type_hints(cls, include_extras=True)
+    except (NameError, TypeError, AttributeError, SyntaxError):
+        raise NeedsPydantic from None  # pydantic's error names the field
 
-    if isinstance(value, str) and re.fullmatch(DATE, value):
+
+def _read_dataclass(cls: type[Any], hints: Mapping[str, Any], read_type: ReadType) -> JsonType:
+    from dataclasses import MISSING, InitVar, fields  # noqa: PLC0415 - the author of a dataclass has imported it
+
+    declared = fields(cls)
+    has_init_var = any(isinstance(hint, InitVar) for hint in hints.values())
+    if has_init_var or not cls.__dataclass_params__.init or not all(field.init for field in declared):
+        raise NeedsPydantic
+    types = {field.name: read_type(hints[field.name]) for field in declared}
+    defaults = {field.name: field.default for field in declared if field.default is not MISSING}
+    factories = {field.name for field in declared if field.default_factory is not MISSING}
+    members = _object_of(cls, types, [name for name in types if name not in {*defaults, *factories}])
+    for name, default in defaults.items():
+        property_ = members.schema["properties"][name]
+        members.schema["properties"][name] = property_ | published_default(default, types[name].read)
+
+    def read(value: object) -> object:
         try:
-            return date.fromisoformat(value)
-        except ValueError:
-            pass
-    message = "must be a date, such as 2026-07-28"
-    raise ValueError(message)
+            return cls(**members.read(value))
+        except AssertionError as error:  # of an author's `__post_init__`
+            message = f"Assertion failed, {error}"
+            raise ValueError(message) from None
+
+    return JsonType(members.schema, read)
 
 
-def _read_datetime(value: object) -> datetime:
-    from datetime import datetime  # noqa: PLC0415 - its author has imported it
-
-    if isinstance(value, str) and re.fullmatch(f"{DATE}[Tt _]{TIME}(?:{OFFSET})?", value):
-        try:
-            return datetime.fromisoformat(value.replace("\u2212", "-").replace(",", ".").upper())
-        except ValueError:
-            pass
-    message = "must be a date and a time, such as 2026-07-28T09:30:00Z"
-    raise ValueError(message)
+def _read_typed_dict(cls: type[Any], hints: Mapping[str, Any], read_type: ReadType) -> JsonType:
+    if getattr(cls, "__closed__", None):
+        raise NeedsPydantic
+    fields = {name: _unqualified(hint, is_required=name in cls.__required_keys__) for name, hint in hints.items()}
+    types = {name: read_type(hint) for name, (hint, _is_required) in fields.items()}
+    return _object_of(cls, types, [name for name, (_hint, is_required) in fields.items() if is_required])
 
 
-DATES = {
-    "date": JsonType({"type": "string", "format": "date"}, _read_date),
-    "datetime": JsonType({"type": "string", "format": "date-time"}, _read_datetime),
-}
+def _unqualified(hint: object, *, is_required: bool) -> tuple[object, bool]:
+    """Remove Required, NotRequired and ReadOnly, of `typing` or `typing_extensions`; return whether it is required."""
+    qualifier = str(get_origin(hint)).rpartition(".")[2]
+    args = get_args(hint)
+    if qualifier == "ReadOnly":
+        return _unqualified(args[0], is_required=is_required)
+    if qualifier in ("Required", "NotRequired"):
+        return _unqualified(args[0], is_required=qualifier == "Required")
+    if get_origin(hint) is Annotated:
+        inner, is_required = _unqualified(args[0], is_required=is_required)
+        return Annotated[(inner, *args[1:])], is_required
+    return hint, is_required
+
+
+def _object_of(cls: type, types: Mapping[str, JsonType], required: list[str]) -> JsonType:
+    """Make the type of an object from the types of its members."""
+
+    def read(value: object) -> dict[str, object]:
+        sent = check_object(value)
+        for name in required:
+            if name not in sent:
+                message = f"{name} is missing"
+                raise ValueError(message)
+        return {name: read_part(name, type_, sent[name]) for name, type_ in types.items() if name in sent}
+
+    schema: dict[str, Any] = {"type": "object", "properties": {name: type_.schema for name, type_ in types.items()}}
+    if required:
+        schema["required"] = required
+    # `dataclass` writes the signature as a docstring where the author wrote none.
+    if cls.__doc__ and not cls.__doc__.startswith(f"{cls.__name__}("):
+        schema["description"] = docstring(cls)
+    return JsonType(schema, read)

@@ -8,8 +8,8 @@ becomes an object with one property. A type that the restricted schema cannot ex
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache, partial
-from typing import TYPE_CHECKING, Any, NoReturn, get_type_hints
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas.json_types import read_part
@@ -37,7 +37,6 @@ SECRET_NAMES = {
     "accesstoken", "apikey", "cardnumber", "clientsecret", "creditcard", "credential", "credentials", "cvc", "cvv",
     "passphrase", "passwd", "password", "privatekey", "refreshtoken", "secret",
 }  # fmt: skip
-ANNOTATION_ERRORS = (TypeError, NameError, AttributeError, SyntaxError)  # an annotation can be any expression
 
 
 class InvalidAnswer(Exception):
@@ -47,11 +46,27 @@ class InvalidAnswer(Exception):
 class Form(NamedTuple):
     """A type that a user fills in."""
 
-    # Returns the `requestedSchema`; raises DeveloperError, which names the field and the reason.
-    schema: Callable[[], dict[str, Any]]
+    place: str  # what an error writes before the name of a field
+    fields: dict[str, Any]  # the schema of the type: an object with one property for each field
     wire: Mapping[str, str]  # the name of each field on the wire
     # Makes the answer from the fields that the user filled in; raises ValueError.
     read: Callable[[dict[str, Any]], Any]
+
+    def schema(self) -> dict[str, Any]:
+        """Write the `requestedSchema`.
+
+        Raises:
+            DeveloperError: the restricted schema cannot express a field; the error names it and the reason.
+        """
+        definitions = self.fields.get("$defs", {})
+        properties = {
+            self.wire[name]: _property(self.place + name, name, field, definitions)
+            for name, field in self.fields["properties"].items()
+        }
+        requested: dict[str, Any] = {"type": "object", "properties": properties}
+        if self.fields.get("required"):
+            requested["required"] = [self.wire[name] for name in self.fields["required"]]
+        return requested
 
     def accept(self, content: object) -> Any:  # noqa: ANN401 - a value of the author's type
         """Read the user's answer.
@@ -91,38 +106,22 @@ def read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
 def _read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
     try:
         type_ = read_type(annotation)
-    except ANNOTATION_ERRORS as error:
+    except (TypeError, NameError, AttributeError, SyntaxError) as error:  # an annotation can be any expression
         rule = "{key}: a form is a dataclass, a TypedDict, a pydantic model, or the type of one value ({reason})"
-        raise DeveloperError(rule, key=key, reason=_find_unreadable_field(annotation) or error) from error
+        raise DeveloperError(rule, key=key, reason=error) from error
     definitions = type_.schema.get("$defs", {})
-    schema = _follow_reference(type_.schema, definitions)
-    if "properties" in schema:
-        class_name = getattr(annotation, "__name__", "")
-        return _make_form(schema, type_.read, f"{class_name}.", camel_case=camel_case)
-    name = re.sub(r"[^\w-]+", "_", key) or "answer"  # clients may read a dot in it as a path
-    is_optional = {"type": "null"} in schema.get("anyOf", ())
-    required = [] if is_optional else [name]
-    schema = {"properties": {name: type_.schema}, "required": required, "$defs": definitions}
-    return _make_form(schema, partial(_read_value, name, type_), "", camel_case=camel_case)
-
-
-def _make_form(schema: dict[str, Any], read: Callable[[dict[str, Any]], Any], prefix: str, *, camel_case: bool) -> Form:
-    """Make the form of an object's schema; errors name a field by `prefix` and its name."""
-    wire = {name: to_camel_case(name) if camel_case else name for name in schema["properties"]}
-
-    @cache
-    def requested_schema() -> dict[str, Any]:
-        definitions = schema.get("$defs", {})
-        properties = {
-            wire[name]: _property(prefix + name, name, field, definitions)
-            for name, field in schema["properties"].items()
-        }
-        requested: dict[str, Any] = {"type": "object", "properties": properties}
-        if schema.get("required"):
-            requested["required"] = [wire[name] for name in schema["required"]]
-        return requested
-
-    return Form(requested_schema, wire, read)
+    fields = _follow_reference(type_.schema, definitions)
+    place = f"{getattr(annotation, '__name__', '')}."
+    read: Callable[[dict[str, Any]], Any] = type_.read
+    if "properties" not in fields:
+        name = re.sub(r"[^\w-]+", "_", key) or "answer"  # clients may read a dot in it as a path
+        is_optional = {"type": "null"} in fields.get("anyOf", ())
+        required = [] if is_optional else [name]
+        fields = {"properties": {name: type_.schema}, "required": required, "$defs": definitions}
+        place = ""
+        read = partial(_read_value, name, type_)
+    wire = {name: to_camel_case(name) if camel_case else name for name in fields["properties"]}
+    return Form(place, fields, wire, read)
 
 
 _read_cached = lru_cache(maxsize=256)(_read_form)
@@ -130,20 +129,6 @@ _read_cached = lru_cache(maxsize=256)(_read_form)
 
 def _read_value(name: str, type_: JsonType, filled: dict[str, Any]) -> object:
     return read_part(name, type_, filled.get(name))
-
-
-def _find_unreadable_field(annotation: object) -> str:
-    """Name the field that cannot be read, with the reason; "" if it is unknown."""
-    try:
-        hints = get_type_hints(annotation, include_extras=True) if isinstance(annotation, type) else {}
-    except ANNOTATION_ERRORS:
-        return ""
-    for name, hint in hints.items():
-        try:
-            read_type(hint)
-        except ANNOTATION_ERRORS as error:
-            return f"{getattr(annotation, '__name__', '')}.{name}: {error}"
-    return ""
 
 
 def _property(place: str, name: str, field: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:

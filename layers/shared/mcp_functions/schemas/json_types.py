@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 Number: TypeAlias = int | float  # a JSON number: an int where it has no fraction
 
 
+class NeedsPydantic(Exception):
+    """Only pydantic reads a type."""
+
+
 class JsonType(NamedTuple):
     """A type as JSON sees it."""
 
@@ -25,31 +29,25 @@ class JsonType(NamedTuple):
     read: Callable[[object], Any]  # turns a JSON value into a value of the type, or raises ValueError with the reason
 
     def read_text(self, text: str) -> object:
-        """Read a value from text, because URIs and prompts transport nothing else.
+        """Read a value from text, because URIs and prompts transport nothing else: "5" may be a number.
 
         Raises:
             ValueError: the text is not a value of this type.
         """
         try:
             return self.read(text)
-        except ValueError:
-            value = _scalar_in(text)
-            if isinstance(value, str):
-                raise
+        except ValueError as error:
+            try:
+                value = loads(text)
+            except ParseError:
+                value = text
+            if isinstance(value, str | dict | list):
+                raise error from None
             return self.read(value)
 
 
-# Reads the type of a member; None if only pydantic reads it.
-ReadType: TypeAlias = "Callable[[object], JsonType | None]"
-
-
-def _scalar_in(text: str) -> object:
-    """Read a number, a boolean or null; any other text stays text."""
-    try:
-        value = loads(text)
-    except ParseError:
-        return text
-    return text if isinstance(value, dict | list) else value
+# Reads the type of a member; raises NeedsPydantic.
+ReadType: TypeAlias = "Callable[[object], JsonType]"
 
 
 def _scalar(name: str, article: str, *accepted: type) -> JsonType:
@@ -83,10 +81,14 @@ SCALARS: dict[object, JsonType] = {
 CHOICES = (str, int, bool, type(None))
 
 
-def read_choice(values: tuple[object, ...]) -> JsonType | None:
-    """Read a choice among values; None if one of them is no scalar of JSON."""
+def read_choice(values: tuple[object, ...]) -> JsonType:
+    """Read a choice among scalars of JSON.
+
+    Raises:
+        NeedsPydantic: a value is no such scalar.
+    """
     if not all(type(value) in CHOICES for value in values):
-        return None
+        raise NeedsPydantic
     accepted = {(type(value), value) for value in values}  # with the type, because True equals 1 in Python
 
     def read(value: object) -> object:
@@ -96,26 +98,26 @@ def read_choice(values: tuple[object, ...]) -> JsonType | None:
         return value
 
     schema: dict[str, Any] = {"enum": list(values)}
-    names = _type_names(schema)
-    if len(names) == 1:
-        schema = {"type": names.pop(), **schema}
-    return JsonType(schema, read)
+    types = {type(value) for value in values}
+    return JsonType(schema if len(types) > 1 else {**SCALARS[types.pop()].schema, **schema}, read)
 
 
-def read_union(members: tuple[object, ...], read_type: ReadType) -> JsonType | None:
+def read_union(members: tuple[object, ...], read_type: ReadType) -> JsonType:
     """Read a union whose members are different types of JSON.
 
-    Members that overlap, for example `date | str`, are left to pydantic, which defines which of them it prefers.
+    Raises:
+        NeedsPydantic: members overlap, for example `date | str`. pydantic defines which of them it prefers.
     """
     types = {member: read_type(member) for member in members}
     if int in types and float in types:  # an int stays an int
         del types[int]
         types[float] = NUMBER
-    known = [member for member in types.values() if member]
-    if len(known) < len(types) or _overlap(known):
-        return None
+    known = [*types.values()]
     if len(known) == 1:
         return known[0]
+    names = [name for member in known for name in _type_names(member.schema)]
+    if "any" in names or len(set(names)) < len(names):
+        raise NeedsPydantic
 
     def read(value: object) -> object:
         reasons = []
@@ -129,30 +131,19 @@ def read_union(members: tuple[object, ...], read_type: ReadType) -> JsonType | N
     return JsonType({"anyOf": [member.schema for member in known]}, read)
 
 
-def _overlap(members: list[JsonType]) -> bool:
-    seen: set[str] = set()
-    for member in members:
-        names = {"number" if name == "integer" else name for name in _type_names(member.schema)}
-        if names & seen or "any" in names:
-            return True
-        seen |= names
-    return False
-
-
 def _type_names(schema: dict[str, Any]) -> set[str]:
-    """Name JSON's types that a schema allows; "any" if it does not restrict them."""
+    """Name JSON's types that a schema allows, integers as numbers; "any" if it does not restrict them."""
     if "anyOf" in schema:
         return {name for member in schema["anyOf"] for name in _type_names(member)}
     if "type" not in schema and "enum" in schema:
-        return {SCALARS[type(value)].schema["type"] for value in schema["enum"]}
-    return {schema.get("type", "any")}
+        return {name for value in schema["enum"] for name in _type_names(SCALARS[type(value)].schema)}
+    name = schema.get("type", "any")
+    return {"number" if name == "integer" else name}
 
 
-def read_array(args: tuple[object, ...], read_type: ReadType) -> JsonType | None:
+def read_array(args: tuple[object, ...], read_type: ReadType) -> JsonType:
     """Read `list`, or `list[…]` with its one argument."""
     item = read_type(args[0]) if args else ANY
-    if item is None:
-        return None
 
     def read(value: object) -> list[object]:
         if isinstance(value, list):
@@ -164,11 +155,9 @@ def read_array(args: tuple[object, ...], read_type: ReadType) -> JsonType | None
     return JsonType({"type": "array", **items}, read)
 
 
-def read_object(args: tuple[object, ...], read_type: ReadType) -> JsonType | None:
+def read_object(args: tuple[object, ...], read_type: ReadType) -> JsonType:
     """Read `dict`, or `dict[str, …]` with its two arguments."""
     member = read_type(args[1]) if args else ANY
-    if member is None:
-        return None
 
     def read(value: object) -> dict[str, object]:
         return {key: read_part("a value", member, element) for key, element in check_object(value).items()}
@@ -202,9 +191,13 @@ def read_part(place: str, type_: JsonType, value: object) -> object:
         raise ValueError(message) from None
 
 
-def needs_pydantic(item: object) -> bool:
-    """Return True for an item of `Annotated`, or a class, that only pydantic understands."""
-    if type(item).__module__.partition(".")[0] in ("pydantic", "pydantic_core"):
-        return True
+def check_native(item: object) -> None:
+    """Check an item of `Annotated`, or a member of a class.
+
+    Raises:
+        NeedsPydantic: only pydantic understands it.
+    """
     is_ours = hasattr(item, "add_to")  # a `Keywords` of `annotations`
-    return hasattr(item, "__get_pydantic_core_schema__") and not is_ours
+    is_pydantics = type(item).__module__.partition(".")[0] in ("pydantic", "pydantic_core")
+    if is_pydantics or (hasattr(item, "__get_pydantic_core_schema__") and not is_ours):
+        raise NeedsPydantic

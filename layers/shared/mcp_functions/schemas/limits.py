@@ -3,56 +3,56 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
-from mcp_functions.schemas.json_types import JsonType
+from mcp_functions.schemas.json_types import JsonType, NeedsPydantic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 
-class Limits:
-    """Inclusive limits, `None` for no limit. pydantic reads them as a group of `annotated_types`."""
+class Between:
+    """Limits a number, both ends included: `Annotated[int, Between(1, 30)]`. `None` is no limit."""
 
-    __is_annotated_types_grouped_metadata__ = True
-    names: tuple[str, str]
-    classes: tuple[str, str]
+    __is_annotated_types_grouped_metadata__ = True  # pydantic lists its members
 
     def __init__(self, least: float | None, most: float | None) -> None:
-        """Limit a value."""
-        self._limits = (least, most)
+        """Limit a number, under the names of `annotated_types`."""
+        self.ge = least
+        self.le = most
 
     def __iter__(self) -> Iterator[object]:
         """List the limits for pydantic, which has imported `annotated_types`."""
-        import annotated_types  # noqa: PLC0415 - only pydantic needs it
+        from annotated_types import Interval  # noqa: PLC0415 - only pydantic needs it
 
-        return (getattr(annotated_types, cls)(limit) for cls, limit in self.pairs(self.classes))
-
-    def pairs(self, names: tuple[str, str]) -> Iterator[tuple[str, float]]:
-        """Pair the limits, except None, with two names."""
-        return ((name, limit) for name, limit in zip(names, self._limits, strict=True) if limit is not None)
+        return iter(Interval(ge=self.ge, le=self.le))
 
 
-class Between(Limits):
-    """Limits a number: `Annotated[int, Between(1, 30)]`."""
-
-    names = ("ge", "le")
-    classes = ("Ge", "Le")
-
-
-class Length(Limits):
+class Length:
     """Limits the characters of a string or the items of a list: `Annotated[str, Length(3, 200)]`."""
 
-    names = ("min_length", "max_length")
-    classes = ("MinLen", "MaxLen")
+    __is_annotated_types_grouped_metadata__ = True
+
+    def __init__(self, least: int | None, most: int | None) -> None:
+        """Limit a length, under the names of `annotated_types`."""
+        self.min_length = least
+        self.max_length = most
+
+    def __iter__(self) -> Iterator[object]:
+        """List the limits for pydantic, which has imported `annotated_types`."""
+        from annotated_types import Len  # noqa: PLC0415 - only pydantic needs it
+
+        return iter(Len(self.min_length or 0, self.max_length))
 
 
 # By the attribute that holds a limit: the keyword of the schema, the comparison, and the words for people.
-RULES: dict[str, tuple[str, Callable[[Any, Any], bool], str]] = {
+NUMBERS: dict[str, tuple[str, Callable[[Any, Any], bool], str]] = {
     "ge": ("minimum", operator.ge, "at least"),
     "gt": ("exclusiveMinimum", operator.gt, "more than"),
     "le": ("maximum", operator.le, "at most"),
     "lt": ("exclusiveMaximum", operator.lt, "less than"),
+}
+LENGTHS: dict[str, tuple[str, Callable[[Any, Any], bool], str]] = {
     "min_length": ("min", operator.ge, "at least"),
     "max_length": ("max", operator.le, "at most"),
 }
@@ -63,54 +63,37 @@ COUNTED: dict[object, tuple[str, str]] = {
 }
 
 
-def add_limits(cls: object, type_: JsonType, limits: Iterable[object]) -> JsonType | None:
-    """Add limits to a type; None if only pydantic reads them."""
-    for name, limit in _pairs(limits):
-        limited = _add_limit(cls, type_, name, limit)
-        if limited is None:
-            return None
-        type_ = limited
+def add_limits(cls: object, type_: JsonType, limits: Iterable[object]) -> JsonType:
+    """Add limits to the type that was read from a class.
+
+    Raises:
+        NeedsPydantic: only pydantic reads one of the limits.
+    """
+    for item in limits:
+        named = {name: getattr(item, name, None) for name in (*NUMBERS, *LENGTHS)}
+        found = {name: limit for name, limit in named.items() if limit is not None}
+        if not found:
+            raise NeedsPydantic
+        for name, limit in found.items():
+            type_ = _add_limit(cls, type_, name, limit)
     return type_
 
 
-def _pairs(limits: Iterable[Any]) -> Iterator[tuple[str, object]]:
-    """List each limit with its attribute, which is "" for a limit without a rule."""
-    for limit in limits:
-        if isinstance(limit, Limits):
-            yield from limit.pairs(limit.names)
-        elif hasattr(limit, "__is_annotated_types_grouped_metadata__"):
-            yield from _pairs(limit)
-        else:
-            name = next((name for name in RULES if hasattr(limit, name)), "")
-            yield name, getattr(limit, name, None)
-
-
-def _add_limit(cls: object, type_: JsonType, name: str, limit: object) -> JsonType | None:
-    if name not in RULES:
-        return None
-    keyword, compare, words = RULES[name]
-    is_of_length = name.endswith("length")
-    if cls in (int, float) and not is_of_length and _is_number(cls, limit):
-        reason = f"must be {words} {limit}"
-        return _limited(type_, keyword, limit, lambda value: compare(value, limit), reason)
-    if cls in COUNTED and is_of_length and type(limit) is int and limit >= 0:
+def _add_limit(cls: object, type_: JsonType, name: str, limit: float) -> JsonType:
+    if name in NUMBERS and cls in (int, float):
+        keyword, compare, words = NUMBERS[name]
+        return _limited(type_, keyword, limit, lambda value: compare(value, limit), f"must be {words} {limit}")
+    if name in LENGTHS and cls in COUNTED:
+        keyword, compare, words = LENGTHS[name]
         suffix, unit = COUNTED[cls]
         reason = f"must have {words} {limit} {unit}"
         return _limited(type_, keyword + suffix, limit, lambda value: compare(len(value), limit), reason)
-    return None
+    raise NeedsPydantic
 
 
-def _is_number(cls: object, limit: object) -> TypeGuard[float]:
-    """Return True for a limit that JSON can write, and that has the type of the value."""
-    is_finite_float = type(limit) is float and abs(limit) < float("inf")
-    return type(limit) is int or (cls is float and is_finite_float)
-
-
-def _limited(
-    type_: JsonType, keyword: str, limit: object, is_within: Callable[[Any], bool], reason: str
-) -> JsonType | None:
+def _limited(type_: JsonType, keyword: str, limit: float, is_within: Callable[[Any], bool], reason: str) -> JsonType:
     if keyword in type_.schema:
-        return None
+        raise NeedsPydantic
 
     def read(value: object) -> object:
         result = type_.read(value)

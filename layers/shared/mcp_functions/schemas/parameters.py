@@ -31,8 +31,6 @@ class Parameter(NamedTuple):
     name: str  # the name in the function
     default: Any  # the default; MISSING if there is none, or if `make_default` makes it
     keyword_only: bool = False  # True after `*`
-    # True if a direct call needs `make_default`, because the value after `=` is not the default.
-    replaces_default: bool = False
     make_default: Callable[[], Any] | None = None  # the function that makes the default for one call
     alias: str | None = None  # the name on the wire, if `Field` gives one
     title: str | None = None  # the title for people, if `Field` gives one
@@ -70,15 +68,12 @@ def read_parameter(declared: Parameter, annotation: object) -> tuple[Parameter, 
     Raises:
         TypeError: there are two defaults, one cannot be copied, or `Field` has an option that no parameter can have.
     """
-    default = declared.default
     metadata = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
-    if not any(map(_is_field, (default, *metadata))):
-        make_default = copier(default)
-        replaces_default = make_default is not None or default is MISSING
-        return declared._replace(replaces_default=replaces_default, make_default=make_default), annotation
-    from mcp_functions.schemas import pydantic_fields  # noqa: PLC0415 - the author of a Field has imported pydantic
+    if not any(map(_is_field, (declared.default, *metadata))):
+        return declared._replace(make_default=copier(declared.default)), annotation
+    from mcp_functions.schemas import pydantic_types  # noqa: PLC0415 - the author of a Field has imported pydantic
 
-    return pydantic_fields.read_field(declared, annotation, default)
+    return pydantic_types.read_field(declared, annotation)
 
 
 def published_default(default: object, read: Callable[[object], object]) -> dict[str, Any]:
@@ -93,17 +88,6 @@ def published_default(default: object, read: Callable[[object], object]) -> dict
     return {"default": value}
 
 
-def float_default(default: object, read: Callable[[object], object]) -> Callable[[], float] | None:
-    """Return a function that makes a float for `amount: float = 5`; None if the default needs no change."""
-    if type(default) is not int:
-        return None
-    try:
-        is_float = type(read(default)) is float
-    except ValueError:
-        return None
-    return partial(float, default) if is_float else None
-
-
 def copier(default: object) -> Callable[[], Any] | None:
     """Return a function that copies a default for one call; None if no call can change the default.
 
@@ -111,7 +95,13 @@ def copier(default: object) -> Callable[[], Any] | None:
         TypeError: the default is mutable and cannot be copied.
     """
     is_record = hasattr(type(default), "__dataclass_fields__") or hasattr(type(default), "model_fields")
-    if _is_hashable(default) and not is_record:
+    try:
+        hash(default)
+    except TypeError:
+        is_hashable = False
+    else:
+        is_hashable = True
+    if is_hashable and not is_record:
         return None
     try:
         deepcopy(default)
@@ -119,14 +109,6 @@ def copier(default: object) -> Callable[[], Any] | None:
         message = f"its default cannot be copied for each call: {error}"
         raise TypeError(message) from error
     return partial(deepcopy, default)
-
-
-def _is_hashable(value: object) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
 
 
 def _is_field(item: object) -> bool:

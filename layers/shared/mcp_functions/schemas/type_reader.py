@@ -10,6 +10,7 @@ import types
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 from mcp_functions.schemas import json_types
+from mcp_functions.schemas.json_types import NeedsPydantic
 
 if TYPE_CHECKING:
     from mcp_functions.schemas.json_types import JsonType
@@ -27,18 +28,15 @@ def read_type(annotation: object) -> JsonType:
         TypeError: JSON has no such type.
     """
     try:
-        native = _read_native(annotation)
-    except RecursionError:  # a class that refers to itself
-        native = None
-    if native:
-        return native
-    from mcp_functions.schemas import pydantic_types  # noqa: PLC0415 - imports pydantic
+        return _read_native(annotation)
+    except (NeedsPydantic, RecursionError):  # a class that refers to itself recurses
+        from mcp_functions.schemas import pydantic_types  # noqa: PLC0415 - imports pydantic
 
-    read = pydantic_types.read_type(annotation)
+        read = pydantic_types.read_type(annotation)
     return _described(read, get_args(annotation)[1:]) if get_origin(annotation) is Annotated else read
 
 
-def _read_native(annotation: object) -> JsonType | None:
+def _read_native(annotation: object) -> JsonType:
     if get_origin(annotation) is Annotated:
         inner, *metadata = get_args(annotation)
         return _read_annotated(inner, metadata)
@@ -55,7 +53,7 @@ def _read_native(annotation: object) -> JsonType | None:
     return class_types.read_class(annotation, _read_native)
 
 
-def _read_generic(annotation: object) -> JsonType | None:
+def _read_generic(annotation: object) -> JsonType:
     origin = get_origin(annotation)
     args = get_args(annotation)
     if origin is Literal:
@@ -66,23 +64,21 @@ def _read_generic(annotation: object) -> JsonType | None:
         return json_types.read_array(args, _read_native)
     if annotation is dict or (origin is dict and args[0] is str):
         return json_types.read_object(args, _read_native)
-    return None
+    raise NeedsPydantic
 
 
-def _read_annotated(inner: object, metadata: list[Any]) -> JsonType | None:
-    if any(map(json_types.needs_pydantic, metadata)):
-        return None
+def _read_annotated(inner: object, metadata: list[Any]) -> JsonType:
+    for item in metadata:
+        json_types.check_native(item)
     limits = [item for item in metadata if _is_limit(item)]
     read = _read_limited(inner, limits) if limits else _read_native(inner)
-    if read is None:
-        return None
     for item in metadata:
         if hasattr(item, "add_to"):  # a `Keywords` of `annotations`
             read = item.add_to(read)
     return _described(read, metadata)
 
 
-def _read_limited(inner: object, limits: list[object]) -> JsonType | None:
+def _read_limited(inner: object, limits: list[object]) -> JsonType:
     from mcp_functions.schemas import limits as limit_rules  # noqa: PLC0415 - few types have limits
 
     members = get_args(inner)
@@ -90,8 +86,7 @@ def _read_limited(inner: object, limits: list[object]) -> JsonType | None:
         others = tuple(member for member in members if member is not type(None))
         only: Any = Union.__getitem__(others)
         return _read_native(Annotated[(only, *limits)] | None)
-    read = _read_native(inner)
-    return limit_rules.add_limits(get_origin(inner) or inner, read, limits) if read else None
+    return limit_rules.add_limits(get_origin(inner) or inner, _read_native(inner), limits)
 
 
 def _is_limit(item: object) -> bool:

@@ -1,6 +1,6 @@
-"""JSON Schema 2020-12, enforced by `jsonschema`: an author's own schemas, and those that pydantic does not enforce.
+"""JSON Schema 2020-12 that an author wrote, enforced by `jsonschema`.
 
-No `$ref` leaves a schema, its depth and size are bounded, and its patterns are ECMA-262's.
+No `$ref` leaves a schema, and its depth and size are bounded.
 """
 
 from __future__ import annotations
@@ -11,66 +11,40 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.protocol.errors import shortened
 from mcp_functions.protocol.json_reader import by_level, check_size, is_deeper
 from mcp_functions.protocol.json_writer import dumps, dumps_sorted
+from mcp_functions.schemas.json_types import JsonType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from jsonschema import ValidationError
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"  # "the default dialect when no $schema is present" (basic)
 MAX_BYTES = 64 * 1024
 MAX_DEPTH = 32
-WITH_VALUES = {"const", "default", "enum", "examples"}  # these hold values, which may have a member named "pattern"
-WITH_NAMES = {"$defs", "definitions", "dependentSchemas", "properties"}  # these hold schemas by an author's names
-TIMES = ("date", "date-time", "time")  # formats of a string that is no number
+TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)  # of a pattern: an escape, a class, or a character
 
 
-def check_input_schema(schema: Mapping[str, Any]) -> None:
-    """Check a schema that an author wrote for the arguments of a tool.
+def read_schema(schema: Mapping[str, Any]) -> JsonType:
+    """Check a schema that an author wrote, and make its type.
 
-    Raises:
-        TypeError: it may not be published; the message gives the reason.
-    """
-    if schema.get("type") != "object":
-        message = 'the root of an inputSchema must have "type": "object"'
-        raise TypeError(message)
-    check_schema(schema)
-
-
-def check_schema(schema: Mapping[str, Any]) -> None:
-    """Check a schema that an author wrote.
+    Returns:
+        The type, which returns a value as it is. Its ValueError has the place and the keyword, and not the value.
 
     Raises:
         TypeError: the schema may not be published; the message gives the reason.
     """
-    from jsonschema import Draft202012Validator, FormatChecker, SchemaError  # noqa: PLC0415 - few tools need it
+    from jsonschema import Draft202012Validator, SchemaError, validators  # noqa: PLC0415 - few tools need it
 
     _check_bounds(schema)
     try:
-        # No format is checked: the meta-schema would have Python's patterns.
-        Draft202012Validator.check_schema(schema, format_checker=FormatChecker(formats=()))
+        Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         message = f"not a valid JSON Schema 2020-12: {error.message} at {error.json_path}"
         raise TypeError(message) from None
-
-
-def compile_schema(schema: Mapping[str, Any]) -> Callable[[object], None]:
-    """Make a validator of a valid schema.
-
-    Returns:
-        A function that raises ValueError for a value that does not fit. The message has the place and the keyword, and
-        not the value.
-
-    Raises:
-        TypeError: a pattern is not ECMA-262.
-    """
-    from jsonschema import Draft202012Validator, validators  # noqa: PLC0415 - few tools need it
-
     extend: Any = validators.extend
-    validator = extend(Draft202012Validator, {"uniqueItems": _unique_items, "format": _format})
-    validator = validator(with_python_patterns(schema))
+    validator = extend(Draft202012Validator, {"uniqueItems": _unique_items, "pattern": _pattern})(schema)
 
-    def validate(value: object) -> None:
+    def read(value: object) -> object:
         check_size(value)
         # One error is enough: each has a copy of its value as text.
         error = next(validator.iter_errors(value), None)
@@ -78,50 +52,9 @@ def compile_schema(schema: Mapping[str, Any]) -> Callable[[object], None]:
             place = shortened(error.json_path.removeprefix("$").removeprefix("."))
             message = f"{place or 'the value'} does not fit {error.validator!r} of its schema"
             raise ValueError(message)
-
-    return validate
-
-
-def with_python_patterns(schema: object) -> object:
-    """Copy a schema with patterns of `re`, which `jsonschema` uses. Clients read the original.
-
-    Raises:
-        TypeError: a pattern is not ECMA-262.
-    """
-    if isinstance(schema, list):
-        return [with_python_patterns(member) for member in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {keyword: _translated(keyword, value) for keyword, value in schema.items()}
-
-
-def _translated(keyword: str, value: object) -> object:
-    if keyword in WITH_VALUES:
         return value
-    if keyword == "pattern" and isinstance(value, str):
-        return _translate(value)
-    if keyword == "patternProperties" and isinstance(value, dict):
-        patterns = {_translate(pattern): with_python_patterns(member) for pattern, member in value.items()}
-        _check_joined(patterns)
-        return patterns
-    if keyword in WITH_NAMES and isinstance(value, dict):
-        return {name: with_python_patterns(member) for name, member in value.items()}
-    return with_python_patterns(value)
 
-
-def _translate(pattern: str) -> str:
-    from mcp_functions.schemas import patterns  # noqa: PLC0415 - most schemas have no pattern
-
-    return patterns.translate(pattern)
-
-
-def _check_joined(patterns: Mapping[str, object]) -> None:
-    """Refuse patterns that would fail in a call: `jsonschema` joins them to find additional properties."""
-    try:
-        re.compile("|".join(patterns))
-    except re.error as error:
-        message = f"the patterns of patternProperties cannot be joined: {error.msg}"
-        raise TypeError(message) from None
+    return JsonType(dict(schema), read)
 
 
 def _unique_items(_validator: object, unique: object, value: object, _schema: object) -> Iterator[ValidationError]:
@@ -132,11 +65,13 @@ def _unique_items(_validator: object, unique: object, value: object, _schema: ob
         yield ValidationError("has a member twice")
 
 
-def _format(_validator: object, name: object, value: object, _schema: object) -> Iterator[ValidationError]:
+def _pattern(_validator: object, pattern: str, value: object, _schema: object) -> Iterator[ValidationError]:
+    r"""Match a pattern as ECMA-262 does: `$` is the end of the text, and `\d` one of ten digits."""
     from jsonschema import ValidationError  # noqa: PLC0415 - `jsonschema` calls this function
 
-    if name in TIMES and isinstance(value, str) and re.fullmatch(r"[-+]?[0-9.]+", value):
-        yield ValidationError("is a number")
+    python_pattern = TOKEN.sub(lambda token: r"\Z" if token[0] == "$" else token[0], pattern)
+    if isinstance(value, str) and not re.search(python_pattern, value, re.ASCII):
+        yield ValidationError("does not match")
 
 
 def _check_bounds(schema: Mapping[str, Any]) -> None:

@@ -45,24 +45,29 @@ class SingleFlight:
         """
         with self._lock:
             flight = self._futures.get(name)
-            follows = flight is not None
+            is_first = flight is None
             if flight is None:
                 admit()
                 flight = self._futures[name] = Future()
-        if follows:
-            result: T = flight.result()
-            return result
-        try:
-            result = call()
-        except BaseException as error:
-            flight.set_exception(error)
-            raise
-        else:
-            flight.set_result(result)
-            return result
-        finally:
-            with self._lock:
-                del self._futures[name]
+        if is_first:
+            try:
+                flight.set_result(call())
+            except BaseException as error:
+                flight.set_exception(error)
+                raise
+            finally:
+                with self._lock:
+                    del self._futures[name]
+        result: T = flight.result()
+        return result
+
+
+class CachedKey(NamedTuple):
+    """A data key in the memory of a container."""
+
+    key: DataKey
+    caller: str  # whose token made this container ask KMS; "" for a key that was generated here
+    is_proven: bool  # whether a token under the key was authentic
 
 
 class KeyCache:
@@ -75,39 +80,39 @@ class KeyCache:
     def __init__(self, most: int) -> None:
         """Set the maximal number of keys."""
         self._most = most
-        self._keys: OrderedDict[Header, tuple[DataKey, str]] = OrderedDict()  # each key with the caller of `add`
+        self._keys: OrderedDict[Header, CachedKey] = OrderedDict()
 
     def __len__(self) -> int:
         """Count the keys."""
         return len(self._keys)
-
-    def __contains__(self, header: Header) -> bool:
-        """Check whether the cache has a key."""
-        return header in self._keys
 
     def get(self, header: Header) -> DataKey | None:
         """Return a key, and count this as a use."""
         if header not in self._keys:
             return None
         self._keys.move_to_end(header)
-        return self._keys[header][0]
+        return self._keys[header].key
 
-    def add(self, header: Header, key: DataKey, caller: str = "") -> None:
-        """Add a key.
-
-        Args:
-            header: the key's part of a token.
-            key: the key that was opened, or generated here.
-            caller: the caller whose token made this container ask KMS; "" for a key that was generated here.
-        """
-        self._keys[header] = key, caller
+    def add(self, cached: CachedKey) -> None:
+        """Add a key, if the cache does not have it."""
+        self._keys.setdefault(cached.key.header, cached)
         while len(self._keys) > self._most:
-            del self._keys[self._next_to_drop()]
+            counts = Counter(each.caller for each in self._keys.values())
+            most = max(counts.values())
+            del self._keys[next(header for header, each in self._keys.items() if counts[each.caller] == most)]
 
-    def _next_to_drop(self) -> Header:
-        counts = Counter(caller for _key, caller in self._keys.values())
-        most = max(counts.values())
-        return next(header for header, (_key, caller) in self._keys.items() if counts[caller] == most)
+    def prove(self, key: DataKey) -> bool:
+        """Keep that a token under a key was authentic; return whether this was the first such token."""
+        cached = self._keys.pop(key.header, CachedKey(key, "", is_proven=False))
+        self.add(cached._replace(is_proven=True))
+        return not cached.is_proven
+
+    def drop_unproven(self, header: Header) -> bool:
+        """Drop a key, unless it is proven; return whether it is not proven."""
+        if header in self._keys and self._keys[header].is_proven:
+            return False
+        self._keys.pop(header, None)
+        return True
 
 
 class UnwrapBudgets:
@@ -126,22 +131,19 @@ class UnwrapBudgets:
 
     def charge(self, caller: str, now: float, units: float) -> bool:
         """Charge a caller; return False, and charge nothing, if the bucket has fewer units."""
-        return self._add(caller, now, -units)
-
-    def refund(self, caller: str, now: float, units: float) -> None:
-        """Return units to a caller's bucket."""
-        self._add(caller, now, units)
-
-    def _add(self, caller: str, now: float, units: float) -> bool:
         with self._lock:
             left, since = self._buckets.pop(caller, (self._full, now))
             refilled = max(0.0, now - since) * self._limits.ratio / self._limits.refill_seconds
             left = min(self._full, left + refilled)
-            allowed = left + units >= 0
+            allowed = units <= left
             if allowed:
-                left = min(self._full, left + units)
+                left = min(self._full, left - units)
             if left < self._full:  # a full bucket needs no memory
                 self._buckets[caller] = (left, now)
             while len(self._buckets) > self._limits.callers:
                 self._buckets.popitem(last=False)
             return allowed
+
+    def refund(self, caller: str, now: float, units: float) -> None:
+        """Return units to a caller's bucket."""
+        self.charge(caller, now, -units)

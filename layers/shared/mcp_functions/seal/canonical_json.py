@@ -8,13 +8,12 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.protocol.json_reader import CONTAINERS
-from mcp_functions.protocol.json_writer import CHUNK, chunks, dumps_ascii
+from mcp_functions.protocol.json_reader import CONTAINERS, MAX_DEPTH
+from mcp_functions.protocol.json_writer import chunks, dumps_ascii
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-MAX_DEPTH = 64  # levels of objects and arrays in arguments
 _RUN = 256  # items of a list that are written at once
 _SCALARS = frozenset({int, float, bool, type(None)})
 
@@ -25,34 +24,28 @@ def canonical_digest(label: bytes, value: object) -> bytes:
     The form is never in memory as a whole: it writes `1e308` with 309 digits, so 4 MiB of arguments become 217 MB.
 
     Raises:
-        ValueError: the value has no canonical form.
+        TypeError, ValueError: the value has no canonical form.
     """
     digest = hashlib.sha256(label)
     write_canonical(value, lambda text: digest.update(text.encode("ascii")))
     return digest.digest()
 
 
-def write_canonical(value: object, write: Callable[[str], object]) -> None:
+def write_canonical(value: object, write: Callable[[str], object], levels: int = MAX_DEPTH) -> None:
     """Write the canonical form of a JSON value, piece by piece; no piece is large.
 
     Integers are exact, integral floats become integers, keys are sorted, strings are ASCII with escapes.
 
+    Args:
+        value: the value, which may have at most `levels` levels of objects and arrays.
+        write: the function that gets each piece.
+        levels: the levels that are left.
+
     Raises:
-        ValueError: the value is nested deeper than 64, or has a number that JSON does not have.
+        TypeError, ValueError: the value is nested deeper, or is not JSON.
     """
-    try:
-        _write(value, write, MAX_DEPTH)
-    except TypeError:
-        message = "not a JSON value"
-        raise ValueError(message) from None
-
-
-def _write(value: object, write: Callable[[str], object], levels: int) -> None:
-    """Write a value that may have at most `levels` levels of objects and arrays."""
     if isinstance(value, str):
         _write_string(value, write)
-    elif type(value) is int:
-        write(str(value))
     elif not isinstance(value, CONTAINERS):
         write(_scalars([value]))
     elif not levels:
@@ -65,9 +58,6 @@ def _write(value: object, write: Callable[[str], object], levels: int) -> None:
 
 
 def _write_string(text: str, write: Callable[[str], object]) -> None:
-    if len(text) <= CHUNK:
-        write(dumps_ascii(text))
-        return
     write('"')
     for part in chunks(text):
         write(dumps_ascii(part)[1:-1])
@@ -80,7 +70,7 @@ def _write_members(members: dict[str, Any], write: Callable[[str], object], leve
         write(before)
         _write_string(key, write)
         write(":")
-        _write(members[key], write, levels)
+        write_canonical(members[key], write, levels)
         before = ","
     write("}" if members else "{}")
 
@@ -89,13 +79,13 @@ def _write_items(items: Sequence[Any], write: Callable[[str], object], levels: i
     before = "["
     for start in range(0, len(items), _RUN):
         run = items[start : start + _RUN]
-        if len(run) == _RUN and _SCALARS.issuperset(map(type, run)):  # a long list of numbers takes few steps
+        if _SCALARS.issuperset(map(type, run)):  # a long list of numbers takes few steps
             write(before + _scalars(run))
             before = ","
             continue
         for item in run:
             write(before)
-            _write(item, write, levels)
+            write_canonical(item, write, levels)
             before = ","
     write("]" if items else "[]")
 
@@ -103,8 +93,4 @@ def _write_items(items: Sequence[Any], write: Callable[[str], object], levels: i
 def _scalars(values: Sequence[Any]) -> str:
     """Write numbers, booleans and nulls with commas between them; an integral float is written as an integer."""
     exact = [int(value) if isinstance(value, float) and value.is_integer() else value for value in values]
-    try:
-        return dumps_ascii(exact)[1:-1]
-    except ValueError:
-        message = "not a JSON value"
-        raise ValueError(message) from None
+    return dumps_ascii(exact)[1:-1]

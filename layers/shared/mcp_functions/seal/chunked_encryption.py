@@ -12,6 +12,7 @@ The commitment binds the message to one data key, because AES-GCM alone does not
 from __future__ import annotations
 
 import hmac
+from typing import TYPE_CHECKING
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -20,7 +21,9 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.seal.data_keys import TokenReason
-from mcp_functions.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SALT_BYTES = 24
 COMMITMENT_BYTES = 32
@@ -32,24 +35,13 @@ ENTROPY_BYTES = 32
 INFO = b"c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0"
 
 
-class MessageKeys(NamedTuple):
-    """The derived keys of one message."""
-
-    key: bytes  # 32 bytes, for AES-256
-    base_nonce: bytes  # 12 bytes, combined with the number of each chunk
-    commitment: bytes
-
-
 def encrypt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
     """Return the message of a payload. `entropy` is 32 random bytes."""
     salt = hedged_salt(data_key, context, payload, entropy)
-    keys = derive(data_key, salt, context)
-    gcm = AESGCM(keys.key)
-    chunks = [
-        gcm.encrypt(_nonce(keys, number), payload[start : start + CHUNK_BYTES], None)
-        for number, start in enumerate(range(0, len(payload) + 1, CHUNK_BYTES))
-    ]
-    return b"".join((salt, keys.commitment, *chunks))
+    key, base_nonce, commitment = derive(data_key, salt, context)
+    gcm = AESGCM(key)
+    chunks = [gcm.encrypt(nonce, piece, None) for nonce, piece in _cut(payload, CHUNK_BYTES, base_nonce)]
+    return b"".join((salt, commitment, *chunks))
 
 
 def decrypt(data_key: bytes, context: bytes, message: bytes) -> bytes:
@@ -58,19 +50,17 @@ def decrypt(data_key: bytes, context: bytes, message: bytes) -> bytes:
     Raises:
         InvalidRequestState: the data key or the context differs, or the message was changed or cut.
     """
-    salt, commitment, chunks = split(message)
-    keys = derive(data_key, salt, context)
+    salt, expected, chunks = split(message)
+    key, base_nonce, commitment = derive(data_key, salt, context)
     # "The commitment is compared, in constant time, before anything is decrypted."
-    if not hmac.compare_digest(commitment, keys.commitment):
+    if not hmac.compare_digest(commitment, expected):
         raise InvalidRequestState(TokenReason.COMMITMENT)
     if len(chunks) % SEALED_CHUNK_BYTES == 0:  # every chunk is full, so the last one is missing
         raise InvalidRequestState(TokenReason.TAG)
-    gcm = AESGCM(keys.key)
+    gcm = AESGCM(key)
+    pieces = _cut(chunks, SEALED_CHUNK_BYTES, base_nonce)
     try:
-        return b"".join(
-            gcm.decrypt(_nonce(keys, number), chunks[start : start + SEALED_CHUNK_BYTES], None)
-            for number, start in enumerate(range(0, len(chunks), SEALED_CHUNK_BYTES))
-        )
+        return b"".join(gcm.decrypt(nonce, piece, None) for nonce, piece in pieces)
     except (InvalidTag, ValueError):
         raise InvalidRequestState(TokenReason.TAG) from None
 
@@ -93,15 +83,19 @@ def hedged_salt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes)
     Clones of a snapshot may get the same `entropy`. Even then, two different messages have two different keys.
     """
     key = HKDFExpand(SHA512(), 32, b"ks1/hedge\0").derive(data_key)
-    source = b"".join((entropy, len(context).to_bytes(4, "big"), context, payload))
-    return hmac.digest(key, source, "sha512")[:SALT_BYTES]
+    code = hmac.new(key, entropy + len(context).to_bytes(4, "big") + context, "sha512")
+    code.update(payload)
+    return code.digest()[:SALT_BYTES]
 
 
-def derive(data_key: bytes, salt: bytes, context: bytes) -> MessageKeys:
-    """Derive the keys of one message, by HKDF-Expand (RFC 5869 §2.3)."""
+def derive(data_key: bytes, salt: bytes, context: bytes) -> tuple[bytes, bytes, bytes]:
+    """Derive the key, the first nonce and the commitment of one message, by HKDF-Expand (RFC 5869 §2.3)."""
     derived = HKDFExpand(SHA512(), 76, INFO + salt + context).derive(data_key)
-    return MessageKeys(key=derived[:32], base_nonce=derived[32:44], commitment=derived[44:])
+    return derived[:32], derived[32:44], derived[44:]
 
 
-def _nonce(keys: MessageKeys, number: int) -> bytes:
-    return (int.from_bytes(keys.base_nonce, "big") ^ number).to_bytes(12, "big")
+def _cut(content: bytes, size: int, base_nonce: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Cut bytes into pieces of `size`, each with its nonce; the last piece is shorter."""
+    first = int.from_bytes(base_nonce, "big")
+    for number, start in enumerate(range(0, len(content) + 1, size)):
+        yield (first ^ number).to_bytes(12, "big"), content[start : start + size]

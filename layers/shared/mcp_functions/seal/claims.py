@@ -26,12 +26,10 @@ from mcp_functions.tuples import NamedTuple
 
 VERSION = 1
 MAX_RECORD_DEPTH = 200  # lower than the limit of any JSON parser
-# The field of each claim, and its name on the wire; `v` and `s` are apart.
-_BINDING = {"audience": "aud", "method": "m", "target": "t", "arguments_digest": "a", "principal": "p"}
-_FIELDS = {"issued": "iat", "expires": "exp", "flow_deadline": "fx", "flow": "f", "round": "r", "asked": "q"}
-_TYPES: dict[str, set[type]] = {
-    "v": {int}, "aud": {str}, "m": {str}, "t": {str}, "a": {str}, "p": {str, type(None)}, "iat": {int}, "exp": {int},
-    "fx": {int}, "f": {str}, "r": {int}, "q": {dict}, "s": {dict},
+# The members on the wire: the version, the fields of `Binding`, and the other fields of `Claims`, each in its order.
+_TYPES: dict[str, tuple[type, ...]] = {
+    "v": (int,), "aud": (str,), "m": (str,), "t": (str,), "a": (str,), "p": (str, type(None)), "iat": (int,),
+    "exp": (int,), "fx": (int,), "f": (str,), "r": (int,), "q": (dict,), "s": (dict,),
 }  # fmt: skip
 
 
@@ -64,13 +62,13 @@ class Claims(NamedTuple):
     """The content of a state. Times are in unix milliseconds."""
 
     binding: Binding
+    issued: int
+    expires: int
+    flow_deadline: int  # when the conversation ends
     flow: str  # the id of the conversation
     round: int  # the number of the round that left the state, from 1
     asked: dict[str, str]  # the fingerprint of each question of that round, by wire key
     record: dict[str, Any]  # the JSON of `rounds.record`
-    issued: int
-    expires: int
-    flow_deadline: int  # when the conversation ends
 
 
 def encode_claims(claims: Claims) -> bytes:
@@ -82,10 +80,10 @@ def encode_claims(claims: Claims) -> bytes:
         DeveloperError: the record is not JSON, or is nested too deep.
     """
     record = dict(claims.record)
-    has_state = isinstance(record.get("state"), str)
-    kept = "\n" + record.pop("state") if has_state else ""
+    kept = "\n" + record.pop("state") if isinstance(record.get("state"), str) else ""
+    members = zip(_TYPES, (VERSION, *claims.binding, *claims._replace(record=record)[1:]), strict=True)
     try:
-        payload = (dumps(_members(claims, record)) + kept).encode("utf-8", "surrogatepass")
+        payload = (dumps(dict(members)) + kept).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError):
         message = "the state is not JSON: keep str, int, finite float, bool, None, list and dict with str keys in it"
         raise DeveloperError(message) from None
@@ -104,17 +102,15 @@ def read_claims(payload: bytes) -> Claims:
         # The JSON reader for requests would change recorded values, for example 2.0 and lone surrogates.
         document, line_end, kept = payload.decode("utf-8", "surrogatepass").partition("\n")
         members = json.loads(document)
-        values = {name: members[name] for name in _TYPES}
-    except (ValueError, RecursionError, KeyError, TypeError):
+    except (ValueError, RecursionError):
         raise InvalidRequestState(ClaimReason.CLAIMS) from None
-    has_types = all(type(values[name]) in types for name, types in _TYPES.items())
-    if not has_types or len(members) != len(values) or values["v"] != VERSION:
-        raise InvalidRequestState(ClaimReason.CLAIMS)
-    if not all(isinstance(fingerprint, str) for fingerprint in values["q"].values()):
+    if not _is_document(members):
         raise InvalidRequestState(ClaimReason.CLAIMS)
     if line_end:
-        values["s"]["state"] = kept
-    return _claims(values)
+        members["s"]["state"] = kept
+    _version, *values = (members[name] for name in _TYPES)
+    fields = len(Binding._fields)
+    return Claims(Binding(*values[:fields]), *values[fields:])
 
 
 def check_binding(claims: Claims, binding: Binding) -> None:
@@ -128,17 +124,12 @@ def check_binding(claims: Claims, binding: Binding) -> None:
             raise InvalidRequestState(reason)
 
 
-def _members(claims: Claims, record: dict[str, Any]) -> dict[str, Any]:
-    """Return the claims with their names on the wire."""
-    binding = {name: getattr(claims.binding, field) for field, name in _BINDING.items()}
-    fields = {name: getattr(claims, field) for field, name in _FIELDS.items()}
-    return {"v": VERSION, **binding, **fields, "s": record}
-
-
-def _claims(values: dict[str, Any]) -> Claims:
-    """Return the claims from their values by name on the wire."""
-    binding = Binding(**{field: values[name] for field, name in _BINDING.items()})
-    return Claims(binding=binding, record=values["s"], **{field: values[name] for field, name in _FIELDS.items()})
+def _is_document(members: object) -> bool:
+    """Check that a JSON value has the claims of this version."""
+    if not isinstance(members, dict) or members.keys() != _TYPES.keys():
+        return False
+    has_types = all(type(members[name]) in types for name, types in _TYPES.items())
+    return has_types and members["v"] == VERSION and all(isinstance(text, str) for text in members["q"].values())
 
 
 def _is_equal(claim: str | None, expected: str | None) -> bool:

@@ -12,12 +12,12 @@ import math
 import os
 import threading
 import time
-from collections import OrderedDict
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mcp_functions import observability
-from mcp_functions.protocol.errors import Busy, InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.budgets import KeyCache, Limits, SingleFlight, UnwrapBudgets
+from mcp_functions.protocol.errors import Busy, InvalidRequestState, Misconfigured, TemporarilyUnavailable
+from mcp_functions.seal.budgets import CachedKey, KeyCache, Limits, SingleFlight, UnwrapBudgets
 from mcp_functions.seal.key_choice import (
     KEY_BYTES,
     MAX_WRAPPED,
@@ -28,21 +28,19 @@ from mcp_functions.seal.key_choice import (
     Scope,
     TokenReason,
     choose_key,
-    end_of,
+    keep_oldest,
     kek_hint,
-    key_name,
     last_use,
-    rank,
 )
-from mcp_functions.seal.kms import KmsKey, Wrapping, kms_client
+from mcp_functions.seal.kms import KmsKey, Wrapping
 from mcp_functions.seal.resets import register_for_reset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 __all__ = [
-    "MAX_WRAPPED", "Choice", "DataKey", "Header", "Keyring", "KmsKey", "Limits", "Rules", "Scope", "TokenReason",
-    "Wrapping", "choose_key", "kek_hint", "key_name", "kms_client", "register_for_reset",
+    "MAX_WRAPPED", "DataKey", "Header", "Keyring", "KmsKey", "Limits", "Rules", "Scope", "TokenReason", "Wrapping",
+    "kek_hint",
 ]  # fmt: skip
 
 PURPOSE = "mcp-request-state"
@@ -58,11 +56,8 @@ class _State:
         self.lock = threading.Lock()
         self.calls = SingleFlight()
         self.budgets = UnwrapBudgets(limits)
-        self.opened = KeyCache(limits.opened)  # confirmed: a token under the key was authentic
-        # Unwrapped keys that no token has confirmed yet, each with the caller of that token.
-        self.fresh: OrderedDict[Header, tuple[DataKey, str]] = OrderedDict()
-        self.mine: dict[int, DataKey] = {}  # epoch -> the oldest key of this container
-        self.adopted: dict[int, DataKey] = {}  # epoch -> the oldest key of another container
+        self.opened = KeyCache(limits.opened)
+        self.sealing: dict[int, DataKey] = {}  # epoch -> the oldest key that this container generated or adopted
         self.early: tuple[int, float] = (-1, 0.0)  # epoch, seconds
         self.paused_until = 0.0  # until then no GenerateDataKey follows a failed one; unix seconds
 
@@ -93,12 +88,11 @@ class Keyring:
         Raises:
             Misconfigured: there is no wrapping key, or two that headers cannot tell apart.
         """
-        self._hints = {kek_hint(wrapping.id): index for index, wrapping in enumerate(wrappings)}
-        if not wrappings or len(self._hints) != len(wrappings):
+        self._wrappings = {kek_hint(wrapping.id): wrapping for wrapping in wrappings}
+        if not wrappings or len(self._wrappings) != len(wrappings):
             raise Misconfigured(reason="MCP_KMS_KEYS must list at least one KMS key ARN, and none twice")
         self.scope = scope
         self.rules = rules
-        self._wrappings = tuple(wrappings)
         self._limits = limits
         self._now = now
         self._rand = rand
@@ -107,12 +101,8 @@ class Keyring:
         register_for_reset(self)
 
     def reset(self) -> None:
-        """Forget every key, budget, lock and client. A running call ends with the memory that it began with."""
+        """Forget every key, budget and lock. A running call ends with the memory that it began with."""
         self._state = _State(self._limits)
-        for wrapping in self._wrappings:
-            forget = getattr(wrapping, "reset", None)
-            if forget:
-                forget()
 
     def key_to_seal(self) -> DataKey:
         """Return the data key to seal with now, and generate one if the rules require it.
@@ -139,7 +129,7 @@ class Keyring:
         """
         state = self._state
         now = self._now()
-        if header.kek not in self._hints:
+        if header.kek not in self._wrappings:
             raise InvalidRequestState(TokenReason.KEK_UNKNOWN)
         # Checked before KMS is asked (§6.3): the key is not from the future, and a token under it may still be valid.
         if header.born > now + self.rules.skew:
@@ -149,74 +139,58 @@ class Keyring:
         return _recall(state, header) or self._unwrap_on_budget(state, header, caller, now)
 
     def confirm(self, key: DataKey) -> None:
-        """Cache a key after a token under it was authentic, and adopt it if the primary wrapping key wrapped it."""
+        """Keep a key after a token under it was authentic, and adopt it if the primary wrapping key wrapped it."""
         state = self._state
-        header = key.header
         with state.lock:
-            if header in state.opened:
-                return
-            _key, caller = state.fresh.pop(header, (key, ""))
-            state.opened.add(header, key, caller)
+            is_news = state.opened.prove(key)
             # "never adopt on KMS success alone; never adopt a key wrapped by a non-primary KEK"
-            if key.kek == self._primary:
-                _keep_oldest(state.adopted, key, self._now(), self.rules)
+            if is_news and key.kek == self._primary and self.rules.adopt:
+                keep_oldest(state.sealing, key, self._now(), self.rules)
 
     def reject(self, key: DataKey, caller: str) -> None:
         """Charge for a failed unwrap after a token was not authentic, unless another token confirmed the key."""
         state = self._state
-        header = key.header
         with state.lock:
-            if header in state.opened:
-                return
-            state.fresh.pop(header, None)
-        state.budgets.charge(caller, self._now(), self._limits.ratio - 1)
+            is_forged = state.opened.drop_unproven(key.header)
+        if is_forged:
+            state.budgets.charge(caller, self._now(), self._limits.ratio - 1)
 
     def _unwrap_on_budget(self, state: _State, header: Header, caller: str, now: float) -> DataKey:
+        ratio = self._limits.ratio
+
         def admit() -> None:
             # "Over budget there is no verdict." A thread that waits for another's call is not charged.
-            if not state.budgets.charge(caller, now, self._limits.ratio):
+            if not state.budgets.charge(caller, now, ratio):
                 raise Busy(reason="unwrap_budget")
 
         def ask() -> DataKey:
+            # A denial costs as much as a failed unwrap; otherwise every token would cause a call while it lasts.
             try:
                 key = _recall(state, header) or self._unwrap(header)
-            except InvalidRequestState:
+            except TemporarilyUnavailable:
+                state.budgets.refund(caller, now, ratio)  # the caller did not cause the outage
                 raise
-            except Misconfigured:
-                # A denial costs as much as a failed unwrap; otherwise every token would cause a call while it lasts.
-                observability.current().kms_failures += 1
-                raise
-            except Exception:
-                observability.current().kms_failures += 1
-                state.budgets.refund(caller, now, self._limits.ratio)  # the caller did not cause the outage
-                raise
-            state.budgets.refund(caller, now, self._limits.ratio - 1)  # `reject` charges it again for a forged token
+            state.budgets.refund(caller, now, ratio - 1)  # `reject` charges it again for a forged token
             with state.lock:
-                if header not in state.opened:
-                    state.fresh[header] = key, caller
-                while len(state.fresh) > self._limits.opened:
-                    state.fresh.popitem(last=False)
+                state.opened.add(CachedKey(key, caller, is_proven=False))
             return key
 
         return state.calls.run(header, ask, admit)
 
     def _unwrap(self, header: Header) -> DataKey:
-        index = self._hints[header.kek]
-        try:
-            with observability.KmsTimer():
-                plaintext = self._wrappings[index].unwrap(header.wrapped, self._context(header.born))
-        except Misconfigured:
-            if index == 0:
+        with _kms_call():
+            try:
+                plaintext = self._wrappings[header.kek].unwrap(header.wrapped, self._context(header.born))
+            except Misconfigured:
+                if header.kek == self._primary:
+                    raise
+                # The conversation starts again, without an alarm.
+                raise InvalidRequestState(TokenReason.KEK_RETIRED) from None
+            except (InvalidRequestState, TemporarilyUnavailable, OSError):
                 raise
-            # The conversation starts again, without an alarm.
-            raise InvalidRequestState(TokenReason.KEK_RETIRED) from None
-        except McpError:
-            raise
-        except OSError as error:
-            raise _outage(error) from None
-        except Exception:  # noqa: BLE001 - an author's wrapping may raise anything for damaged bytes: it fails closed
-            raise InvalidRequestState(TokenReason.WRAPPED_KEY) from None
-        return _checked(DataKey(*header, plaintext))
+            except Exception:  # noqa: BLE001 - an author's wrapping may raise anything for damaged bytes: it fails closed
+                raise InvalidRequestState(TokenReason.WRAPPED_KEY) from None
+            return _checked(DataKey(*header, plaintext))
 
     def _mint(self, state: _State) -> DataKey:
         choice = self._choice(state)  # another thread may have generated a key meanwhile
@@ -227,32 +201,26 @@ class Keyring:
             return choice.stale
         try:
             key = self._generate(int(now))
-        except Misconfigured:
-            observability.current().kms_failures += 1
-            raise
         except TemporarilyUnavailable as error:
-            observability.current().kms_failures += 1
             state.paused_until = now + self.rules.pause
             if not choice.stale:
                 raise
             _log.warning("sealing under %r, of an earlier epoch: %s", choice.stale, error.reason)
             return choice.stale
         with state.lock:
-            state.opened.add(key.header, key)
-            _keep_oldest(state.mine, key, now, self.rules)
+            state.opened.add(CachedKey(key, "", is_proven=True))
+            keep_oldest(state.sealing, key, now, self.rules)
         return key
 
     def _generate(self, born: int) -> DataKey:
-        try:
-            with observability.KmsTimer():
-                plaintext, wrapped = self._wrappings[0].generate(self._context(born))
-        except (TemporarilyUnavailable, Misconfigured):
-            raise
-        except OSError as error:
-            raise _outage(error) from None
-        except Exception as error:  # noqa: BLE001 - of an author's wrapping; the client cannot cause it
-            raise Misconfigured(reason=f"wrapping:{type(error).__name__}") from None
-        return _checked(DataKey(born, self._primary, wrapped, plaintext))
+        with _kms_call():
+            try:
+                plaintext, wrapped = self._wrappings[self._primary].generate(self._context(born))
+            except (TemporarilyUnavailable, Misconfigured, OSError):
+                raise
+            except Exception as error:  # noqa: BLE001 - of an author's wrapping; the client cannot cause it
+                raise Misconfigured(reason=f"wrapping:{type(error).__name__}") from None
+            return _checked(DataKey(born, self._primary, wrapped, plaintext))
 
     def _context(self, born: int) -> dict[str, str]:
         """Return the EncryptionContext (§5). CloudTrail shows it in clear, so it holds nothing personal."""
@@ -263,10 +231,9 @@ class Keyring:
 
     def _choice(self, state: _State) -> Choice:
         now = self._now()
+        early = self._early(state, now)
         with state.lock:
-            mine = list(state.mine.values())
-            adopted = list(state.adopted.values())
-        return choose_key(mine, adopted, now, self._early(state, now), self.rules)
+            return choose_key(state.sealing, now, early, self.rules)
 
     def _early(self, state: _State, now: float) -> float:
         """Draw Exp(grace/12) once per epoch, so that few containers generate a key and the others adopt it."""
@@ -277,26 +244,26 @@ class Keyring:
         return state.early[1]
 
 
+@contextmanager
+def _kms_call() -> Iterator[None]:
+    """Note a call of a wrapping key and its failure; an OSError of it is an outage."""
+    try:
+        with observability.KmsTimer():
+            yield
+    except (TemporarilyUnavailable, Misconfigured):
+        observability.current().kms_failures += 1
+        raise
+    except OSError as error:
+        observability.current().kms_failures += 1
+        raise TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}") from None
+
+
 def _recall(state: _State, header: Header) -> DataKey | None:
     with state.lock:
-        return state.opened.get(header) or state.fresh.get(header, (None, ""))[0]
-
-
-def _keep_oldest(keys: dict[int, DataKey], key: DataKey, now: float, rules: Rules) -> None:
-    """Keep one key for each epoch, the one that `choose_key` prefers, and drop the epochs that it ignores."""
-    epoch = key.born // rules.epoch
-    if epoch not in keys or rank(key) < rank(keys[epoch]):
-        keys[epoch] = key
-    expired = [epoch for epoch, old in keys.items() if now >= end_of(old.born, rules) + rules.stale]
-    for epoch in expired:
-        del keys[epoch]
+        return state.opened.get(header)
 
 
 def _checked(key: DataKey) -> DataKey:
     if len(key.plaintext) != KEY_BYTES or not 1 <= len(key.wrapped) <= MAX_WRAPPED:
         raise Misconfigured(reason="wrapping:KeyLength")
     return key
-
-
-def _outage(error: OSError) -> TemporarilyUnavailable:
-    return TemporarilyUnavailable(f"wrapping:{type(error).__name__}")

@@ -10,7 +10,6 @@ hold the two layers of a token.
 
 from __future__ import annotations
 
-import logging
 import os
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 MAX_CHARS = 24 * 1024
 MAX_AGE = 3600  # seconds
 STATE_LABEL = b"ks1/request-state"
-_log = logging.getLogger(__name__)
 
 
 class Codec(Protocol):
@@ -74,7 +72,6 @@ class Envelope:
         self._keys = keys
         self._rand = rand
         self._context = label + b"\0" + b"".join(_with_length(part.encode()) for part in keys.scope)
-        self._warns_of_size = label == STATE_LABEL  # once for each container; clients carry no other kind of payload
 
     def seal(self, payload: bytes, *, about: bytes = b"") -> str:
         """Seal `payload` into a token.
@@ -129,10 +126,6 @@ class Envelope:
                 f" (up to {CEILING})"
             )
             raise StateTooLarge(message)
-        if chars > self.max_chars // 4 and self._warns_of_size:
-            self._warns_of_size = False
-            warning = "a token has %d characters, the cap is %d: clients carry it twice a round"
-            _log.warning(warning, chars, self.max_chars)
 
 
 def _with_length(part: bytes) -> bytes:

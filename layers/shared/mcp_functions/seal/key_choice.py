@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
 
 KEY_BYTES = 32
 MAX_WRAPPED = 1024
@@ -104,34 +104,35 @@ def rank(key: DataKey) -> tuple[int, bytes]:
     return key.born, hashlib.sha256(key.wrapped).digest()
 
 
-def choose_key(mine: Iterable[DataKey], adopted: Iterable[DataKey], now: float, early: float, rules: Rules) -> Choice:
+def keep_oldest(known: dict[int, DataKey], key: DataKey, now: float, rules: Rules) -> None:
+    """Add a key to those that may seal, by epoch: the oldest key of each, without the epochs that are over."""
+    epoch = key.born // rules.epoch
+    if epoch not in known or rank(key) < rank(known[epoch]):
+        known[epoch] = key
+    over = [epoch for epoch, old in known.items() if now >= end_of(old.born, rules) + rules.stale]
+    for epoch in over:
+        del known[epoch]
+
+
+def choose_key(known: Mapping[int, DataKey], now: float, early: float, rules: Rules) -> Choice:
     """Choose the data key to seal with (§6.2). It reads no clock and asks no KMS.
 
     Args:
-        mine: the keys that this container generated.
-        adopted: the keys of other containers that a token has confirmed.
+        known: the oldest key of each epoch, generated here or confirmed by a token (`keep_oldest`).
         now: the current time in unix seconds.
         early: the seconds by which this container leaves the grace period early, drawn again for each epoch.
         rules: the lifetime of a key.
     """
-    known = [*mine, *adopted] if rules.adopt else [*mine]
     epoch = int(now // rules.epoch)
-
-    def oldest(of: int) -> DataKey | None:
-        return min((key for key in known if key.born // rules.epoch == of), key=rank, default=None)
-
     # "the oldest proven key of the current epoch": two containers that know the same keys choose the same one.
-    current = oldest(epoch)
-    if current:
-        return Choice(current)
+    if epoch in known:
+        return Choice(known[epoch])
     # "a few containers roll early, their key spreads through tokens, the rest adopt it within the grace period."
-    previous = oldest(epoch - 1)
-    if previous and rules.adopt and now - epoch * rules.epoch < rules.grace - early:
-        return Choice(previous)
+    if epoch - 1 in known and rules.adopt and now - epoch * rules.epoch < rules.grace - early:
+        return Choice(known[epoch - 1])
     # "while KMS cannot answer, a proven key serves for `stale` seconds after its epoch": the newest such epoch.
-    alive = {key.born // rules.epoch for key in known if now < end_of(key.born, rules) + rules.stale}
-    past = [born for born in alive if born < epoch]
-    return Choice(None, oldest(max(past)) if past else None)
+    past = [born for born in known if born < epoch and now < (born + 1) * rules.epoch + rules.stale]
+    return Choice(None, known[max(past)] if past else None)
 
 
 def end_of(born: int, rules: Rules) -> int:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_functions import aws
 from mcp_functions.aws.errors import read_failure
-from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.key_choice import KEY_BYTES, TokenReason
+from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
+from mcp_functions.seal.key_choice import TokenReason
+from mcp_functions.seal.resets import register_for_reset
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,6 +68,7 @@ class KmsKey:
             raise Misconfigured(message)
         self._make_client = client
         self._client: object = None
+        register_for_reset(self)
 
     def generate(self, context: dict[str, str]) -> tuple[bytes, bytes]:
         """Ask for a new data key: `kms:GenerateDataKey`."""
@@ -90,21 +92,16 @@ class KmsKey:
         try:
             client = self._client = self._client or self._make_client()
             answer: dict[str, Any] = getattr(client, operation)(**arguments)
-        except Exception as error:  # noqa: BLE001 - botocore's classes are not imported; `_error_for` reads their names
-            raise _error_for(error, unwrapping=operation == "decrypt") from None  # its text may quote the context
+        except Exception as error:  # noqa: BLE001 - botocore's classes are not imported; the text may quote the context
+            failure = read_failure(error)
+            if operation == "decrypt" and failure.code in _BAD_BLOB:
+                raise InvalidRequestState(TokenReason.WRAPPED_KEY) from None
+            reason = f"kms:{failure.code}"
+            raise (TemporarilyUnavailable(reason) if failure.is_outage else Misconfigured(reason)) from None
         return answer
 
     def _checked(self, answer: dict[str, Any]) -> bytes:
-        """Return the plaintext key. "KeyId ends with the configured key id, and Plaintext is 32 bytes long."."""
-        plaintext = bytes(answer.get("Plaintext", b""))
-        if str(answer.get("KeyId", "")).rpartition("/")[2] != self.id or len(plaintext) != KEY_BYTES:
+        """Return the plaintext key. "KeyId ends with the configured key id" (§5); the keyring checks the length."""
+        if str(answer.get("KeyId", "")).rpartition("/")[2] != self.id:
             raise Misconfigured(reason="kms:UnexpectedAnswer")
-        return plaintext
-
-
-def _error_for(error: Exception, *, unwrapping: bool) -> McpError:
-    failure = read_failure(error)
-    if unwrapping and failure.code in _BAD_BLOB:
-        return InvalidRequestState(TokenReason.WRAPPED_KEY)
-    reason = f"kms:{failure.code}"
-    return TemporarilyUnavailable(reason) if failure.is_outage else Misconfigured(reason)
+        return bytes(answer.get("Plaintext", b""))

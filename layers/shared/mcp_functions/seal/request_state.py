@@ -1,7 +1,7 @@
 """The state of one round, sealed for the request that continues the conversation (envelope.md §9).
 
     round 1: seal(binding of request 1, no state)  -> token -> the client sends it with request 2
-    round 2: open(token, binding of request 2)     -> VerifiedState -> seal(…, that state) -> next token
+    round 2: open(token, binding of request 2)     -> claims -> seal(…, that state) -> next token
 
 The seal proves no more than that this server made the token. So `open` compares the claims in it with the request: the
 call, its arguments and the principal must be the same, and the state must not be too old. This module works over any
@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured
+from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, ToolError
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.binding import Binding, bind_request, caller_id
 from mcp_functions.seal.claims import ClaimReason, Claims, check_binding, encode_claims, read_claims
@@ -34,27 +34,12 @@ SKEW_MS = 60_000
 _FLOW_BYTES = 16
 
 
-class RoundBudgetExceeded(Exception):
-    """The conversation has used its rounds or its time. The text may be shown to the model and the user."""
-
-
-class VerifiedState(NamedTuple):
-    """The claims of a state that passed every check."""
-
-    flow: str  # the id of the conversation
-    round: int  # the number of the round that left the state, from 1
-    asked: dict[str, str]  # the fingerprint of each question of that round, by wire key
-    record: dict[str, Any]  # the JSON of `rounds.record`
-    issued: int  # when the state was sealed, in unix milliseconds
-    flow_deadline: int  # when the conversation ends, in unix milliseconds
-
-
 class RoundStart(NamedTuple):
     """The beginning of a round: the request it is bound to, and the state that the client returned, if any."""
 
     binding: Binding
-    flow: str
-    state: VerifiedState | None
+    flow: str  # the id of the conversation
+    state: Claims | None  # it passed every check
 
     @property
     def number(self) -> int:
@@ -115,14 +100,7 @@ class RequestStates:
             max_rounds: how many states one conversation may leave.
             anonymous: True if states may have no principal (a server without authentication).
             rand: the function that returns a number of random bytes, for the id of a conversation.
-
-        Raises:
-            Misconfigured: the codec cannot open a state of this lifetime.
         """
-        max_age = getattr(codec, "max_age", None)
-        if max_age is not None and lifetime_seconds > max_age:
-            message = f"a state may live {lifetime_seconds} s, its envelope {max_age} s: raise Envelope(max_age=...)"
-            raise Misconfigured(message)
         self._codec = CodecAdapter(codec)
         self._now = now
         self._rand = rand
@@ -138,7 +116,7 @@ class RequestStates:
     def seal(
         self,
         binding: Binding,
-        previous: VerifiedState | None,
+        previous: Claims | None,
         *,
         asked: Mapping[str, str],
         record: Mapping[str, Any],
@@ -154,35 +132,36 @@ class RequestStates:
             flow: the id of a new conversation; "" makes one.
 
         Raises:
-            RoundBudgetExceeded: the conversation has used its rounds or its time.
+            ToolError: the conversation has used its rounds or its time; the text is for the model.
             DeveloperError: the record is not JSON.
             StateTooLarge, TemporarilyUnavailable, Misconfigured: the codec cannot seal it.
         """
         self._check_principal(binding)
         issued = self._now_ms()
-        deadline = self._flow_deadline(previous, issued)
         number = previous.round + 1 if previous else 1
+        deadline = issued + self._flow_ms
+        if previous:
+            # This clock may be behind the clock that set the deadline. A later deadline would be refused (§9.5).
+            deadline = min(previous.flow_deadline, deadline)
         if number > self._max_rounds:
             message = f"This conversation has used its {self._max_rounds} rounds. Start again."
-            raise RoundBudgetExceeded(message)
+            raise ToolError(message)
         if deadline <= issued:
             message = "This conversation has used its time. Start again."
-            raise RoundBudgetExceeded(message)
-        if previous:
-            flow = previous.flow
+            raise ToolError(message)
         claims = Claims(
             binding=binding,
-            flow=flow or self.new_flow(),
-            round=number,
-            asked=dict(asked),
-            record=dict(record),
             issued=issued,
             expires=min(issued + self._lifetime_ms, deadline),
             flow_deadline=deadline,
+            flow=previous.flow if previous else flow or self.new_flow(),
+            round=number,
+            asked=dict(asked),
+            record=dict(record),
         )
         return self._codec.seal(encode_claims(claims))
 
-    def open(self, token: str, binding: Binding, *, caller: str = "") -> VerifiedState:
+    def open(self, token: str, binding: Binding, *, caller: str = "") -> Claims:
         """Open a state, and check that it belongs to a request.
 
         Args:
@@ -204,22 +183,7 @@ class RequestStates:
         self._check_times(claims)
         if not 1 <= claims.round <= self._max_rounds:
             raise InvalidRequestState(ClaimReason.ROUND)
-        return VerifiedState(
-            flow=claims.flow,
-            round=claims.round,
-            asked=claims.asked,
-            record=claims.record,
-            issued=claims.issued,
-            flow_deadline=claims.flow_deadline,
-        )
-
-    def _flow_deadline(self, previous: VerifiedState | None, issued: int) -> int:
-        """Return when the conversation ends, in unix milliseconds: no round moves the first deadline to later."""
-        deadline = issued + self._flow_ms
-        if previous is None:
-            return deadline
-        # This clock may be behind the clock that set the deadline. A later deadline would be refused (§9.5).
-        return min(previous.flow_deadline, deadline)
+        return claims
 
     def _check_times(self, claims: Claims) -> None:
         now = self._now_ms()
@@ -227,10 +191,9 @@ class RequestStates:
             raise InvalidRequestState(ClaimReason.ISSUED_FUTURE)
         # "exp - iat is never over the lifetime that is configured now": a shorter lifetime takes effect at once.
         has_lifetime = 0 < claims.expires - claims.issued <= self._lifetime_ms
-        ends_in_flow = claims.expires <= claims.flow_deadline
         # Another container may have set the deadline, so its clock may differ.
-        has_flow_limit = claims.flow_deadline - claims.issued <= self._flow_ms + SKEW_MS
-        if not (has_lifetime and ends_in_flow and has_flow_limit):
+        has_deadline = claims.expires <= claims.flow_deadline <= claims.issued + self._flow_ms + SKEW_MS
+        if not (has_lifetime and has_deadline):
             raise InvalidRequestState(ClaimReason.LIFETIME)
         if now >= claims.expires:
             raise InvalidRequestState(ClaimReason.EXPIRED)

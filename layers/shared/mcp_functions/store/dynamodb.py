@@ -69,10 +69,7 @@ class DynamoDbTable:
 
     def read(self, key: str) -> Row | None:
         """Return a row as the last write left it (strongly consistent)."""
-        try:
-            answer = self._ask("GetItem", Key={"key": {"S": key}}, ConsistentRead=True)
-        except DynamoDbError as error:
-            raise _translated(error) from None
+        answer = self._ask("GetItem", Key={"key": {"S": key}}, ConsistentRead=True)
         return row_of(answer["Item"]) if answer.get("Item") else None
 
     def write(self, row: Row, *, replaced_version: int | None, now: int) -> None:
@@ -86,41 +83,43 @@ class DynamoDbTable:
         Raises:
             Conflict: the table has another version.
         """
-        condition = _is_absent(now) if replaced_version is None else _has_version(replaced_version)
+        # DynamoDB deletes expired items only after days (see SealedTable.get), so an expired row counts as absent.
+        condition = _condition("attribute_not_exists(#key) OR #expires <= :now", "key", "expires", now=now)
+        if replaced_version is not None:
+            condition = _condition("#version = :version", "version", version=replaced_version)
         try:
             self._ask("PutItem", Item=_item(row), ReturnValuesOnConditionCheckFailure="ALL_OLD", **condition)
-        except DynamoDbError as error:
-            self._check_written(row, error)
+        except (Conflict, TemporarilyUnavailable) as error:
+            if not self._is_written(row, error):
+                raise
 
     def delete(self, key: str, version: int) -> None:
         """Delete a row of this version, if it exists; Conflict if the table holds another version."""
-        condition = _has_version(version)
-        condition["ConditionExpression"] = f"attribute_not_exists(#key) OR {condition['ConditionExpression']}"
-        condition["ExpressionAttributeNames"] |= {"#key": "key"}
-        try:
-            self._ask("DeleteItem", Key={"key": {"S": key}}, **condition)
-        except DynamoDbError as error:
-            raise _translated(error) from None
+        expression = "attribute_not_exists(#key) OR #version = :version"
+        self._ask("DeleteItem", Key={"key": {"S": key}}, **_condition(expression, "key", "version", version=version))
 
-    def _check_written(self, row: Row, error: DynamoDbError) -> None:
-        """Return if a write has happened in spite of an error; otherwise raise.
+    def _is_written(self, row: Row, error: Exception) -> bool:
+        """Check whether a write has happened in spite of an error.
 
         The client repeats a request without a response. If the first request was executed, its repetition fails on the
         condition. If no response arrived, only the table knows.
         """
-        translated = _translated(error)
-        if isinstance(translated, Misconfigured):
-            raise translated
+        item = error.item if isinstance(error, Conflict) else None
         try:
-            stored = row_of(error.item) if error.item else self.read(row.key)
+            stored = row_of(item) if item else self.read(row.key)
         except McpError:
-            raise translated from None
-        if not stored or stored.nonce != row.nonce:
-            raise translated
+            return False
+        return stored is not None and stored.nonce == row.nonce
 
     def _ask(self, operation: str, **request: object) -> Mapping[str, Any]:
         call = self._call = self._call or self._make_call()
-        return call(operation, {"TableName": self._name, **request})
+        try:
+            return call(operation, {"TableName": self._name, **request})
+        except DynamoDbError as error:
+            if error.code == "ConditionalCheckFailedException":
+                raise Conflict(error.item) from None
+            reason, is_outage = f"table:{error.code}", Failure(error.code, error.status).is_outage
+            raise (TemporarilyUnavailable(reason) if is_outage else Misconfigured(reason)) from None
 
 
 def make_call() -> Call:
@@ -137,30 +136,12 @@ def make_call() -> Call:
     return call
 
 
-def _translated(error: DynamoDbError) -> Exception:
-    """Return the toolkit's error: a conflict, a temporary failure, or a task for the operator."""
-    if error.code == "ConditionalCheckFailedException":
-        return Conflict()
-    reason = f"table:{error.code}"
-    if Failure(error.code, error.status).is_outage:
-        return TemporarilyUnavailable(reason)
-    return Misconfigured(reason)
-
-
-def _is_absent(now: int) -> dict[str, Any]:
-    # DynamoDB deletes expired items only after days (see SealedTable.get), so an expired row counts as absent.
+def _condition(expression: str, *names: str, **numbers: int) -> dict[str, Any]:
+    """Return the parameters of a conditional write: its expression, with its attributes and numbers."""
     return {
-        "ConditionExpression": "attribute_not_exists(#key) OR #expires <= :now",
-        "ExpressionAttributeNames": {"#key": "key", "#expires": "expires"},
-        "ExpressionAttributeValues": {":now": {"N": str(now)}},
-    }
-
-
-def _has_version(version: int) -> dict[str, Any]:
-    return {
-        "ConditionExpression": "#version = :version",
-        "ExpressionAttributeNames": {"#version": "version"},
-        "ExpressionAttributeValues": {":version": {"N": str(version)}},
+        "ConditionExpression": expression,
+        "ExpressionAttributeNames": {f"#{name}": name for name in names},
+        "ExpressionAttributeValues": {f":{name}": {"N": str(number)} for name, number in numbers.items()},
     }
 
 

@@ -33,20 +33,20 @@ class LeasedTask:
         task_id: str,
         owner: str | None,
         task: Task,
+        round_: Round,
         *,
         lease: int,
         now: Callable[[], float],
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Hold a task that the worker has just taken, with a lease of so many milliseconds."""
-        self.task_id, self.owner, self.epoch, self.tool = task_id, owner, task.epoch, task.tool
-        self._store, self._task, self._lease, self._now, self._sleep = store, task, lease, now, sleep
-        self._round: Round | None = None
-        self._lost, self._lock, self._done = False, Lock(), Event()
+        """Hold a task that the worker has just taken, with a lease of so many milliseconds.
 
-    def attach(self, round_: Round) -> None:
-        """Let a round save each step, and ask before each step whether it must stop."""
-        self._round = round_
+        The round saves each step, and asks before each step whether it must stop.
+        """
+        self.task_id, self.owner, self.epoch, self.tool, self.round = task_id, owner, task.epoch, task.tool, round_
+        self.has_audited_questions = False  # True once the author's audit got the questions of the round
+        self._store, self._task, self._lease, self._now, self._sleep = store, task, lease, now, sleep
+        self._lost, self._lock, self._done = False, Lock(), Event()
         round_.on_step_recorded, round_.must_stop = self._save, self.must_stop
 
     def change(self, transition: Callable[[Task], Task]) -> Task:
@@ -68,17 +68,16 @@ class LeasedTask:
         except LeaseLost:
             return True
 
-    def audit(self, report: Callable[[AuditRecord], object], round_: Round, *, asks: bool) -> bool:
-        """Report a round to the author's audit; return whether the report has its questions.
+    def audit(self, report: Callable[[AuditRecord], object], *, asks: bool) -> None:
+        """Report the round to the author's audit, with its questions if it `asks`.
 
         The report precedes the write that publishes the questions, because an unconfirmed write may publish them.
         A worker that lost its task reports nothing, because another worker runs this round.
         """
-        stopped = self.must_stop()
-        if self._lost:
-            return False
-        report(round_.audit(self.tool, self.owner, sent=asks and not stopped))
-        return asks and not stopped
+        sent = not self.must_stop() and asks
+        if not self._lost:
+            report(self.round.audit(self.tool, self.owner, sent=sent))
+            self.has_audited_questions = sent
 
     @contextmanager
     def renewing(self, seconds: float) -> Iterator[None]:
@@ -107,16 +106,14 @@ class LeasedTask:
 
     def _save(self) -> None:
         """Save the round's record, or end the round: a step without a saved record must not be followed by another."""
-        if not self._round:
-            return
-        progress = Progress(self.epoch, self._lease_end(), round_record(self._round), self._message())
+        progress = Progress(self.epoch, self._lease_end(), round_record(self.round), self._message())
         try:
             self.change(lambda task: transitions.save_progress(task, progress))
         except LeaseLost:
-            self._round.end()
+            self.round.end()
 
     def _message(self) -> str:
-        return self._round.progress_message if self._round and self._round.progress_message else self._task.message
+        return self.round.progress_message or self._task.message
 
     def _lease_end(self) -> int:
         return int(self._now() * 1000) + self._lease

@@ -14,21 +14,19 @@ from mcp_functions import observability
 from mcp_functions.http import access_tokens
 from mcp_functions.protocol.errors import ContentTooLarge, InvalidParams, UnknownTask
 from mcp_functions.protocol.messages import complete
-from mcp_functions.rounds.input_requests import check_capabilities
+from mcp_functions.rounds.input_requests import missing_capabilities
 from mcp_functions.seal.binding import caller_id, principal_digest
 from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks import transitions
 from mcp_functions.tasks.lease import round_record
 from mcp_functions.tasks.task import COMPLETED, FAILED, INPUT_REQUIRED, Task
-from mcp_functions.tasks.task_call import TaskCall
 from mcp_functions.tasks.task_store import TaskStore, TooManyTasks
 from mcp_functions.tasks.transitions import INVOCATION_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.handlers.base import Handler
-    from mcp_functions.handlers.runner import Runnable
     from mcp_functions.handlers.tools import Tool
     from mcp_functions.protocol.messages import Request
     from mcp_functions.rounds.round import Round
@@ -64,9 +62,22 @@ class Tasks:
         self.store = TaskStore(table, function, most=settings.max_open_tasks, now=now, rand=rand)
         self._settings, self._invoke_worker, self._now, self._rand = settings, invoke_worker, now, rand
 
-    def instead_of(self, handler: Handler[..., Any], request: Request) -> Runnable:
-        """Return what runs this round of a call: the tool itself, or the beginning of a task."""
-        return TaskCall(self.tools[handler.name], request, self._begin)
+    def call(self, request: Request, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
+        """Run this round of a call, or begin a task after the questions of the signature have their answers.
+
+        Tasks extension: "A server MUST NOT return CreateTaskResult to a client that did not declare the extension on
+        the request."
+        """
+        tool = self.tools[params["name"]]
+        support = tool.task_support(params)
+        if support == "required":
+            request.must_take_tasks()
+        # A form of a host cannot follow a task, and a task cannot show a form.
+        is_asked_in_form = support == "allowed" and tool.asks and round_.request.has_app
+        if not support or not request.takes_tasks or is_asked_in_form:
+            return tool.call(params, round_)
+        tool.ask_declared(params, round_)
+        return self._begin(tool, request, round_)
 
     def _begin(self, tool: Tool[..., Any], request: Request, round_: Round) -> dict[str, Any]:
         """Turn a call into a task with the record of its rounds, and return a CreateTaskResult."""
@@ -135,7 +146,11 @@ class Tasks:
         questions = {key: asked for key, (_engine_key, asked) in task.requests.items()}
         # Tasks extension: "MUST NOT send an inputRequests that the client has not declared support for in its
         # capabilities"
-        check_capabilities(questions, request.capabilities)
+        lacking = missing_capabilities(questions.values(), request.capabilities)
+        if lacking:
+            from mcp_functions.apps import rungs  # noqa: PLC0415 - only for clients without elicitation
+
+            raise rungs.refusal(lacking, questions)
         description = _description(task_id, task, self._now_ms())
         if task.status == INPUT_REQUIRED:
             return {**description, "inputRequests": questions}

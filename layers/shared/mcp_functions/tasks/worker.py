@@ -83,65 +83,22 @@ class Worker:
         if task.status == FAILED:
             notes.conclude("failed", "worker_gave_up")
         if task.held:
-            leased = LeasedTask(self._store, task_id, owner, task, lease=self._lease, now=self._now, sleep=self._sleep)
-            self._run_round(leased, task, deadline)
+            tool = self._tools[task.tool]
+            leased = LeasedTask(
+                self._store, task_id, owner, task, self._round(task, tool, deadline),
+                lease=self._lease, now=self._now, sleep=self._sleep,
+            )  # fmt: skip
+            self._run_round(leased, tool, task)
 
     def _take(self, task: Task) -> Task:
+        if task.tool not in self._tools:
+            raise UnknownTask  # this release of the function no longer has the tool
         after = transitions.take(task, self._now_ms(), self._lease)
         if after.held and task.attempts >= MAX_ATTEMPTS:
             return transitions.give_up(task, self._now_ms(), InternalError(GAVE_UP).to_json())
         return after
 
-    def _run_round(self, leased: LeasedTask, task: Task, deadline: float) -> None:
-        tool, round_ = self._tools.get(task.tool), self._round(task, deadline)
-        leased.attach(round_)
-        was_reported = False
-        with leased.renewing(self._lease / 3000):
-            outcome = _outcome(tool, partial(_play, tool, task, round_))
-            if self._audit and tool and tool.needs_state:
-                was_reported, outcome = _report(self._audit, tool, leased, round_, outcome)
-        after = self._save(leased, round_, outcome)
-        # The audit has seen questions that the client will not: the task was cancelled, or its item is too large.
-        if was_reported and after and after.status != INPUT_REQUIRED and self._audit:
-            self._audit(round_.audit(leased.tool, leased.owner, sent=False))
-
-    def _save(self, leased: LeasedTask, round_: Round, outcome: Mapping[str, Any] | None) -> Task | None:
-        """Save the outcome of a round and return the task; None if the worker has lost its lease."""
-        try:
-            after = self._write(leased, round_, outcome)
-        except LeaseLost:
-            return None
-        _note_outcome(after)
-        if after.status == WORKING and not after.held:
-            self._invoke_worker(leased.task_id, leased.owner)
-        return after
-
-    def _write(self, leased: LeasedTask, round_: Round, outcome: Mapping[str, Any] | None) -> Task:
-        """Write the outcome, or an error in its place if it does not fit into the item or is not JSON."""
-        try:
-            return leased.change(lambda task: self._next(task, leased.epoch, round_, outcome))
-        except ItemTooLarge as error:
-            observability.current().reason = error.reason  # for the author
-            too_large = {"result": self._tools[leased.tool].error_result(TOO_LARGE)}
-            instead = too_large if outcome is None else {"error": InternalError(RESULT_TOO_LARGE).to_json()}
-        except DeveloperError as error:
-            tool = self._tools[leased.tool]
-            instead = {"result": crash_result(tool, Crash(crash_message(tool), error))}
-        return leased.change(lambda task: self._next(task, leased.epoch, round_, instead))
-
-    def _next(self, task: Task, epoch: int, round_: Round, outcome: Mapping[str, Any] | None) -> Task:
-        now = self._now_ms()
-        if outcome is not None:
-            return transitions.finish(task, epoch, now, FAILED if "error" in outcome else COMPLETED, outcome)
-        progress = Progress(epoch, now, round_record(round_), round_.progress_message)
-        if round_.requests:
-            return transitions.ask(task, progress, round_.requests, round_.questions.open_fingerprints())
-        if task.cancel:
-            return transitions.cancel(transitions.renew(task, epoch, now, round_.progress_message), now)
-        return transitions.pause(task, progress)
-
-    def _round(self, task: Task, deadline: float) -> Round:
-        tool = self._tools.get(task.tool)
+    def _round(self, task: Task, tool: Tool[..., Any], deadline: float) -> Round:
         request = RoundRequest(
             responses=task.given,
             capabilities=task.declared,
@@ -151,16 +108,62 @@ class Worker:
             number=task.rounds + 1,
             deadline=deadline,
             now=self._now,
-            camel_case=tool is not None and tool.camel_case,
+            camel_case=tool.camel_case,
             max_sheds=NO_LIMIT,
         )
         return Round(request, task.record, task.asked)
+
+    def _run_round(self, leased: LeasedTask, tool: Tool[..., Any], task: Task) -> None:
+        round_ = leased.round
+        with leased.renewing(self._lease / 3000):
+            outcome = _outcome(tool, partial(_play, tool, task, round_))
+            if self._audit and tool.needs_state:
+                asks = outcome is None and bool(round_.requests)
+                outcome = _outcome(tool, partial(leased.audit, self._audit, asks=asks)) or outcome
+        after = self._save(leased, tool, outcome)
+        # The audit has seen questions that the client will not: the task was cancelled, or its item is too large.
+        if leased.has_audited_questions and after and after.status != INPUT_REQUIRED and self._audit:
+            self._audit(round_.audit(leased.tool, leased.owner, sent=False))
+
+    def _save(self, leased: LeasedTask, tool: Tool[..., Any], outcome: Mapping[str, Any] | None) -> Task | None:
+        """Save the outcome of a round and return the task; None if the worker has lost its lease."""
+        try:
+            after = self._write(leased, tool, outcome)
+        except LeaseLost:
+            return None
+        _note_outcome(after)
+        if after.status == WORKING and not after.held:
+            self._invoke_worker(leased.task_id, leased.owner)
+        return after
+
+    def _write(self, leased: LeasedTask, tool: Tool[..., Any], outcome: Mapping[str, Any] | None) -> Task:
+        """Write the outcome, or an error in its place if it does not fit into the item or is not JSON."""
+        try:
+            return leased.change(lambda task: self._next(task, leased, outcome))
+        except ItemTooLarge as error:
+            observability.current().reason = error.reason  # for the author
+            too_large = {"result": tool.error_result(TOO_LARGE)}
+            instead = too_large if outcome is None else {"error": InternalError(RESULT_TOO_LARGE).to_json()}
+        except DeveloperError as error:
+            instead = {"result": crash_result(tool, Crash(crash_message(tool), error))}
+        return leased.change(lambda task: self._next(task, leased, instead))
+
+    def _next(self, task: Task, leased: LeasedTask, outcome: Mapping[str, Any] | None) -> Task:
+        now, epoch, round_ = self._now_ms(), leased.epoch, leased.round
+        if outcome is not None:
+            return transitions.finish(task, epoch, now, FAILED if "error" in outcome else COMPLETED, outcome)
+        progress = Progress(epoch, now, round_record(round_), round_.progress_message)
+        if round_.requests:
+            return transitions.ask(task, progress, round_.requests, round_.questions.open_fingerprints())
+        if task.cancel:
+            return transitions.cancel(transitions.renew(task, epoch, now, round_.progress_message), now)
+        return transitions.pause(task, progress)
 
     def _now_ms(self) -> int:
         return int(self._now() * 1000)
 
 
-def _outcome(tool: Tool[..., Any] | None, run: Callable[[], dict[str, Any] | None]) -> dict[str, Any] | None:
+def _outcome(tool: Tool[..., Any], run: Callable[[], dict[str, Any] | None]) -> dict[str, Any] | None:
     """Return the outcome of a round: a result or an error, as the call would have it; None if the task continues."""
     try:
         return run()
@@ -168,9 +171,9 @@ def _outcome(tool: Tool[..., Any] | None, run: Callable[[], dict[str, Any] | Non
         raise
     except ItemTooLarge as error:
         observability.current().reason = error.reason  # for the author
-        return {"result": tool.error_result(TOO_LARGE)} if tool else None
+        return {"result": tool.error_result(TOO_LARGE)}
     except Crash as crash:
-        return {"result": crash_result(tool, crash)} if tool else None
+        return {"result": crash_result(tool, crash)}
     except McpError as error:
         outcomes.note_error(observability.current(), error)
         return {"error": error.to_json()}
@@ -181,39 +184,17 @@ def _outcome(tool: Tool[..., Any] | None, run: Callable[[], dict[str, Any] | Non
         return {"error": InternalError().to_json()}
 
 
-def _play(tool: Tool[..., Any] | None, task: Task, round_: Round) -> dict[str, Any] | None:
+def _play(tool: Tool[..., Any], task: Task, round_: Round) -> dict[str, Any] | None:
     """Run a round and return its result as an outcome; None if the task continues."""
-    if tool is None:
-        raise UnknownTask  # this release of the function no longer has the tool
     result = run_round(tool, {"name": task.tool, "arguments": task.arguments, "_meta": {}}, round_)
     if result is not None:
         return {"result": result}
     lacking = missing_capabilities(round_.requests.values(), task.declared)
     if lacking:
-        from mcp_functions.apps import not_asked  # noqa: PLC0415 - only for clients without elicitation
+        from mcp_functions.apps import rungs  # noqa: PLC0415 - only for clients without elicitation
 
-        return {"result": tool.error_result(not_asked.words(tool, round_.requests, lacking))}
+        return {"result": tool.error_result(rungs.not_asked(tool, round_.requests, lacking))}
     return None
-
-
-def _report(
-    audit: Callable[[AuditRecord], object],
-    tool: Tool[..., Any],
-    leased: LeasedTask,
-    round_: Round,
-    outcome: dict[str, Any] | None,
-) -> tuple[bool, dict[str, Any] | None]:
-    """Report a round to the author's audit; return whether it had questions, and the outcome."""
-    was_reported = False
-
-    def report() -> dict[str, Any] | None:
-        nonlocal was_reported
-        asks = outcome is None and bool(round_.requests)
-        was_reported = leased.audit(audit, round_, asks=asks)
-        return outcome
-
-    after = _outcome(tool, report)
-    return was_reported, after
 
 
 def _note_outcome(task: Task) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from mcp_functions import lazy_names
 
 if TYPE_CHECKING:
+    from mcp_functions.local.doubles.s3 import MemoryBucket as MemoryBucket
     from mcp_functions.local.task_client import Refused as Refused
     from mcp_functions.local.task_client import TaskClient as TaskClient
     from mcp_functions.testing.containers import Context as Context
@@ -26,13 +27,12 @@ if TYPE_CHECKING:
     from mcp_functions.testing.conversation import Conversation as Conversation
     from mcp_functions.testing.deployment import deployed as deployed
     from mcp_functions.testing.dynamodb import MemoryTable as MemoryTable
-    from mcp_functions.testing.s3 import MemoryBucket as MemoryBucket
 
 _MODULES = {
     "Context": "testing.containers",
     "Conversation": "testing.conversation",
     "EVERYTHING": "testing.conversation",
-    "MemoryBucket": "testing.s3",
+    "MemoryBucket": "local.doubles.s3",
     "MemoryTable": "testing.dynamodb",
     "Refused": "local.task_client",
     "TaskClient": "local.task_client",

@@ -40,7 +40,7 @@ def deployed(table: Call | None = None, bucket: Bucket | None = None, /, **chang
     Args:
         table: a `MemoryTable`, whose faults the test decides, or another function that is called as DynamoDB is. If it
             is left out, a test can create tables of its own with boto3.
-        bucket: stores what does not fit into an item, if MCP_BLOBS is among the changes; moto's, if left out.
+        bucket: stores what does not fit into an item, if MCP_BLOBS is among the changes.
         changes: variables with other values, `MCP_AUTH_MODE="jwt"`; None unsets one.
     """
     with ExitStack() as stack:
@@ -52,8 +52,8 @@ def deployed(table: Call | None = None, bucket: Bucket | None = None, /, **chang
 
         kms = KmsApi(keyfile.load(Path(stack.enter_context(TemporaryDirectory()))))
         bucket_name = changes.get("MCP_BLOBS") or "blobs"
-        dynamodb_api = dynamodb.DynamoDbApi(lambda: table or _Tables())
-        s3_api = s3.S3Api(bucket_name, lambda: bucket or s3.Moto(bucket_name))
+        dynamodb_api = dynamodb.DynamoDbApi(table or _Tables())
+        s3_api = s3.S3Api(bucket_name, bucket or s3.MemoryBucket())
         endpoints = environment.endpoints(
             kms=start(kms.answer, MAX_REQUEST),
             invoke=start(_queue_invocation, MAX_INVOCATION),

@@ -6,7 +6,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.apps.pending import META_FORM
+from mcp_functions.apps.asking import META_FORM
 from mcp_functions.testing.failures import Failures
 
 if TYPE_CHECKING:

@@ -38,7 +38,6 @@ class JwtAuthorizer:
         audiences: Collection[str],
         jwks: Callable[[], Mapping[str, Any]],
         *,
-        scopes: Collection[str] = (),
         now: Callable[[], float] = time.time,
     ) -> None:
         """Configure it.
@@ -47,11 +46,9 @@ class JwtAuthorizer:
             issuer: the required `iss`.
             audiences: a token must have one of them.
             jwks: fetches the issuer's keys.
-            scopes: of the route; a token must grant one of them, unless there are none, as in template.yaml.
             now: the clock, unix seconds.
         """
-        self._issuer, self._audiences, self._jwks = issuer, set(audiences), jwks
-        self._scopes, self._now = set(scopes), now
+        self._issuer, self._audiences, self._jwks, self._now = issuer, set(audiences), jwks, now
 
     def authorize(self, request: HttpRequest) -> dict[str, Any]:
         """Return `requestContext.authorizer` of a request.
@@ -70,12 +67,8 @@ class JwtAuthorizer:
         refusal = self._refusal(claims)
         if refusal:
             raise Denied(_invalid(refusal))
-        granted = _words(claims.get("scp")) | _words(claims.get("scope"))
-        if self._scopes and not self._scopes & granted:
-            challenge = f'Bearer scope="{" ".join(sorted(self._scopes))}" error="insufficient_scope"'
-            raise Denied(json_response(403, {"message": "Forbidden"}, ("www-authenticate", challenge)))
-        scopes = sorted(self._scopes & granted) or None
-        return {"jwt": {"claims": {name: _as_text(value) for name, value in claims.items()}, "scopes": scopes}}
+        # the routes of template.yaml have no scopes
+        return {"jwt": {"claims": {name: _as_text(value) for name, value in claims.items()}, "scopes": None}}
 
     def _refusal(self, claims: Mapping[str, Any]) -> str | None:
         now = self._now()
@@ -104,10 +97,6 @@ def _invalid(description: str) -> HttpResponse:
 def _texts(claim: object) -> set[str]:
     listed = claim if isinstance(claim, list) else [claim]
     return {one for one in listed if isinstance(one, str)}
-
-
-def _words(claim: object) -> set[str]:
-    return {word for text in _texts(claim) for word in text.split()}
 
 
 def _is_time(claim: object) -> bool:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
 from mcp_functions.local.environment import ACCOUNT
-from mcp_functions.local.loopback import HttpRequest, HttpResponse
+from mcp_functions.local.loopback import HttpRequest, HttpResponse, json_object
 from mcp_functions.protocol.constants import CALLS, PROTOCOL_VERSION, TASKS
 
 if TYPE_CHECKING:
@@ -103,6 +103,24 @@ def event_of_message(
     }
     body = json.dumps(message, ensure_ascii=False).encode()
     return event(HttpRequest("POST", route, tuple(headers.items()), body), route, moment, authorizer)
+
+
+def text_of(carrier: Mapping[str, Any]) -> str:
+    """Return the body of an event or of a function's result; "" if it has none.
+
+    Raises:
+        ValueError: it says that it is base64, but it is not.
+    """
+    body = carrier.get("body")
+    if not isinstance(body, str):
+        return ""
+    return base64.b64decode(body, validate=True).decode() if carrier.get("isBase64Encoded") else body
+
+
+def message_in(text: str) -> dict[str, Any]:
+    """Return the JSON-RPC message in a body; of a stream, the last one, which is the response; {} if there is none."""
+    events = [line.removeprefix("data:") for line in text.splitlines() if line.startswith("data:")]
+    return json_object(events[-1] if events else text)
 
 
 def _context(

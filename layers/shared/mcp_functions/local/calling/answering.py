@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local.calling import values
 from mcp_functions.local.calling.terminal import NotAnswered
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import stop
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -48,14 +48,12 @@ class Answers:
         """
         params: Mapping[str, Any] = request.get("params", {})
         if key in self._answered:
-            refused = f"the server refused the answer to {key}, and asks: {params.get('message', '')}"
-            raise Problem(refused)
+            stop(f"the server refused the answer to {key}, and asks: {params.get('message', '')}")
         try:
             return self._response(key, str(request.get("method")), params)
         except NotAnswered as instead:
             if not instead.action:
-                missing = f"{key} has no answer: --answer {key}=..., --decline {key}, or type it at a terminal"
-                raise Problem(missing) from None
+                stop(f"{key} has no answer: --answer {key}=..., --decline {key}, or type it at a terminal")
             is_form = request.get("method") == "elicitation/create"
             return {"action": instead.action} if is_form else dict(REJECTED)
 
@@ -122,16 +120,13 @@ def _content(key: str, given: Mapping[str, str], schema: Mapping[str, Any]) -> d
             elif field in properties:
                 content[field] = values.read(text, properties[field])
             else:
-                wrong = f"the form has no {field}; it has: {', '.join(properties)}"
-                raise Problem(wrong)
+                stop(f"the form has no {field}; it has: {', '.join(properties)}")
         except (ValueError, TypeError) as error:
             needed = f"give {key}.FIELD=VALUE for: {', '.join(properties)}" if not field else str(error)
-            wrong = f"the answer to {key} does not fit: {needed}"
-            raise Problem(wrong) from None
+            stop(f"the answer to {key} does not fit: {needed}")
     problem = values.fault(content, schema, schema)
     if problem:
-        wrong = f"the answer to {key} does not fit: {problem}"
-        raise Problem(wrong)
+        stop(f"the answer to {key} does not fit: {problem}")
     return content
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import difflib
 import json
-import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.local.calling import values
 from mcp_functions.local.calling.terminal import NotAnswered
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import Problem, stop
+from mcp_functions.local.task_client import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from mcp_functions.local.calling.terminal import Terminal
     from mcp_functions.protocol.wire_types import JSONValue
 
-ENDED = ("completed", "failed", "cancelled")
 METHODS = {"tools": "tools/call", "prompts": "prompts/get"}
 
 
@@ -61,8 +60,7 @@ def prepare(server: Server, target: str, words: Sequence[str], terminal: Termina
             arguments[name] = _ask(target, name, schema, terminal)
     problem = values.fault(arguments, schema, schema)
     if problem:
-        wrong = f"the arguments of {target} do not fit: {problem}"
-        raise Problem(wrong)
+        stop(f"the arguments of {target} do not fit: {problem}")
     properties: Mapping[str, Any] = schema.get("properties", {})
     repeated = [(name, one["x-mcp-header"]) for name, one in properties.items() if "x-mcp-header" in one]
     return Call(METHODS[list_name], {"name": target, "arguments": arguments}, repeated)
@@ -73,43 +71,17 @@ def hold(server: Server, call: Call, answers: Answers, terminal: Terminal) -> di
 
     Raises:
         Problem: the server refuses, the task failed, or a question has no answer.
-
     """
-    result = server.ask(call.method, call.params, call.repeated)
-    while result.get("resultType") == "input_required":
-        more: dict[str, Any] = {"inputResponses": _answered(result, answers)}
-        if "requestState" in result:
-            more["requestState"] = result["requestState"]
-        result = server.ask(call.method, {**call.params, **more}, call.repeated)
-    if result.get("resultType") == "task":
-        result = _follow(server, result, answers, terminal)
-    if unused := answers.unused():
+    try:
+        result = server.converse(call.method, call.params, answers.answer, call.repeated)
+    except Refused as error:
+        stop(f"the server refuses: {error} ({error.code})" if error.code else str(error), after=error)
+    except ValueError as error:
+        raise Problem(str(error)) from error
+    unused = answers.unused()
+    if unused:
         terminal.say(f"  not asked: {', '.join(unused)}")
     return result
-
-
-def _follow(server: Server, task: Mapping[str, Any], answers: Answers, terminal: Terminal) -> dict[str, Any]:
-    """Poll a task to its end, and show each change."""
-    named, shown = {"taskId": task["taskId"]}, ""
-    while task["status"] not in ENDED:
-        line = "  ".join(filter(None, [f"  task {task['taskId']}", task["status"], task.get("statusMessage", "")]))
-        if line != shown:
-            terminal.say(line, dim=True)
-            shown = line
-        if task.get("inputRequests"):
-            server.ask("tasks/update", {**named, "inputResponses": _answered(task, answers)})
-        else:
-            time.sleep(task.get("pollIntervalMs", 1000) / 1000)
-        task = server.ask("tasks/get", named)
-    if task["status"] == "completed":
-        return dict(task["result"])
-    reason = task.get("error", {}).get("message", "")
-    ended = f"the task {task['taskId']} was {task['status']}" if not reason else f"the task failed: {reason}"
-    raise Problem(ended)
-
-
-def _answered(asking: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
-    return {key: answers.answer(key, request) for key, request in (asking.get("inputRequests") or {}).items()}
 
 
 def _find(server: Server, name: str) -> tuple[str, Mapping[str, Any]]:
@@ -142,13 +114,11 @@ def _read(target: str, words: Sequence[str], schema: Mapping[str, Any]) -> dict[
         try:
             arguments |= _argument(word, properties)
         except ValueError as error:
-            wrong = f"{word!r} is no argument of {target}: {error}"
-            raise Problem(wrong) from None
+            stop(f"{word!r} is no argument of {target}: {error}")
     for name in arguments.keys() - properties.keys():
         near = difflib.get_close_matches(name, properties, n=1)
         meant = f"did you mean {near[0]}?" if near else f"it has: {', '.join(properties) or 'none'}"
-        unknown = f"{target} has no argument {name}; {meant}"
-        raise Problem(unknown)
+        stop(f"{target} has no argument {name}; {meant}")
     return arguments
 
 
@@ -167,5 +137,4 @@ def _ask(target: str, name: str, schema: Mapping[str, Any], terminal: Terminal) 
     try:
         return terminal.value(name, field, schema, required=True)
     except NotAnswered:
-        missing = f"{target} needs {name}: add {name}=..."
-        raise Problem(missing) from None
+        stop(f"{target} needs {name}: add {name}=...")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import io
-import json
+import logging
 import sys
-from itertools import count
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TextIO, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import boto3
 from botocore.exceptions import BotoCoreError
@@ -17,20 +16,19 @@ from botocore.exceptions import BotoCoreError
 from mcp_functions.attack import messages
 from mcp_functions.handlers import lookup
 from mcp_functions.local import catalog
+from mcp_functions.local.calling import terminal as showing
 from mcp_functions.local.harness import Harness
-from mcp_functions.local.problems import Problem, first_line
-from mcp_functions.local.verification import lists, report, server
+from mcp_functions.local.problems import Problem, first_line, stop
+from mcp_functions.local.task_client import ENDED, TaskClient
+from mcp_functions.local.verification import lists, server
 from mcp_functions.protocol.constants import META_LOG_LEVEL
 from mcp_functions.protocol.errors import McpError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from mcp_functions.attack.client import Response
-
-    Notice = Callable[[Mapping[str, Any]], None]
-
-Result = TypeVar("Result")
+    from mcp_functions.local.calling.terminal import Terminal
 
 
 class Access(TypedDict):
@@ -41,51 +39,42 @@ class Access(TypedDict):
     profile: str | None
 
 
-class Server:
-    """A server, as one client reaches it."""
+class Server(TaskClient):
+    """A server, as one client reaches it; the terminal shows its notifications and the states of a task."""
 
-    def __init__(self, asked: server.Server, listed: Mapping[str, Any] | None, noticed: Notice) -> None:
+    def __init__(self, asked: server.Server, listed: Mapping[str, Any] | None, terminal: Terminal) -> None:
         """Take a verified endpoint.
 
         Args:
             asked: sends requests.
             listed: the catalog of the functions, whose own routes are called; None: it is asked for its lists.
-            noticed: called with each notification.
-
+            terminal: of the user.
         """
-        self._asked, self._listed, self._noticed, self._ids = asked, listed, noticed, count(1)
+        super().__init__(asked.url, capabilities=server.CAPABILITIES, told=self._show)
+        self._asked, self._listed, self._terminal, self._shown = asked, listed, terminal, ""
 
     def entries(self, list_name: str) -> Sequence[Mapping[str, Any]]:
         """List the tools or the prompts."""
         if self._listed is not None:
             return list(self._listed[list_name])
-        return list(_failing(lambda: lists.read(self._asked, [list_name]))[list_name])
+        return list(lists.read(self._asked, [list_name])[list_name])
 
-    def ask(self, method: str, params: Mapping[str, Any], repeated: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
-        """Send a request, and return its result.
+    def _show(self, task: Mapping[str, Any]) -> None:
+        line = "  ".join(filter(None, [f"  task {task['taskId']}", task["status"], task.get("statusMessage", "")]))
+        if line != self._shown and task["status"] not in ENDED:
+            self._terminal.say(line, dim=True)
+            self._shown = line
 
-        Args:
-            method: of the protocol.
-            params: without `_meta`.
-            repeated: arguments that headers repeat: property and `x-mcp-header`.
-
-        Raises:
-            Problem: the server answered with an error, or not at all.
-
-        """
-        number = next(self._ids)
-        message = messages.message(method, params, number, server.CAPABILITIES)
-        message["params"]["_meta"] |= {"progressToken": number, META_LOG_LEVEL: "info"}
-        request = messages.write(message, repeated)
-        if "taskId" in params:
-            request = messages.with_header(request, "Mcp-Name", params["taskId"])
-        url = self._asked.at(self._folder(method, params))
-        response = self._asked.send(url, _failing(lambda: self._asked.authorize(url, request)))
-        for notice in _notices(response):
-            self._noticed(notice)
-        if response.result is None:
-            raise Problem(_refusal(response))
-        return response.result
+    def _send(self, message: dict[str, Any], repeated: Sequence[tuple[str, str]]) -> Response:
+        params = message["params"]
+        params["_meta"] |= {"progressToken": message["id"], META_LOG_LEVEL: "info"}
+        url = self._asked.at(self._folder(message["method"], params))
+        response = self._asked.send(url, self._asked.authorize(url, messages.write(message, repeated)))
+        for notification in response.messages:
+            line = showing.notice(notification)
+            if line:
+                self._terminal.say(line, dim=True)
+        return response
 
     def _folder(self, method: str, params: Mapping[str, Any]) -> str:
         """Return the folder of the function that answers; empty for the endpoint."""
@@ -96,85 +85,53 @@ class Server:
         try:
             return lookup.find(self._listed, method, params).function
         except McpError as error:
-            unknown = f"{error.message}: {params.get('uri') or params.get('name')}"
-            raise Problem(unknown) from error
+            stop(f"{error.message}: {params.get('uri') or params.get('name')}", after=error)
 
 
 @contextlib.contextmanager
-def of_folder(functions: Path, noticed: Notice, *, runtime: bool) -> Iterator[Server]:
-    """Run the functions of a folder; nothing of the call is kept, and what they print goes to stderr."""
-    aside = _Aside(sys.stderr)
-    with (
-        contextlib.redirect_stdout(aside),
-        TemporaryDirectory() as state_dir,
-        Harness(functions, state_dir=Path(state_dir), runtime=runtime, on_log=aside.log) as harness,
-    ):
-        listed = catalog.describe(harness.functions.values())
-        yield Server(server.Server(harness.url, lambda _url, request: request), listed, noticed)
+def of_folder(functions: Path, terminal: Terminal, *, runtime: bool) -> Iterator[Server]:
+    """Run the functions of a folder; nothing of the call is kept, and what they print goes to stderr.
 
-
-class _Aside(io.TextIOBase):
-    """Where functions print, without the lines of the toolkit about requests that went well."""
-
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
-
-    def write(self, text: str) -> int:
-        if not _is_toolkits(text):
-            self._out.write(text)
-        return len(text)
-
-    def flush(self) -> None:
-        self._out.flush()
-
-    def log(self, folder: str, line: str) -> None:
-        """Write a line of the log of a function's process."""
-        if not _is_toolkits(line):
-            self._out.write(f"{folder}  {line}\n")
-
-
-def _is_toolkits(line: str) -> bool:
+    Raises:
+        Problem: moto is not installed, or a function does not load.
+    """
+    if find_spec("moto") is None:
+        stop("moto is not installed, which the functions here need: pip install 'mcp-functions[local]', or --url")
+    log = logging.getLogger("mcp_functions")
+    before = log.level
+    log.setLevel(logging.ERROR)  # what went well is the result
     try:
-        record = json.loads(line)
-    except ValueError:
-        return False
-    return isinstance(record, dict) and record.get("logger") == "mcp_functions" and record.get("level") == "INFO"
+        with (
+            contextlib.redirect_stdout(sys.stderr),
+            TemporaryDirectory() as state_dir,
+            Harness(functions, state_dir=Path(state_dir), runtime=runtime, on_log=_log) as harness,
+        ):
+            listed = catalog.describe(harness.functions.values())
+            yield Server(server.Server(harness.url, lambda _url, request: request), listed, terminal)
+    finally:
+        log.setLevel(before)
 
 
-def of_url(url: str, access: Access, noticed: Notice) -> Server:
+def _log(folder: str, line: str) -> None:
+    """Write a line of a function's process, without those of the toolkit about requests that went well."""
+    from mcp_functions.local.terminal.screen import readable  # noqa: PLC0415 - of the `local` extra
+
+    told = readable(line)
+    if told is not None:
+        sys.stderr.write(f"{folder}  {told}\n")
+
+
+def of_url(url: str, access: Access, terminal: Terminal) -> Server:
     """Reach a server at a URL, with the credentials that it asks for.
 
     Raises:
         Problem: it is no MCP server of 2026-07-28, or the credentials are missing.
-
     """
     asked = server.Server(url.rstrip("/"), lambda _url, request: request)
-    mode = _failing(lambda: server.find_mode(asked))
+    mode = server.find_mode(asked)
     try:
         session = boto3.Session(profile_name=access["profile"], region_name=access["region"])
     except BotoCoreError as error:
         raise Problem(first_line(error)) from error
     asked.authorize = server.authorization(mode, asked.url, access["token"], session)
-    return Server(asked, None, noticed)
-
-
-def _failing(act: Callable[[], Result]) -> Result:
-    try:
-        return act()
-    except (report.Failed, report.Skipped) as error:
-        raise Problem(str(error)) from error
-
-
-def _refusal(response: Response) -> str:
-    if response.error is None:
-        return str(response)
-    return f"the server refuses: {response.error.get('message')} ({response.code})"
-
-
-def _notices(response: Response) -> Iterator[dict[str, Any]]:
-    """Yield the notifications before the result."""
-    for line in response.body.decode(errors="replace").splitlines():
-        if line.startswith("data:"):
-            message = json.loads(line[5:])
-            if isinstance(message, dict) and "method" in message:
-                yield message
+    return Server(asked, None, terminal)

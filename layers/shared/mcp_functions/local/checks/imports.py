@@ -36,8 +36,7 @@ def a_function_finds_on_lambda_what_it_imports(project: Project) -> Iterator[str
             elif name in IN_THE_RUNTIME or holds(own, name):
                 continue
             elif holds(common, name):
-                blocks = [block, *filter(None, [project.workers.get(folder)])]
-                missing = [_missing(project, folder, one) for one in blocks]
+                missing = [_missing(project, folder, one) for one in project.blocks_of(folder)]
                 yield from (f"{shown} of {COMMON}: {one}" for one in missing if one)
             elif place := elsewhere(name, project.root):
                 yield f"{shown}, which Lambda does not get: move {place} to {COMMON}/"
@@ -55,10 +54,7 @@ def missing_on_lambda(directory: Path) -> list[str]:
     root = directory.resolve().parent
     if directory.name != FOLDER or not (root / template.FILE).is_file():
         return []
-    nothing, read = frozenset[str](), template.read(root / template.FILE)
-    project = Project(
-        root=root, folders=nothing, offering=nothing, asking=nothing, keeping=nothing, catalog={}, template=read
-    )
+    project = Project(root, template.read(root / template.FILE))
     unknown = sorted({app.parent.name for app in find(directory)} - project.functions.keys() - {SIGN_IN})
     not_deployed = [f"{FOLDER}/{name} {NOT_DEPLOYED}: mcp-functions block --write {name}" for name in unknown]
     return [*not_deployed, *a_function_finds_on_lambda_what_it_imports(project)]
@@ -83,7 +79,7 @@ def _reached(own: Path, common: Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
     files = sorted(own.rglob("*.py"))
     for file in files:  # it grows by the shared code that is imported
-        for name in _imports(file):
+        for name in imported(file):
             if name == RELATIVE and file.parent not in (own, common):
                 continue  # inside a package
             if name not in found and not holds(own, name):
@@ -92,7 +88,7 @@ def _reached(own: Path, common: Path) -> dict[str, Path]:
     return found
 
 
-def _imports(file: Path) -> set[str]:
+def imported(file: Path) -> set[str]:
     """Return the first part of each name that a file imports; RELATIVE for a relative import."""
     found: set[str] = set()
     nodes: list[ast.AST] = [ast.parse(file.read_text(encoding="utf-8"))]

@@ -1,24 +1,12 @@
-"""Checks of who may invoke which function, and for how long: the API, the endpoint, and the workers of tasks."""
+"""Checks of what the endpoint invokes, for how long, and of the workers of tasks."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.local.checks.permissions import WRITE_BLOCK
-from mcp_functions.local.checks.statements import (
-    KEEP,
-    MAY_INVOKE,
-    SEAL,
-    is_opened,
-    managed,
-    names,
-    own_statements,
-    policies,
-    resources,
-    shown,
-    touches,
-)
+from mcp_functions.local.checks.statements import KEEP, MAY_INVOKE, SEAL, managed, own_statements, policies, touches
 from mcp_functions.local.lambdas.functions import FRONT_DOOR
 from mcp_functions.protocol.constants import WORKER
 
@@ -39,27 +27,6 @@ def the_front_door_may_invoke_this_stacks_functions(project: Project) -> Iterato
     others = [one for one in own_statements(properties) if touches(one, "lambda")]
     if MAY_INVOKE not in policies(properties) or others:
         yield f"{logical_id} must have this policy for Lambda, and no other: {json.dumps(MAY_INVOKE)}"
-
-
-def nobody_else_may_invoke_a_function(project: Project) -> Iterator[str]:
-    """Check that only the API and the endpoint may invoke a function: who invokes one can claim any identity."""
-    for block in [*project.functions.values(), *project.workers.values()]:
-        if block == project.front_door:
-            continue
-        for statement in project.statements(block):
-            opened = [one for one in resources(statement) if _is_ours(project, one)]
-            if opened and touches(statement, "lambda"):
-                yield f"{block.logical_id} may use lambda on {shown(opened[0])}: it could call a function as any user"
-    ours = {block.logical_id for block in project.functions.values()}
-    for name, permission in project.of_type("AWS::Lambda::Permission").items():
-        if names(permission.get("FunctionName")) in ours:
-            yield f"{name} lets others than the API and the endpoint invoke a function: they could claim any identity"
-
-
-def _is_ours(project: Project, resource: object) -> bool:
-    ours = {block.logical_id for block in project.functions.values()}
-    text = shown(resource)
-    return text in ours or "${AWS::StackName}_" in text or is_opened(resource, "", "function:STACK_name")
 
 
 def functions_time_out_before_their_callers(project: Project) -> Iterator[str]:
@@ -106,9 +73,5 @@ def _continues(folder: str, block: Block, worker: Block) -> Iterator[str]:
     if properties.get("Events"):
         yield f"{worker_id} must have no Events: it takes orders of {block.logical_id} alone"
     # Lambda must not retry a worker: its task may have been given to another worker.
-    if _attempts(properties) != 0:
+    if properties.get("EventInvokeConfig", {}).get("MaximumRetryAttempts") != 0:
         yield f"{worker_id} needs EventInvokeConfig with MaximumRetryAttempts: 0"
-
-
-def _attempts(properties: dict[str, Any]) -> object:
-    return properties.get("EventInvokeConfig", {}).get("MaximumRetryAttempts")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local.checks.statements import (
     KEEP,
     MAY_INVOKE,
-    MAY_SEAL,
     SEAL,
     actions,
     as_list,
@@ -20,6 +20,7 @@ from mcp_functions.local.checks.statements import (
     resources,
     shown,
     touches,
+    written_statements,
 )
 
 if TYPE_CHECKING:
@@ -33,33 +34,29 @@ SHARED = {
     "dynamodb": ("Table", "table/STACK-Table-1A2B3C4D5E6F"),
     "s3": ("Blobs", ""),
 }
+FUNCTION = "function:STACK_name"
 # SAM's policy templates, by how their names begin -> what they open for a value
 READY_MADE = {
     "DynamoDB": ("table/{}", SHARED["dynamodb"][1]),
     "KMS": ("key/{}", SHARED["kms"][1]),
-    "Lambda": ("function:{}*", "function:STACK_name"),
+    "Lambda": ("function:{}*", FUNCTION),
 }
 # With another tag or another policy, a role opens what other functions keep.
 ROLE = "role/STACK-AddRole-1A2B3C4D5E6F"
 CHANGES_OF_ROLES = ("iam:TagRole", "iam:PutRolePolicy", "iam:AttachRolePolicy")
+AUDIENCE = "kms:EncryptionContext:service"
 # AWS's own policies that open every table, or invoke every function, of the account.
-BROAD = frozenset(
-    {
-        "AWSLambdaRole",
-        "AWSLambda_FullAccess",
-        "AdministratorAccess",
-        "AmazonDynamoDBFullAccess",
-        "AmazonDynamoDBFullAccess_v2",
-        "IAMFullAccess",
-        "PowerUserAccess",
-    }
-)
+BROAD = frozenset({
+    "AWSLambdaRole", "AWSLambda_FullAccess", "AdministratorAccess", "AmazonDynamoDBFullAccess",
+    "AmazonDynamoDBFullAccess_v2", "IAMFullAccess", "PowerUserAccess",
+})  # fmt: skip
 
 
 def a_function_reaches_the_key_and_the_table_by_these_policies_only(project: Project) -> Iterator[str]:
     """Check a function's own policies: none may open the toolkit's key or table, which other functions use too."""
-    ours = {"RequestStateKey", "Table", "Blobs"} | {block.logical_id for block in project.functions.values()}
-    for block in [*project.functions.values(), *project.workers.values()]:
+    shared = {logical_id for logical_id, _example in SHARED.values()}
+    ours = shared | {block.logical_id for block in project.functions.values()}
+    for block in project.blocks:
         if "Role" in block.properties:
             yield f"{block.logical_id} must have no Role: SAM then ignores its Tags and Policies; write Policies"
         for statement in project.statements(block):
@@ -70,6 +67,24 @@ def a_function_reaches_the_key_and_the_table_by_these_policies_only(project: Pro
             for name, value in _ready_made(policy):
                 if name in BROAD or names(value) in ours or _opens_ours(name, value):
                     yield f"{block.logical_id} may not have {name} on {shown(value)}: name a resource of your own"
+
+
+def nobody_else_may_invoke_a_function(project: Project) -> Iterator[str]:
+    """Check that only the API and the endpoint may invoke a function: who invokes one can claim any identity."""
+    ours = {block.logical_id for block in project.functions.values()}
+    for block in project.blocks:
+        for statement in project.statements(block) if block != project.front_door else ():
+            opened = [one for one in resources(statement) if _is_function(one, ours)]
+            if opened and touches(statement, "lambda"):
+                yield f"{block.logical_id} may use lambda on {shown(opened[0])}: it could call a function as any user"
+    for name, permission in project.of_type("AWS::Lambda::Permission").items():
+        if names(permission.get("FunctionName")) in ours:
+            yield f"{name} lets others than the API and the endpoint invoke a function: they could claim any identity"
+
+
+def _is_function(resource: object, ours: set[str]) -> bool:
+    text = shown(resource)
+    return text in ours or "${AWS::StackName}_" in text or is_opened(resource, "", FUNCTION)
 
 
 def _opens_ours(name: str, value: object) -> bool:
@@ -97,20 +112,18 @@ def _reaches(block: Block, statement: dict[str, Any]) -> Iterator[str]:
 
 def _allows(statement: dict[str, Any], action: str) -> bool:
     """Whether a statement allows an action of IAM."""
-    excluded = [one.lower() for one in as_list(statement.get("NotAction", []))]
-    named = [one.lower() for one in actions(statement)]
-    if excluded:
-        return not any(fnmatchcase(action.lower(), one) for one in excluded)
-    return any(fnmatchcase(action.lower(), one) for one in named)
+    excludes = "NotAction" in statement
+    named = as_list(statement["NotAction"]) if excludes else actions(statement)
+    is_named = any(fnmatchcase(action.lower(), one.lower()) for one in named)
+    return not is_named if excludes else is_named
 
 
 def _is_for_an_audience(statement: dict[str, Any]) -> bool:
     """Whether a statement opens states under a name that functions share, which is the name of none."""
-    context = statement.get("Condition", {}).get("StringEquals", {})
-    audience = context.get("kms:EncryptionContext:service")
-    own = {**MAY_SEAL["Condition"]["StringEquals"], "kms:EncryptionContext:service": audience}
-    is_name = isinstance(audience, str) and re.fullmatch(r"[\w-]+", audience) is not None
-    return is_name and statement == {**MAY_SEAL, "Condition": {**MAY_SEAL["Condition"], "StringEquals": own}}
+    audience = statement.get("Condition", {}).get("StringEquals", {}).get(AUDIENCE)
+    (allowed,) = deepcopy(written_statements(SEAL))
+    allowed["Condition"]["StringEquals"][AUDIENCE] = audience
+    return isinstance(audience, str) and re.fullmatch(r"[\w-]+", audience) is not None and statement == allowed
 
 
 def _ready_made(policy: object) -> Iterator[tuple[str, object]]:

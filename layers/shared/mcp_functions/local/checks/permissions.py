@@ -8,30 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local.checks.statements import (
     KEEP,
-    KEEP_STATEMENTS,
-    MAY_SEAL,
     SEAL,
     TABLE,
     TAG,
+    as_written,
     managed,
     resources,
     statements,
-    without_resource,
+    written_statements,
 )
-from mcp_functions.local.lambdas.functions import SIGN_IN
+from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mcp_functions.local.checks.project import Project
 
-TABLE_PROPERTIES = {
-    "BillingMode": "PAY_PER_REQUEST",
-    "AttributeDefinitions": [{"AttributeName": "key", "AttributeType": "S"}],
-    "KeySchema": [{"AttributeName": "key", "KeyType": "HASH"}],
-    "TimeToLiveSpecification": {"AttributeName": "expires", "Enabled": True},
-    "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
-}
 KEY_ARN = re.compile(r"arn:(aws[a-z-]*|\$\{AWS::Partition\}):kms:[^*?]+:key/[\w-]+")  # one key: no pattern, no alias
 WRITE_BLOCK = "or run: mcp-functions block --write"
 # Clients still hold the states of a function that asked until now, so it must open them for one more lifetime.
@@ -39,12 +31,15 @@ STOPPED = " (if it asked until now: keep `elicit: Elicit` in its signature, unus
 
 
 def a_function_has_the_policies_that_its_handlers_need(project: Project) -> Iterator[str]:
-    """Check that a function may seal if it can ask, and may keep if it keeps something; the endpoint may do both."""
+    """Check that a function may seal if it can ask, and may keep if it keeps something.
+
+    The endpoint may do both for clients of 2025, even if no handler asks.
+    """
     for folder, (logical_id, properties) in sorted(project.functions.items()):
         found, write = managed(properties) & {SEAL, KEEP}, f"{WRITE_BLOCK} {folder}"
         for policy in sorted(_needed(project, folder) - found):
             yield f"functions/{folder} needs {policy}: add !Ref {policy} to Policies of {logical_id}, {write}"
-        if folder in project.endpoint_folders:
+        if folder == FRONT_DOOR:
             continue
         for policy in sorted(found - _needed(project, folder)):
             why = f"never asks{STOPPED}" if policy == SEAL else "keeps nothing"
@@ -64,14 +59,15 @@ def the_two_policies_open_what_is_under_a_functions_own_name(project: Project) -
     if not (project.asking | project.keeping):
         return
     policies = project.of_type("AWS::IAM::ManagedPolicy")
-    sealing = statements(policies.get(SEAL, {}).get("PolicyDocument"))
-    if [without_resource(one) for one in sealing] != [without_resource(MAY_SEAL)]:
-        yield f"{SEAL} must have exactly this statement: {json.dumps(MAY_SEAL)}"
+    sealing, keeping = (statements(policies.get(name, {}).get("PolicyDocument")) for name in (SEAL, KEEP))
+    (may_seal,) = written_statements(SEAL)
+    if [{**one, "Resource": may_seal["Resource"]} for one in sealing] != [may_seal]:
+        yield f"{SEAL} must have exactly this statement: {json.dumps(may_seal)}"
     else:
         yield from _keys(project, resources(sealing[0]))
-    keeping = statements(policies.get(KEEP, {}).get("PolicyDocument"))
-    if project.keeping and not _opens_own_items(keeping):
-        yield f"{KEEP} must have no statements but these, and the first: {json.dumps(KEEP_STATEMENTS)}"
+    allowed = written_statements(KEEP)
+    if project.keeping and (keeping[:1] != allowed[:1] or any(one not in allowed for one in keeping)):
+        yield f"{KEEP} must have no statements but these, and the first: {json.dumps(allowed)}"
 
 
 def the_table_keeps_what_is_written_and_deletes_what_has_expired(project: Project) -> Iterator[str]:
@@ -86,8 +82,8 @@ def the_table_keeps_what_is_written_and_deletes_what_has_expired(project: Projec
     if table is None:
         yield "functions keep something: template.yaml needs a Table of type AWS::DynamoDB::Table"
         return
-    for name, expected in TABLE_PROPERTIES.items():
-        if table.get(name) != expected:
+    for name, expected in as_written(TABLE["Ref"]).items():
+        if name != "Tags" and table.get(name) != expected:
             yield f"Table must have {name}: {json.dumps(expected)}"
     resource = project.template["Resources"][TABLE["Ref"]]
     survives_deletion = str(resource.get("DeletionPolicy")).startswith("Retain")
@@ -107,10 +103,6 @@ def _keys(project: Project, allowed: list[Any]) -> Iterator[str]:
         yield f"{SEAL} opens more than your own keys: {patterns[0]}"
     if not any(key in allowed for key in _listed_keys(project.variable("MCP_KMS_KEYS"))):
         yield "functions ask: Globals needs MCP_KMS_KEYS: !GetAtt RequestStateKey.Arn"
-
-
-def _opens_own_items(keeping: list[Any]) -> bool:
-    return keeping[:1] == KEEP_STATEMENTS[:1] and all(one in KEEP_STATEMENTS for one in keeping)
 
 
 def _is_a_key(resource: object) -> bool:

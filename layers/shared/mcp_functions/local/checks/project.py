@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.local import catalog as catalogs
 from mcp_functions.local import environment, template
-from mcp_functions.local.checks.statements import KEEP, SEAL, managed, own_statements, substitution
+from mcp_functions.local.checks.statements import KEEP, SEAL, managed, own_statements, shown
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, Functions
 from mcp_functions.protocol.constants import WORKER
 
@@ -27,6 +27,11 @@ class Block(NamedTuple):
     logical_id: str
     properties: dict[str, Any]
 
+    @property
+    def is_worker(self) -> bool:
+        """Whether it continues the tasks of a function."""
+        return shown(self.properties.get("FunctionName")).endswith(WORKER)
+
     def variable(self, name: str) -> JSONValue:
         """Return an environment variable's value; None if the block does not set it."""
         return self.properties.get("Environment", {}).get("Variables", {}).get(name)
@@ -37,12 +42,12 @@ class Project:
     """The parts that must agree. The frozensets hold names of folders in functions/."""
 
     root: Path  # the folder of template.yaml and functions/
-    folders: frozenset[str]  # that hold an app.py
-    offering: frozenset[str]  # that have a handler: usually all but the front door
-    asking: frozenset[str]  # that have a handler which can ask
-    keeping: frozenset[str]  # that have a handler which writes to the table
-    catalog: dict[str, Any]
     template: dict[str, Any]
+    catalog: dict[str, Any] = field(default_factory=dict)
+    folders: frozenset[str] = frozenset()  # that hold an app.py
+    offering: frozenset[str] = frozenset()  # that have a handler: usually all but the front door
+    asking: frozenset[str] = frozenset()  # that have a handler which can ask
+    keeping: frozenset[str] = frozenset()  # that have a handler which writes to the table
 
     def of_type(self, kind: str) -> dict[str, dict[str, Any]]:
         """Return the properties of all resources of one type, by logical id."""
@@ -58,15 +63,21 @@ class Project:
         """Return the value of an environment variable of every function; None if Globals does not set it."""
         return self.globals.get("Environment", {}).get("Variables", {}).get(name)
 
+    def blocks_of(self, folder: str) -> list[Block]:
+        """Return the block of a function, and that of its worker."""
+        return [blocks[folder] for blocks in (self.functions, self.workers) if folder in blocks]
+
     @property
     def functions(self) -> dict[str, Block]:
         """The blocks that deploy a folder of functions/, by folder; workers are not among them."""
-        return {folder: block for folder, block in self._blocks() if not self._is_partial(folder, block)}
+        whole = [(name, block) for name, block in self._deployed() if not self._is_partial(name, block)]
+        return {name: block for name, block in whole if not block.is_worker}
 
     @property
     def partial(self) -> dict[str, Block]:
         """The blocks that were copied only in part; one complaint tells each, so no other check sees them."""
-        return {folder: block for folder, block in self._blocks() if self._is_partial(folder, block)}
+        partial = [(name, block) for name, block in self._deployed() if self._is_partial(name, block)]
+        return {name: block for name, block in partial if not block.is_worker}
 
     def lacks(self, folder: str, block: Block) -> list[str]:
         """List the properties that a block of a folder with handlers must have, and has not."""
@@ -77,7 +88,7 @@ class Project:
     @property
     def workers(self) -> dict[str, Block]:
         """The blocks that continue the tasks of a function, by the function's folder."""
-        return {path.name: block for path, block in self._deployed() if _is_worker(block.properties)}
+        return {name: block for name, block in self._deployed() if block.is_worker}
 
     @property
     def tasks(self) -> frozenset[str]:
@@ -85,9 +96,9 @@ class Project:
         return frozenset(self.catalog.get("tasks", ()))
 
     @property
-    def endpoint_folders(self) -> frozenset[str]:
-        """The endpoint's folder. It may have the key and the table for clients of 2025, even if no handler asks."""
-        return frozenset({FRONT_DOOR}) & self.folders
+    def blocks(self) -> list[Block]:
+        """The blocks of functions and workers."""
+        return [*self.functions.values(), *self.workers.values()]
 
     @property
     def front_door(self) -> Block | None:
@@ -98,11 +109,6 @@ class Project:
         lacking = self.lacks(folder, block)
         return "Events" in lacking and len(lacking) > 1
 
-    def _blocks(self) -> Iterator[tuple[str, Block]]:
-        for path, block in self._deployed():
-            if path.parts[:1] == (FOLDER,) and not _is_worker(block.properties):
-                yield path.name, block
-
     def statements(self, block: Block) -> list[dict[str, Any]]:
         """List what a function's own policies allow, those of the template too, but not MaySeal and MayKeep."""
         written = self.of_type("AWS::IAM::ManagedPolicy")
@@ -110,9 +116,11 @@ class Project:
         documents = [{"Policies": policy.get("PolicyDocument", {})} for policy in attached]
         return [one for properties in (block.properties, *documents) for one in own_statements(properties)]
 
-    def _deployed(self) -> Iterator[tuple[Path, Block]]:
+    def _deployed(self) -> Iterator[tuple[str, Block]]:
         for logical_id, properties in self.of_type(FUNCTION).items():
-            yield Path(str(properties.get("CodeUri"))), Block(logical_id, properties)
+            path = Path(str(properties.get("CodeUri")))
+            if path.parts[:1] == (FOLDER,):
+                yield path.name, Block(logical_id, properties)
 
 
 def read(root: Path) -> Project:
@@ -142,7 +150,3 @@ def read(root: Path) -> Project:
 def pascal(folder: str) -> str:
     """Return a folder's logical id: update_work_item becomes UpdateWorkItem."""
     return "".join(word.capitalize() for word in folder.replace("-", "_").split("_"))
-
-
-def _is_worker(properties: dict[str, Any]) -> bool:
-    return str(substitution(properties.get("FunctionName"))).endswith(WORKER)

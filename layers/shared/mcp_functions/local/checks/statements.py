@@ -4,71 +4,36 @@ from __future__ import annotations
 
 import re
 from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-INVOKE = "lambda:InvokeFunction"
-KEY = {"Fn::GetAtt": "RequestStateKey.Arn"}
+from mcp_functions.local import template
+
+WRITTEN = Path(__file__).parent.parent / "scaffold" / "project" / "template.yaml.in"  # by `init`
+PLACEHOLDER = re.compile(r"@\w+@")
+SEAL, KEEP = "MaySeal", "MayKeep"
 TABLE = {"Ref": "Table"}
 TAG = "mcp-function"  # of a function and of its role: the function's folder
-OWN = f"${{!aws:PrincipalTag/{TAG}}}"  # IAM puts the tag of the caller's role here
-LAMBDA = {"Lambda": {"Fn::Sub": "arn:${AWS::Partition}:lambda:${AWS::Region}:${AWS::AccountId}"}}
-SEAL, KEEP = "MaySeal", "MayKeep"
-
-MAY_SEAL: dict[str, Any] = {
-    "Effect": "Allow",
-    "Action": ["kms:GenerateDataKey", "kms:Decrypt"],
-    "Resource": KEY,
-    "Condition": {
-        "StringEquals": {
-            "kms:EncryptionContext:purpose": "mcp-request-state",
-            "kms:EncryptionContext:service": {"Fn::Sub": f"${{AWS::StackName}}/{OWN}"},
-            "kms:EncryptionContext:stage": {"Ref": "Stage"},
-        },
-        "ForAllValues:StringEquals": {
-            "kms:EncryptionContextKeys": ["purpose", "service", "stage", "generation", "born"]
-        },
-        "Null": {"kms:EncryptionContextKeys": "false"},
-    },
-}
-MAY_KEEP: dict[str, Any] = {
-    "Effect": "Allow",
-    "Action": ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:DeleteItem"],
-    "Resource": {"Fn::GetAtt": "Table.Arn"},
-    "Condition": {
-        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": {"Fn::Sub": f"${{AWS::StackName}}/{OWN}/*"}},
-        "Null": {"dynamodb:LeadingKeys": "false"},
-    },
-}
-MAY_CALL_WORKER: dict[str, Any] = {
-    "Effect": "Allow",
-    "Action": INVOKE,
-    "Resource": {"Fn::Sub": [f"${{Lambda}}:function:${{AWS::StackName}}_{OWN}-worker*", LAMBDA]},
-}
-MAY_STORE: dict[str, Any] = {
-    "Effect": "Allow",
-    "Action": ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"],
-    "Resource": {
-        "Fn::Sub": [
-            f"${{Bucket}}/${{AWS::StackName}}/{OWN}/*",
-            {
-                "Bucket": {
-                    "Fn::If": [
-                        "HasOwnBlobs",
-                        {"Fn::GetAtt": "Blobs.Arn"},
-                        {"Fn::Sub": "arn:${AWS::Partition}:s3:::${BlobBucket}"},
-                    ]
-                }
-            },
-        ]
-    },
-}
 MAY_INVOKE: dict[str, Any] = {"LambdaInvokePolicy": {"FunctionName": {"Fn::Sub": "${AWS::StackName}_"}}}
-KEEP_STATEMENTS = [MAY_KEEP, MAY_CALL_WORKER, MAY_STORE]
+
+
+@cache
+def as_written(logical_id: str) -> dict[str, Any]:
+    """Return the properties of a resource as `init` writes it. What functions share must not differ from it."""
+    text = PLACEHOLDER.sub("", WRITTEN.read_text(encoding="utf-8"))
+    properties: dict[str, Any] = template.parse(text)["Resources"][logical_id]["Properties"]
+    return properties
 
 
 def policies(properties: dict[str, Any]) -> list[Any]:
     """List the policies of a function."""
     return as_list(properties.get("Policies", []))
+
+
+def written_statements(policy: str) -> list[dict[str, Any]]:
+    """List the statements of MaySeal or MayKeep as `init` writes them."""
+    return statements(as_written(policy)["PolicyDocument"])
 
 
 def managed(properties: dict[str, Any]) -> set[str]:
@@ -77,12 +42,14 @@ def managed(properties: dict[str, Any]) -> set[str]:
 
 
 def statements(policy: object) -> list[dict[str, Any]]:
-    """List the statements of an inline policy, also of one that `!If` chooses; a policy by its name has none here."""
+    """List the statements of an inline policy, also those that `!If` chooses; a policy by its name has none here."""
     match policy:
         case {"Fn::If": [_, yes, no]}:
             return [*statements(yes), *statements(no)]
         case {"Statement": written}:
-            return [one for each in as_list(written) for one in _chosen(each)]
+            return [one for each in as_list(written) for one in statements(each)]
+        case dict() if "Effect" in policy:
+            return [policy]
     return []
 
 
@@ -100,11 +67,6 @@ def actions(statement: dict[str, Any]) -> list[str]:
 def resources(statement: dict[str, Any]) -> list[Any]:
     """List a statement's resources; with NotResource, it has all others."""
     return ["*"] if "NotResource" in statement else as_list(statement.get("Resource", []))
-
-
-def without_resource(statement: dict[str, Any]) -> dict[str, Any]:
-    """Return a statement without its resources."""
-    return {name: value for name, value in statement.items() if name != "Resource"}
 
 
 def touches(statement: dict[str, Any], service: str) -> bool:
@@ -153,17 +115,6 @@ def shown(resource: object) -> str:
     return names(resource)
 
 
-def substitution(value: object) -> object:
-    """Return the text of a !Sub."""
-    return value.get("Fn::Sub") if isinstance(value, dict) else value
-
-
 def as_list(value: object) -> list[Any]:
     """Return a list; IAM allows a single value where it means a list of one."""
     return value if isinstance(value, list) else [value]
-
-
-def _chosen(statement: dict[str, Any]) -> list[dict[str, Any]]:
-    if "Fn::If" not in statement:
-        return [statement]
-    return [one for one in statement["Fn::If"][1:] if isinstance(one, dict) and "Effect" in one]

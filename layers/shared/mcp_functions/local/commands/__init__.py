@@ -1,1 +1,1 @@
-"""The commands of `mcp-functions`: one module for each, with its options, and imported only when it runs."""
+"""The commands of `mcp-functions`, with their options. A module is imported only when one of its commands runs."""

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from mcp_functions.local import catalog
-from mcp_functions.local.calling import conversation, result, server
+from mcp_functions.local.calling import conversation, server
 from mcp_functions.local.calling.answering import Answers
-from mcp_functions.local.calling.terminal import Terminal
+from mcp_functions.local.calling.terminal import Terminal, text
 from mcp_functions.local.commands import options
-from mcp_functions.local.problems import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from mcp_functions.local.calling.server import Notice, Server
+    from mcp_functions.local.calling.server import Server
 
 
 def _complete(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
@@ -35,11 +33,11 @@ def _complete(context: click.Context, _parameter: click.Parameter, begun: str) -
 def _pairs(_context: click.Context, _parameter: click.Parameter, words: Sequence[str]) -> dict[str, str]:
     pairs = dict[str, str]()
     for word in words:
-        key, equals, text = word.partition("=")
+        key, equals, value = word.partition("=")
         if not equals:
             wrong = f"write KEY=VALUE, not {word!r}."
             raise click.BadParameter(wrong)
-        pairs[key] = text
+        pairs[key] = value
     return pairs
 
 
@@ -75,35 +73,18 @@ def command(target: str, arguments: Sequence[str], url: str | None, *, as_json: 
     tool reports an error; 2, the call is wrong, or was refused.
     """
     terminal = Terminal(err=as_json)
-
-    def notice(message: Mapping[str, Any]) -> None:
-        if line := result.notice(message):
-            terminal.say(line, dim=True)
-
     answers = Answers(terminal, chosen["given"], chosen["declined"], chosen["cancelled"])
-    with _server(url, chosen, notice) as reached:
+    with _server(url, chosen, terminal) as reached:
         call = conversation.prepare(reached, target, arguments, terminal)
         ended = conversation.hold(reached, call, answers, terminal)
     if as_json:
         click.echo(json.dumps(ended, ensure_ascii=False, indent=2))
     else:
-        terminal.say(result.text(ended))
+        terminal.say(text(ended))
     return 1 if ended.get("isError") else 0
 
 
-@contextlib.contextmanager
-def _server(url: str | None, chosen: Chosen, notice: Notice) -> Iterator[Server]:
+def _server(url: str | None, chosen: Chosen, terminal: Terminal) -> AbstractContextManager[Server]:
     if url:
-        yield server.of_url(url, chosen, notice)
-        return
-    if find_spec("moto") is None:
-        missing = "moto is not installed, which the functions here need: pip install 'mcp-functions[local]', or --url"
-        raise Problem(missing)
-    log = logging.getLogger("mcp_functions")
-    before = log.level
-    log.setLevel(logging.ERROR)  # what went well is the result
-    try:
-        with server.of_folder(chosen["functions"], notice, runtime=chosen["runtime"]) as reached:
-            yield reached
-    finally:
-        log.setLevel(before)
+        return contextlib.nullcontext(server.of_url(url, chosen, terminal))
+    return server.of_folder(chosen["functions"], terminal, runtime=chosen["runtime"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import click
@@ -26,19 +27,15 @@ if TYPE_CHECKING:
 @click.option("--task", is_flag=True, help="A task that asks, and whose worker is killed on the way.")
 def command(*, functions: Path, runtime: bool, pause: bool, task: bool) -> int:
     """Watch the official client hold a conversation."""
+    name, given = ("pause" if pause else "question"), {"runtime": runtime}
+    if task:
+        name, given = "task", {}  # its workers are always processes
     try:
-        from mcp_functions.local.demo import pause as paused  # noqa: PLC0415 - they need the official client
-        from mcp_functions.local.demo import question  # noqa: PLC0415
-        from mcp_functions.local.demo import task as worked  # noqa: PLC0415
+        demo = import_module(f"mcp_functions.local.demo.{name}")
     except ModuleNotFoundError as error:
         raise not_installed(error, "demo") from error
     try:
-        if task:
-            worked.run(functions, sys.stdout)
-        elif pause:
-            paused.run(functions, sys.stdout, runtime=runtime)
-        else:
-            question.run(functions, sys.stdout, runtime=runtime)
+        demo.run(functions, sys.stdout, **given)
     except DemoError as surprise:
         if options.is_debug():
             traceback.print_exception(surprise)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mcp_functions.local import banner, own_tables
+from mcp_functions.local import banner
 from mcp_functions.local.commands import options
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.doubles.dynamodb import PROTOCOL
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.harness import STATE_DIR
 from mcp_functions.local.loopback import HOST, Loopback
-from mcp_functions.local.services import stored_tables
+from mcp_functions.local.services import own_tables, stored_tables
 from mcp_functions.local.stopping import LOOK_SECONDS, until_stopped
 
 if TYPE_CHECKING:
@@ -57,8 +57,7 @@ def command(port: int, address: str) -> None:
     ):
         keys = KmsApi(keyfile.load(STATE_DIR))
         # `sam local` takes a resource's logical id for its name
-        tables = stored_tables(running, STATE_DIR, own_tables.of_project(Path("functions"), name="{}"))
-        tables.warm()
+        tables = stored_tables(running, STATE_DIR, own_tables(Path("functions"), name="{}"))
         server.start(lambda request: (tables if _is_for_dynamodb(request) else keys).answer(request))
         click.echo(banner.kms(server.url, keys.arn))
         while not stopped():

@@ -15,7 +15,7 @@ from mcp_functions.local.harness import STATE_DIR
 from mcp_functions.local.inspection import explain, key_source
 from mcp_functions.local.inspection.explain import UNKNOWN, Request
 from mcp_functions.local.lambdas import functions
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import Problem, stop
 from mcp_functions.protocol import json_reader
 from mcp_functions.protocol.constants import CALLS
 from mcp_functions.protocol.errors import ParseError
@@ -99,16 +99,14 @@ def _json(text: str) -> object:
     try:
         return json_reader.loads(text)  # like the server, because the digest is compared
     except ParseError:
-        unread = "--arguments is not JSON: give params.arguments as the client sent them, in quotes"
-        raise Problem(unread) from None
+        stop("--arguments is not JSON: give params.arguments as the client sent them, in quotes")
 
 
 def _keyring(chosen: Opening) -> AbstractContextManager[KeySource]:
     stage = chosen["stage"] or (AWS_STAGE if chosen["key"] else LOCAL_STAGE)
     if chosen["key"]:
         if not chosen["service"]:
-            missing = "--key needs --service: a data key opens for one <stack>/<function>, or for a shared audience"
-            raise Problem(missing)
+            stop("--key needs --service: a data key opens for one <stack>/<function>, or for a shared audience")
         arns = [arn.strip() for listed in chosen["key"] for arn in listed.split(",")]
         return nullcontext(key_source.aws_keys(arns, Scope(chosen["service"], stage, chosen["generation"])))
     named = chosen["service"] or (f"{environment.STACK}/{chosen['function']}" if chosen["function"] else None)

@@ -1,30 +1,41 @@
-"""`serve`: every function behind one URL, until Ctrl-C."""
+"""`serve`: every function of a project until Ctrl-C; a save takes effect, and each round is a line."""
 
 from __future__ import annotations
 
+import contextlib
+import sys
+import time
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 import click
 
-from mcp_functions.local import serve
+from mcp_functions.local import banner
+from mcp_functions.local.checks import imports
 from mcp_functions.local.commands import options
+from mcp_functions.local.harness import Harness
+from mcp_functions.local.problems import Problem, not_installed
+from mcp_functions.local.reloading import Reloader
 from mcp_functions.local.stopping import until_stopped
 
+try:
+    from mcp_functions.local.terminal.outlets import JsonOutlet, TextOutlet
+except ModuleNotFoundError as error:
+    raise not_installed(error, "local") from error
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 PORT = 8000
+LOOK_SECONDS = 0.1  # between two looks at the files
 
 
 class Words(TypedDict):
-    """The options that `serve` takes as they are."""
+    """The options that the harness takes as they are."""
 
-    functions: Path
     port: int
     auth: Literal["none", "jwt", "oauth"]
     runtime: bool
-    log: Literal["text", "json"]
-    show_answers: bool
 
 
 @click.command("serve")
@@ -40,8 +51,42 @@ class Words(TypedDict):
 @click.option("--no-reuse", is_flag=True, help="With --runtime, a process for every invocation.")
 @click.option("--show-answers", is_flag=True, help="A round's line has the user's answers.")
 @click.option("--log", type=click.Choice(["text", "json"]), default="text", help="json: lines as on Lambda.")
-def command(*, no_reuse: bool, **words: Unpack[Words]) -> None:
+def command(functions: Path, *, no_reuse: bool, show_answers: bool, log: str, **words: Unpack[Words]) -> None:
     """Serve every function until Ctrl-C."""
-    given = serve.Options(reuse=not no_reuse, debug=options.is_debug(), **words)
-    with until_stopped() as stopped:
-        serve.run(given, stopped)
+    outlet = JsonOutlet(sys.stdout) if log == "json" else TextOutlet(sys.stdout, show_answers=show_answers)
+    harness = Harness(
+        functions,
+        reuse=not no_reuse,
+        debug=options.is_debug(),
+        on_log=outlet.log,
+        on_exchange=outlet.exchange,
+        on_progress=outlet.progress,
+        reports=True,
+        **words,
+    )
+    with until_stopped() as stopped, outlet.output(), harness:
+        outlet.opens_states_with(harness.key_arn)
+        reloader = Reloader(harness)
+        refreshed = list(reloader.refresh_catalog())
+        outlet.say(banner.text(harness.url, harness.functions, harness.issuer, harness.auth))
+        told = _tell_new(outlet.say, [*refreshed, *_not_on_lambda(functions)], set())
+        while not stopped():
+            time.sleep(LOOK_SECONDS)
+            changes = list(reloader.changes())
+            for line in changes:
+                outlet.say(line)
+            if changes:
+                told = _tell_new(outlet.say, _not_on_lambda(functions), told)
+
+
+def _tell_new(say: Callable[[str], None], lines: list[str], told: set[str]) -> set[str]:
+    for line in lines:
+        if line not in told:
+            say(line)
+    return set(lines)
+
+
+def _not_on_lambda(directory: Path) -> list[str]:
+    with contextlib.suppress(Problem, SyntaxError, OSError):  # a reload tells of a broken file
+        return imports.missing_on_lambda(directory)
+    return []

@@ -15,8 +15,10 @@ from typing import Any
 from mcp import Client, MCPError
 from mcp.types import ElicitResult
 
+SECONDS = 60  # for one round
 
-async def send(conversation: dict[str, Any], answers: dict[str, Any]) -> dict[str, Any] | MCPError:
+
+async def send(conversation: dict[str, Any], answers: dict[str, Any]) -> dict[str, Any]:
     """Send one round.
 
     Args:
@@ -24,10 +26,13 @@ async def send(conversation: dict[str, Any], answers: dict[str, Any]) -> dict[st
         answers: contents of the forms, by key.
 
     Returns:
-        The result as JSON, or the server's error.
+        The result as JSON.
+
+    Raises:
+        MCPError: the server's error.
     """
     responses = {key: ElicitResult(action="accept", content=content) for key, content in answers.items()}
-    async with Client(conversation["url"], mode="2026-07-28", elicitation_callback=decline_all) as client:
+    async with Client(conversation["url"], mode="2026-07-28", elicitation_callback=_decline_all) as client:
         try:
             result = await client.session.call_tool(
                 conversation["name"],
@@ -37,27 +42,30 @@ async def send(conversation: dict[str, Any], answers: dict[str, Any]) -> dict[st
                 allow_input_required=True,
             )
         except MCPError as error:
-            return error  # raised here, it would arrive inside an exception group
-    dumped: dict[str, Any] = result.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return dumped
+            refused = error  # raised here, it would arrive inside an exception group
+        else:
+            dumped: dict[str, Any] = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+            return dumped
+    raise refused
 
 
-async def decline_all(context: object, params: object) -> ElicitResult:  # noqa: ARG001 - the names of the client
+def advance(file: Path, answers: dict[str, Any]) -> dict[str, Any]:
+    """Send the next round of the conversation in FILE, and keep its questions and its state there."""
+    conversation = json.loads(file.read_text(encoding="utf-8"))
+    result = asyncio.run(asyncio.wait_for(send(conversation, answers), SECONDS))
+    kept = {name: result[name] for name in ("inputRequests", "requestState") if name in result}
+    if kept:
+        file.write_text(json.dumps({**conversation, **kept}), encoding="utf-8")
+    return result
+
+
+async def _decline_all(context: object, params: object) -> ElicitResult:  # noqa: ARG001 - the names of the client
     """Declare that the client can answer forms. It is never called, because the demos answer themselves."""
     return ElicitResult(action="cancel")
 
 
-def main(file: Path, answers: str) -> None:
-    """Send the next round of the conversation in FILE."""
-    conversation = json.loads(file.read_text(encoding="utf-8"))
-    result = asyncio.run(send(conversation, json.loads(answers)))
-    if isinstance(result, MCPError):
-        sys.exit(f"{result.code} {result.message}")
-    kept = {name: result[name] for name in ("inputRequests", "requestState") if name in result}
-    if kept:
-        file.write_text(json.dumps({**conversation, **kept}), encoding="utf-8")
-    sys.stdout.write(json.dumps(result))
-
-
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    try:
+        sys.stdout.write(json.dumps(advance(Path(sys.argv[1]), json.loads(sys.argv[2]))))
+    except MCPError as refusal:
+        sys.exit(f"{refusal.code} {refusal.message}")

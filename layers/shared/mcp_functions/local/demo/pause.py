@@ -8,16 +8,16 @@ ahead.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import time
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
 from mcp_functions.aws import by_boto3
 from mcp_functions.local.demo import clients
-from mcp_functions.local.demo.expectations import ANSWERS, ARGUMENTS, ENDING, ROUNDS, TOOL, check_catalog, expect, stage
+from mcp_functions.local.demo.rounds import COUNT, TOOL, Rounds, expect, stage
 from mcp_functions.local.demo.transcript import Transcript
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.harness import Harness
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mcp_functions.local.demo.clients import Client
-    from mcp_functions.local.lambdas import Invocation
 
 AHEAD = 3 * 24 * 3600  # seconds
 NEWS = "(release 2)"
@@ -52,50 +51,43 @@ def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
         DemoError: the conversation differed from the expected one.
     """
     with stage() as folder:
-        _Pause(functions, folder, Transcript(out), runtime=runtime).hold()
+        _Pause(folder, Transcript(out), runtime=runtime).hold(functions)
 
 
 class _Pause:
     """The two servers, and the clients between them."""
 
-    def __init__(self, functions: Path, folder: Path, transcript: Transcript, *, runtime: bool) -> None:
-        self._functions, self._folder, self._transcript, self._runtime = functions, folder, transcript, runtime
-        self._file = folder / "conversation.json"
-        self._invocations: list[Invocation] = []
+    def __init__(self, folder: Path, transcript: Transcript, *, runtime: bool) -> None:
+        self._folder, self._transcript, self._runtime = folder, transcript, runtime
+        self._rounds = Rounds(folder / "conversation.json", transcript)
         self._keys: list[str] = []
 
-    def hold(self) -> None:
-        root = self._functions.resolve().parent
-        with self._server(self._functions, self._folder / "first") as harness:
-            check_catalog(self._functions, harness)
-            upgraded = self._upgraded(root)
+    def hold(self, functions: Path) -> None:
+        root, file = functions.resolve().parent, self._rounds.file
+        with self._server(functions, self._folder / "first") as harness:
+            self._rounds.begin(functions, harness)
+            upgraded = self._upgraded(root, functions.name)
             url, port = harness.url, int(harness.url.rpartition(":")[2].partition("/")[0])
-            self._write({"url": url, "name": TOOL, "arguments": ARGUMENTS})
             self._transcript.write(f"A client calls {TOOL} at {url}\n")
-            self._show_questions(1, self._round(1, clients.PYTHON, harness))
-        size = self._file.stat().st_size
-        self._transcript.write(f"The client has left {', '.join(self._read())}")
-        self._transcript.write(f"in {self._file.name}, {size} bytes, and is gone. So is the server.\n")
+            self._ask(1, clients.PYTHON, harness)
+        self._transcript.write(f"The client has left {', '.join(self._rounds.kept())}")
+        self._transcript.write(f"in {file.name}, {file.stat().st_size} bytes, and is gone. So is the server.\n")
         (self._folder / "second").mkdir()
         shutil.copy(self._folder / "first" / keyfile.FILE, self._folder / "second")  # only the key survives
         with self._server(upgraded, self._folder / "second", port=port) as harness:
             self._change_server()
-            second = clients.typescript(root)
-            if isinstance(second, str):
-                self._transcript.write(
-                    f"The TypeScript client does not take over: {second}. A new Python process does.\n"
-                )
-                second = clients.PYTHON
-            for number in range(2, ROUNDS):
-                self._show_questions(number, self._round(number, second, harness))
-            self._show_end(self._round(ROUNDS, second, harness))
+            second = self._second_client(root)
+            for number in range(2, COUNT):
+                self._ask(number, second, harness)
+            self._rounds.show_end(self._round(COUNT, second, harness), NEWS)
+        self._summarize()
 
     def _server(self, functions: Path, state_dir: Path, port: int = 0) -> Harness:
         return Harness(functions, port=port, state_dir=state_dir, runtime=self._runtime, reuse=False)
 
-    def _upgraded(self, root: Path) -> Path:
-        copy = self._folder / root.name / self._functions.name
-        shutil.copytree(self._functions, copy, ignore=shutil.ignore_patterns(*NOT_COPIED))
+    def _upgraded(self, root: Path, functions: str) -> Path:
+        copy = self._folder / root.name / functions
+        shutil.copytree(root / functions, copy, ignore=shutil.ignore_patterns(*NOT_COPIED))
         for template in root.glob("template.y*ml"):  # the runtime reads it, beside the functions
             shutil.copy(template, copy.parent)
         app = copy / TOOL / "app.py"
@@ -120,46 +112,31 @@ class _Pause:
             "", "decrypt; moto only lists the rotation. The data keys are new here too, and old ones open\n"
         )
 
+    def _second_client(self, root: Path) -> Client:
+        second = clients.typescript(root)
+        if isinstance(second, str):
+            self._transcript.write(f"The TypeScript client does not take over: {second}. A new Python process does.\n")
+            return clients.PYTHON
+        return second
+
     def _round(self, number: int, client: Client, harness: Harness) -> dict[str, Any]:
-        questions = self._read().get("inputRequests") or {}
-        unknown = questions.keys() - ANSWERS.keys()
-        expect(not unknown, f"the demo has no answer to {', '.join(unknown)}")
-        answers = {key: ANSWERS[key] for key in questions}
-        self._transcript.heading(f"Round {number}: {client.name}")
-        self._transcript.call(TOOL, ARGUMENTS, answers, number - 1)
-        result = clients.send(client, self._file, answers)
-        self._invocations.append([invocation for invocation in harness.invocations if invocation.folder == TOOL][-1])
-        self._transcript.invocation(self._invocations[-1])
-        return result
+        return self._rounds.hold(number, f"Round {number}: {client.name}", partial(clients.send, client), harness)
 
-    def _show_questions(self, number: int, result: dict[str, Any]) -> None:
-        expect("requestState" in result, f"round {number} ended the call: {_text(result)}")
-        for key, request in result["inputRequests"].items():
-            self._transcript.question(key, request["params"]["message"], request["params"]["requestedSchema"])
-        state = result["requestState"]
-        self._keys.append(describe(state)["key"])
+    def _ask(self, number: int, client: Client, harness: Harness) -> None:
+        result = self._round(number, client, harness)
+        self._rounds.show_questions(number, result)
+        self._keys.append(describe(result["requestState"])["key"])
         self._transcript.line("data key", f"{self._keys[-1]}, wrapped by KMS; it travels in the state")
-        self._transcript.state(state)
+        self._transcript.state(result["requestState"])
 
-    def _show_end(self, result: dict[str, Any]) -> None:
-        text = _text(result)
-        expect(text.startswith(ENDING) and text.endswith(NEWS), f"the call ended with another result: {text}")
-        expect(len({one.request_id for one in self._invocations}) == ROUNDS, "two rounds were one invocation")
+    def _summarize(self) -> None:
         expect(len(set(self._keys)) == len(self._keys), "two servers sealed with one data key")
-        self._transcript.result(text)
         self._transcript.write(
-            f"{ROUNDS} rounds over three days, {ROUNDS} client processes, 2 servers, 2 versions, 2 data keys;"
+            f"{COUNT} rounds over three days, {COUNT} client processes, 2 servers, 2 versions, 2 data keys;"
         )
         self._transcript.write(
-            f"and between them nothing but {self._file.name}, which is the client's, and the key in KMS."
+            f"and between them nothing but {self._rounds.file.name}, which is the client's, and the key in KMS."
         )
-
-    def _read(self) -> dict[str, Any]:
-        kept: dict[str, Any] = json.loads(self._file.read_text(encoding="utf-8"))
-        return kept
-
-    def _write(self, kept: dict[str, Any]) -> None:
-        self._file.write_text(json.dumps(kept), encoding="utf-8")
 
 
 def _rotate() -> int:
@@ -167,9 +144,3 @@ def _rotate() -> int:
     with contextlib.closing(kms):
         kms.rotate_key_on_demand(KeyId=key)
         return len(kms.list_key_rotations(KeyId=key)["Rotations"])
-
-
-def _text(result: dict[str, Any]) -> str:
-    if "requestState" in result:
-        return "it asks again"
-    return " ".join(block.get("text", "") for block in result["content"])

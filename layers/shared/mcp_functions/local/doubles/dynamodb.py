@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from mcp_functions.local.problems import not_installed
 from mcp_functions.store import DynamoDbError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from mcp_functions.local.loopback import HttpRequest, HttpResponse
     from mcp_functions.store.dynamodb import Call
@@ -25,14 +24,9 @@ PROTOCOL = Protocol("dynamodb", "DynamoDB_20120810.", "1.0")
 class DynamoDbApi:
     """Answers DynamoDB requests."""
 
-    def __init__(self, make: Callable[[], Call]) -> None:
-        """Make the table with the first request."""
-        self._table, self._lock = cache(make), Lock()
-
-    def warm(self) -> None:
-        """Make the table before a client waits for it."""
-        with self._lock:
-            self._table()("ListTables", {})
+    def __init__(self, tables: Call) -> None:
+        """Answer for these tables."""
+        self._tables, self._lock = tables, Lock()
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request. The signature itself is not checked; a web page cannot send the header."""
@@ -44,7 +38,7 @@ class DynamoDbApi:
             if not isinstance(params, dict):
                 return _error_response(DynamoDbError("SerializationException"))
             with self._lock:  # moto checks a condition and then writes: no other request may run in between
-                return PROTOCOL.response(OK, json.dumps(self._table()(operation, params)))
+                return PROTOCOL.response(OK, json.dumps(self._tables(operation, params)))
         except (ValueError, AttributeError):
             return _error_response(DynamoDbError("SerializationException"))
         except DynamoDbError as refused:

@@ -15,7 +15,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import Problem, stop
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,8 +48,7 @@ def load(state_dir: Path) -> StoredKey:
             _create(file)
         text = file.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        unreadable = f"{file} cannot be read or created: {type(error).__name__}"
-        raise Problem(unreadable) from error
+        stop(f"{file} cannot be read or created: {type(error).__name__}", after=error)
     return _parse(text, file)
 
 

@@ -1,19 +1,16 @@
-"""S3: moto with one bucket. The harness serves it only if MCP_BLOBS names a bucket.
+"""S3 with one bucket, in memory. The harness serves it only if MCP_BLOBS names a bucket.
 
-It answers 403 for a missing object, as S3 does for a role without permission to list.
+A missing object is reported as on S3 for a role without `s3:ListBucket`: reading it is not allowed.
 """
 
 from __future__ import annotations
 
 import uuid
-from functools import cache
-from threading import Lock
-from typing import TYPE_CHECKING
+from threading import RLock
+from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
 
-from mcp_functions.local.environment import ACCOUNT, REGION
 from mcp_functions.local.loopback import HttpResponse
-from mcp_functions.local.problems import not_installed
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 from mcp_functions.store import ObjectNotFound
 
@@ -23,31 +20,28 @@ if TYPE_CHECKING:
     from mcp_functions.local.loopback import HttpRequest
     from mcp_functions.store import Bucket
 
+    BlobFault: TypeAlias = Literal["throttled", "lost", "late", "denied"] | None
+
 MAX_OBJECT = 8 * 1024 * 1024  # bytes; a token has 4 MiB at most
+MAX_KEY_BYTES = 1024  # Amazon S3 user guide, "Naming Amazon S3 objects"
 
 
 class S3Api:
     """Answers S3 requests for one bucket, whose name is in the path: /bucket/key."""
 
-    def __init__(self, bucket: str, make: Callable[[], Bucket]) -> None:
-        """Make the bucket with the first request."""
-        self._bucket, self._make, self._lock = bucket, cache(make), Lock()
-
-    def warm(self) -> None:
-        """Make the bucket before a client waits for it."""
-        with self._lock:
-            self._make()
+    def __init__(self, name: str, bucket: Bucket) -> None:
+        """Serve a bucket under a name."""
+        self._name, self._bucket = name, bucket
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request. The signature itself is not checked; a web page cannot send the header."""
-        bucket, _, key = unquote(urlsplit(request.target).path).removeprefix("/").partition("/")
+        name, _, key = unquote(urlsplit(request.target).path).removeprefix("/").partition("/")
         if not request.is_signed or not key:  # a request without a key asks for a list
             return _error(403, "AccessDenied")
-        if bucket != self._bucket:
+        if name != self._name:
             return _error(404, "NoSuchBucket")
         try:
-            with self._lock:
-                return self._run(request, key)
+            return self._run(request, key)
         except (ObjectNotFound, Misconfigured):
             # "If you don't have the s3:ListBucket permission, Amazon S3 returns an HTTP status code 403" for both
             return _error(403, "AccessDenied")
@@ -55,53 +49,69 @@ class S3Api:
             return _error(503, "SlowDown")
 
     def _run(self, request: HttpRequest, key: str) -> HttpResponse:
-        objects = self._make()
         if request.method == "PUT":
-            objects.put(key, request.body or b"")
+            self._bucket.put(key, request.body or b"")
             return _response(200)
         if request.method == "GET":
-            return _response(200, objects.get(key))
+            return _response(200, self._bucket.get(key))
         if request.method == "DELETE":
-            objects.delete(key)
+            self._bucket.delete(key)
             return _response(204)
         return _error(405, "MethodNotAllowed")
 
 
-class Moto:
-    """One bucket of moto. It is a `Bucket`."""
+class MemoryBucket:
+    """One bucket, with the methods of `Bucket`.
 
-    def __init__(self, name: str) -> None:
-        """Make the bucket in a separate backend, so that two harnesses share nothing.
+    Attributes:
+        objects: by key.
+        calls: every operation and its key, in order.
+        weather: called before each operation; returns the fault of this call, or None: "throttled", the operation does
+            not happen; "lost", it happens and its response is lost; "late", the object is not there yet; "denied".
+    """
 
-        Raises:
-            Problem: moto is not installed.
-        """
-        try:
-            from moto.s3.models import S3Backend, s3_backends  # noqa: PLC0415 - takes a second to import
-        except ModuleNotFoundError as error:
-            raise not_installed(error, "local") from error
-        self._name, self._backend = name, S3Backend(REGION, ACCOUNT)
-        s3_backends.bucket_accounts.pop(name, None)  # moto allows a name once in a process: an earlier harness used it
-        self._backend.create_bucket(name, REGION)
+    def __init__(self, weather: Callable[[str], BlobFault] = lambda _operation: None) -> None:
+        """Start empty."""
+        self.objects: dict[str, bytes] = {}
+        self.calls: list[tuple[str, str]] = []
+        self.weather = weather
+        self._lock = RLock()
 
     def put(self, key: str, body: bytes) -> None:
         """Write an object."""
-        self._backend.put_object(self._name, key, body)
+        if not 0 < len(key.encode()) <= MAX_KEY_BYTES:
+            message = "blobs:KeyTooLongError"
+            raise Misconfigured(message)
+        self._run("put", key, lambda: self.objects.__setitem__(key, bytes(body)))
 
     def get(self, key: str) -> bytes:
-        """Read an object.
-
-        Raises:
-            ObjectNotFound: there is no such object.
-        """
-        found = self._backend.get_object(self._name, key)
-        if found is None:
+        """Read an object; a missing one raises ObjectNotFound."""
+        self._run("get", key, lambda: None)
+        if key not in self.objects:
             raise ObjectNotFound
-        return bytes(found.value)
+        return self.objects[key]
 
     def delete(self, key: str) -> None:
-        """Delete an object."""
-        self._backend.delete_object(self._name, key)
+        """Remove an object."""
+        self._run("delete", key, lambda: self.objects.pop(key, None))
+
+    def _run(self, operation: str, key: str, effect: Callable[[], object]) -> None:
+        with self._lock:
+            self.calls.append((operation, key))
+            match self.weather(operation):
+                case "throttled":
+                    reason = "blobs:SlowDown"
+                    raise TemporarilyUnavailable(reason)
+                case "denied":
+                    reason = "blobs:AccessDenied"
+                    raise Misconfigured(reason)
+                case "late":
+                    raise ObjectNotFound
+                case "lost":
+                    effect()
+                    reason = "blobs:InternalError"
+                    raise TemporarilyUnavailable(reason)
+            effect()
 
 
 def _response(status: int, body: bytes = b"") -> HttpResponse:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import stop
 from mcp_functions.store import DynamoDbError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from mcp_functions.store.dynamodb import Call
@@ -51,8 +51,10 @@ class TableFile:
             with self._file:
                 self._file.execute("DELETE FROM items WHERE expires < ?", (int(now),))
         except (OSError, sqlite3.Error) as error:
-            damaged = f"{file} cannot be used ({error}): delete it; questions and tasks begun before must start again"
-            raise Problem(damaged) from error
+            stop(
+                f"{file} cannot be used ({error}): delete it; questions and tasks begun before must start again",
+                after=error,
+            )
 
     def items(self) -> Iterator[dict[str, Any]]:
         """Read every item, as DynamoDB's JSON."""
@@ -80,21 +82,13 @@ class TableFile:
         """Close the file."""
         self._file.close()
 
-    def __enter__(self) -> Self:
-        """Return the open file."""
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        """Close."""
-        self.close()
-
 
 class StoredTable:
     """Tables that are called like DynamoDB. The items of one are copied to a file."""
 
-    def __init__(self, file: TableFile, name: str, make: Callable[[], Call]) -> None:
-        """Make empty tables with `make`, and fill the one of this name with the items of the file."""
-        self._file, self._name, self._table = file, name, make()
+    def __init__(self, file: TableFile, name: str, tables: Call) -> None:
+        """Take empty tables, and fill the one of this name with the items of the file."""
+        self._file, self._name, self._table = file, name, tables
         for item in file.items():
             self._table("PutItem", {"TableName": name, "Item": item})
 

@@ -12,9 +12,10 @@ from datetime import datetime
 from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mcp_functions.local.inspection.key_source import FOR_EVER, unlimited_envelope
 from mcp_functions.local.inspection.public_part import describe
 from mcp_functions.local.inspection.reasons import MAX_ROUNDS, WHY
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import stop
 from mcp_functions.protocol.constants import CALLS
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.binding import bind_request, principal_digest
@@ -23,7 +24,6 @@ from mcp_functions.seal.claims import ClaimReason as Claim
 from mcp_functions.seal.data_keys import Keyring, Scope, TokenReason, kek_hint
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.request_state import RequestStates
-from mcp_functions.seal.token_format import CEILING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 UNKNOWN: Any = object()  # a part of the request that is not known, and so not compared
 ON_REQUEST = "(--show-state shows it)"
-FOR_EVER = 100 * 366 * 86_400  # seconds: a token of any age is opened first, and called too old afterwards
 UNITS = ((86_400, "days"), (3600, "h"), (60, "min"), (1, "s"))
 
 
@@ -126,8 +125,7 @@ def _opened(token: str, wrapping: Wrapping, scopes: Sequence[Scope], *, born: in
     """Open a token with the first scope that KMS accepts, at the time when its data key was made."""
     tried: list[tuple[Scope, bytes | str]] = []
     for scope in scopes:
-        keys = Keyring([wrapping], scope, now=lambda: born)
-        tried.append((scope, _unseal(Envelope(keys, max_chars=CEILING, max_age=FOR_EVER), token)))
+        tried.append((scope, _unseal(unlimited_envelope(wrapping, scope, now=lambda: born), token)))
         if tried[-1][1] != TokenReason.WRAPPED_KEY:  # KMS accepts the scope, so no other is right
             return tried[-1]
     return tried[0]
@@ -140,14 +138,16 @@ def _unseal(envelope: Envelope, token: str) -> bytes | str:
     except InvalidRequestState as refused:
         return str(refused.reason)
     except TemporarilyUnavailable as error:
-        late = f"KMS does not answer ({error.reason}): try again, and look at the network, the Region and the proxy"
-        raise Problem(late) from error
-    except Misconfigured as error:
-        denied = (
-            f"KMS does not open it for you ({error.reason}): the key must be enabled, and your credentials need"
-            " kms:Decrypt on it for this service and stage"
+        stop(
+            f"KMS does not answer ({error.reason}): try again, and look at the network, the Region and the proxy",
+            after=error,
         )
-        raise Problem(denied) from error
+    except Misconfigured as error:
+        stop(
+            f"KMS does not open it for you ({error.reason}): the key must be enabled, and your credentials need"
+            " kms:Decrypt on it for this service and stage",
+            after=error,
+        )
 
 
 class _Payload:
@@ -183,8 +183,7 @@ def _bound(audience: str, request: Request, claims: Claims) -> Binding:
     try:
         bound = bind_request(audience, method, params if request.arguments is not UNKNOWN else {}, None)
     except InvalidParams as error:
-        unfit = f"--arguments: {error.message}"
-        raise Problem(unfit) from error
+        stop(f"--arguments: {error.message}", after=error)
     return bound._replace(
         target=target,
         arguments_digest=claims.binding.arguments_digest if request.arguments is UNKNOWN else bound.arguments_digest,

@@ -9,8 +9,10 @@ from mcp_functions.local import environment
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.loopback import Loopback
-from mcp_functions.local.problems import Problem
-from mcp_functions.seal.data_keys import KmsKey, Scope
+from mcp_functions.local.problems import stop
+from mcp_functions.seal.data_keys import Keyring, KmsKey, Scope
+from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.token_format import CEILING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from mcp_functions.seal.data_keys import Wrapping
 
 ARN_PARTS = 6
+STAGE, GENERATION = "local", "1"  # of the harness
+FOR_EVER = 100 * 366 * 86_400  # seconds
 
 
 class KeySource(NamedTuple):
@@ -27,6 +31,16 @@ class KeySource(NamedTuple):
     wrappings: Sequence[Wrapping]
     scopes: Sequence[Scope]
     expected: Scope | None
+
+
+def local_scope(folder: str) -> Scope:
+    """Return the scope in which a function of the harness seals its states."""
+    return Scope(f"{environment.STACK}/{folder}", STAGE, GENERATION)
+
+
+def unlimited_envelope(wrapping: Wrapping, scope: Scope, *, now: Callable[[], float]) -> Envelope:
+    """Return an envelope that opens states of any size and age."""
+    return Envelope(Keyring([wrapping], scope, now=now), max_chars=CEILING, max_age=FOR_EVER)
 
 
 @contextmanager
@@ -38,8 +52,7 @@ def local_key(state_dir: Path, scopes: Sequence[Scope], expected: Scope | None) 
     """
     file = state_dir / keyfile.FILE
     if not file.exists():
-        missing = f"there is no {file}: start where the harness ran, or name the keys with --key"
-        raise Problem(missing)
+        stop(f"there is no {file}: start where the harness ran, or name the keys with --key")
     with ExitStack() as stack:
         kms = stack.enter_context(Loopback(max_body=MAX_REQUEST))
         api = KmsApi(keyfile.load(state_dir))
@@ -57,8 +70,7 @@ def aws_keys(arns: Sequence[str], scope: Scope) -> KeySource:
     """
     for arn in arns:
         if len(arn.split(":")) != ARN_PARTS or ":key/" not in arn:
-            wrong = f"--key {arn}: give the ARN of a key, as MCP_KMS_KEYS has it (arn:aws:kms:...:key/...)"
-            raise Problem(wrong)
+            stop(f"--key {arn}: give the ARN of a key, as MCP_KMS_KEYS has it (arn:aws:kms:...:key/...)")
     return KeySource([KmsKey(arn, _client_of(arn)) for arn in arns], [scope], scope)
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local import failures
-from mcp_functions.local.lambdas import forms
 from mcp_functions.local.lambdas.loading import COMMON, Folder
 from mcp_functions.local.lambdas.own_variables import running
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import Problem, stop
 from mcp_functions.protocol.constants import WORKER
+from mcp_functions.protocol.errors import DeveloperError
+from mcp_functions.schemas.forms import read_form
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 FRONT_DOOR = "mcp"  # the folder that answers /mcp itself
@@ -37,7 +40,7 @@ class Function:
         return tuple(getattr(inspect.unwrap(self.handler), "handlers", ()))
 
 
-class Functions:
+class Functions(AbstractContextManager["Functions", None]):
     """The loaded functions by folder, importable until `close` or the end of the block."""
 
     def __init__(self, directory: Path, *, without: frozenset[str] = frozenset()) -> None:
@@ -76,15 +79,14 @@ class Functions:
         finally:
             running.reset(name)
         try:
-            forms.check(app, vars(module))
+            _check_forms(app, vars(module))
         except Problem:
             folder.close()
             raise
         handler = getattr(module, "handler", None)
         if not callable(handler):
             folder.close()
-            missing = f"{shown} has no `handler`: end it with `handler = serve(your_tool)`"
-            raise Problem(missing)
+            stop(f"{shown} has no `handler`: end it with `handler = serve(your_tool)`")
         function = self.by_folder[app.parent.name] = Function(app.parent.name, app, handler)
         versions = self._folders.setdefault(app.parent.name, [])
         for old in versions[:-1]:
@@ -102,10 +104,6 @@ class Functions:
         """Remove the modules of every function."""
         for folder in [folder for versions in self._folders.values() for folder in versions]:
             folder.close()
-
-    def __enter__(self) -> Self:
-        """Return the loaded functions."""
-        return self
 
     def __exit__(self, *_error: object) -> None:
         """Close."""
@@ -130,17 +128,42 @@ def find(directory: Path) -> list[Path]:
         Problem: the directory is missing, holds no function, or a folder's name cannot be a Lambda's.
     """
     if not directory.is_dir():
-        missing = f"there is no folder {directory}: start in the folder of functions/, or name it with --functions"
-        raise Problem(missing)
+        stop(f"there is no folder {directory}: start in the folder of functions/, or name it with --functions")
     apps = sorted(app for app in directory.resolve().glob("*/app.py") if app.parent.name[0] not in "._")
     if not apps:
-        none = f"no functions in {directory}: a function is a folder with an app.py that ends in `handler = serve(…)`"
-        raise Problem(none)
+        stop(f"no functions in {directory}: a function is a folder with an app.py that ends in `handler = serve(…)`")
     for name in (app.parent.name for app in apps):
         if not NAME.fullmatch(name):
-            bad = f"{directory}/{name}: rename it; a Lambda's name has letters, digits, _ and - only"
-            raise Problem(bad)
+            stop(f"{directory}/{name}: rename it; a Lambda's name has letters, digits, _ and - only")
         if name.endswith(WORKER):
-            bad = f"{directory}/{name}: rename it; {WORKER} is for the workers of functions with tasks"
-            raise Problem(bad)
+            stop(f"{directory}/{name}: rename it; {WORKER} is for the workers of functions with tasks")
     return apps
+
+
+def _check_forms(app: Path, names: Mapping[str, Any]) -> None:
+    """Read each form that a function names in `elicit(key, message, Form)`.
+
+    Args:
+        app: the function's app.py.
+        names: what its module holds.
+
+    Raises:
+        Problem: a form cannot be sent.
+    """
+    for line, key, form in _forms(ast.parse(app.read_text(encoding="utf-8"))):
+        if not isinstance(names.get(form), type):
+            continue
+        try:
+            read_form(names[form], key, camel_case=False).schema()
+        except DeveloperError as error:
+            shown = f"{app.parent.parent.name}/{app.parent.name}/app.py:{line}"
+            mend = "; ask for its parts in questions of their own" if "nested" in str(error) else ""
+            stop(f"{shown}: the form {form} cannot be sent: {error}{mend}")
+
+
+def _forms(module: ast.AST) -> Iterator[tuple[int, str, str]]:
+    """Yield line, key and name of each form."""
+    for node in ast.walk(module):
+        match node:
+            case ast.Call(func=ast.Name(id="elicit"), args=[ast.Constant(value=str(key)), _, ast.Name(id=form), *_]):
+                yield node.lineno, key, form

@@ -6,11 +6,13 @@ import json
 import sys
 import time
 import traceback
+import uuid
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 from mcp_functions.local import failures
-from mcp_functions.local.lambdas.context import TIMEOUT, WORKER_TIMEOUT, context_of
+from mcp_functions.local.environment import arn
 from mcp_functions.local.lambdas.own_variables import running
 from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Outcome
 from mcp_functions.observability import listener, progress_listener
@@ -20,6 +22,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.local.lambdas.functions import Function
+
+TIMEOUT = 29.0  # seconds, as in the template. In this process no function is stopped when it takes longer.
+WORKER_TIMEOUT = 900.0  # seconds, for a worker of tasks
+
+
+@dataclass(frozen=True)
+class Context:
+    """Lambda's context, attribute by attribute."""
+
+    function_name: str
+    aws_request_id: str
+    invoked_function_arn: str
+    log_group_name: str
+    log_stream_name: str
+    function_version: str = "$LATEST"
+    memory_limit_in_mb: str = "512"  # AWS passes a text
+    client_context: None = None
+    identity: None = None
+    tenant_id: None = None
+    deadline: float = field(default=0.0, repr=False)
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Return how long the function may still run."""
+        return max(0, int((self.deadline - time.monotonic()) * 1000))
 
 
 class MarshalError(Exception):
@@ -62,7 +88,7 @@ class InProcess:
     def run(self, folder: str, event: bytes) -> Outcome:
         """Call the function of a folder with an event as JSON."""
         seconds = WORKER_TIMEOUT if folder.endswith(WORKER) else TIMEOUT
-        context, began = context_of(f"{self._stack}_{folder}", seconds), time.monotonic()
+        context, began = _context(f"{self._stack}_{folder}", seconds), time.monotonic()
         error = None
         listening = listener.set(lambda notes: self._show(folder, notes.raised))
         name = running.set(folder.removesuffix(WORKER))
@@ -104,3 +130,15 @@ def _error_object(error: BaseException, name: str, request_id: str) -> bytes:
     frames = traceback.format_tb(error.__traceback__)[1:]  # without the harness's own frame
     error_object = {"errorMessage": str(error), "errorType": name, "requestId": request_id, "stackTrace": frames}
     return json.dumps(error_object).encode()
+
+
+def _context(name: str, timeout: float) -> Context:
+    """Make the context of one invocation of the function "<stack>-<folder>", with its timeout in seconds."""
+    return Context(
+        function_name=name,
+        aws_request_id=str(uuid.uuid4()),
+        invoked_function_arn=arn(name),
+        log_group_name=f"/aws/lambda/{name}",
+        log_stream_name=f"{time.strftime('%Y/%m/%d', time.gmtime())}/[$LATEST]{uuid.uuid4().hex}",
+        deadline=time.monotonic() + timeout,
+    )

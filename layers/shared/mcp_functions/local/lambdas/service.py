@@ -5,15 +5,15 @@ Events and results pass as JSON text, as they do on AWS, so that two functions n
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, TypeAlias
 
+from mcp_functions.local.loopback import json_object
 from mcp_functions.protocol.constants import WORKER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
 
 MAX_PAYLOAD = 6 * 1024 * 1024  # bytes of an event or of a result
 MAX_INVOCATIONS = 1000  # that are kept
@@ -64,7 +64,13 @@ class Lambdas:
     """The functions of one stack, and the record of their invocations."""
 
     def __init__(
-        self, folders: Collection[str], run: Run, *, stack: str, ended: Callable[[Invocation], None] = lambda _: None
+        self,
+        folders: Collection[str],
+        run: Run,
+        *,
+        stack: str,
+        ended: Callable[[Invocation], None] = lambda _: None,
+        observers: Sequence[Callable[[str, bytes, Outcome], None]] = (),
     ) -> None:
         """Serve the functions of these folders.
 
@@ -73,8 +79,10 @@ class Lambdas:
             run: calls a function and waits for it.
             stack: a function's physical name is "<stack>_<folder>".
             ended: called after every invocation, in its thread.
+            observers: called before it with the folder, the event as JSON and the outcome.
         """
         self._folders, self._run, self._stack, self._ended = folders, run, stack, ended
+        self._observers = observers
         self._invocations: deque[Invocation] = deque(maxlen=MAX_INVOCATIONS)
 
     @property
@@ -94,9 +102,13 @@ class Lambdas:
             Throttled: the concurrency limit is reached.
         """
         outcome = self._run(folder, event)
+        for observe in self._observers:
+            observe(folder, event, outcome)
+        # a function may return bytes that are not JSON
+        status = None if outcome.failed else json_object(outcome.payload).get("statusCode")
         invocation = Invocation(
             folder=folder,
-            status=None if outcome.failed else _status(outcome.payload),
+            status=status if isinstance(status, int) else None,
             event_bytes=len(event),
             result_bytes=len(outcome.payload),
             **{field.name: getattr(outcome, field.name) for field in fields(Execution)},
@@ -104,12 +116,3 @@ class Lambdas:
         self._invocations.append(invocation)
         self._ended(invocation)
         return outcome
-
-
-def _status(payload: bytes) -> int | None:
-    try:
-        result = json.loads(payload)
-    except ValueError:  # a function may return bytes that are not JSON
-        return None
-    status = result.get("statusCode") if isinstance(result, dict) else None
-    return status if isinstance(status, int) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 HOST = "127.0.0.1"
 
@@ -37,6 +38,15 @@ class HttpResponse:
     status: int
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
+
+
+def json_object(text: str | bytes) -> dict[str, Any]:
+    """Read a JSON object; {} if the text is none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def json_response(status: int, value: object, *headers: tuple[str, str]) -> HttpResponse:

@@ -16,7 +16,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from mcp_functions.local.loopback.bodies import BadBody, TooLarge, read_body
 from mcp_functions.local.loopback.messages import HOST, HttpRequest, HttpResponse, json_response
@@ -34,7 +34,7 @@ ABSOLUTE = re.compile(r"http://([^/?]*)(.*)", re.IGNORECASE)  # "absolute-form",
 DRAIN_SECONDS = 2.0  # for answers that are not sent when the server stops
 
 
-class Loopback:
+class Loopback(contextlib.AbstractContextManager["Loopback", None]):
     """Listens from the start of its block to the end, with one thread for each connection."""
 
     def __init__(self, *, port: int = 0, max_body: int, address: str = HOST, names: Collection[str] = ()) -> None:
@@ -83,10 +83,6 @@ class Loopback:
         self._server.server_close()
         if thread:
             self._server.drain(DRAIN_SECONDS)
-
-    def __enter__(self) -> Self:
-        """Return the bound server."""
-        return self
 
     def __exit__(self, *_error: object) -> None:
         """Stop."""

@@ -3,59 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
-from threading import Lock
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mcp_functions.local.lambdas.service import Outcome, Run
+    from mcp_functions.local.lambdas.service import Outcome
 
-MAX_REQUESTS = 500  # that are kept
+MAX_EXECUTIONS = 1000  # that are kept
 
 
 class ExecutionLog:
-    """The executions of the last requests, by API Gateway's request id."""
+    """The last executions, each with API Gateway's id of its request."""
 
     def __init__(self) -> None:
         """Start empty."""
-        self._lock, self._by_request = Lock(), OrderedDict[str, list[dict[str, Any]]]()
-
-    def recording(self, run: Run) -> Run:
-        """Return a `run` that also records what it runs."""
-
-        def recorded(folder: str, event: bytes) -> Outcome:
-            outcome = run(folder, event)
-            self._add(folder, event, outcome)
-            return outcome
-
-        return recorded
+        self._executions: deque[tuple[object, dict[str, Any]]] = deque(maxlen=MAX_EXECUTIONS)
 
     def of(self, request_id: str) -> list[dict[str, Any]]:
         """Return the executions for a request, in the order in which they ended."""
-        with self._lock:
-            return list(self._by_request.get(request_id, ()))
+        return [execution for id_, execution in list(self._executions) if id_ == request_id]
 
-    def _add(self, folder: str, event: bytes, outcome: Outcome) -> None:
-        request_id = _request_id(event)
-        if request_id is None:
-            return
-        execution = {
-            "folder": folder,
-            "requestId": outcome.request_id,
-            "milliseconds": round(outcome.milliseconds, 1),
-            "error": outcome.error,
-            "initMilliseconds": outcome.init_milliseconds,
-            "memoryMb": outcome.memory_mb,
-        }
-        with self._lock:
-            self._by_request.setdefault(request_id, []).append(execution)
-            while len(self._by_request) > MAX_REQUESTS:
-                self._by_request.popitem(last=False)
-
-
-def _request_id(event: bytes) -> str | None:
-    """Return API Gateway's id, which the front door forwards unchanged. The event of a worker has none."""
-    match json.loads(event):
-        case {"requestContext": {"requestId": str(request_id)}}:
-            return request_id
-    return None
+    def add(self, folder: str, event: bytes, outcome: Outcome) -> None:
+        """Take a call that has ended. The front door forwards API Gateway's id; the event of a worker has none."""
+        match json.loads(event):
+            case {"requestContext": {"requestId": str(request_id)}}:
+                execution = {
+                    "folder": folder,
+                    "requestId": outcome.request_id,
+                    "milliseconds": round(outcome.milliseconds, 1),
+                    "error": outcome.error,
+                    "initMilliseconds": outcome.init_milliseconds,
+                    "memoryMb": outcome.memory_mb,
+                }
+                self._executions.append((request_id, execution))

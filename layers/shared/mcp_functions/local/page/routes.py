@@ -7,12 +7,16 @@ from functools import cached_property
 from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mcp_functions.local.inspection.explain import ON_REQUEST, Request, explain
+from mcp_functions.local.inspection.key_source import KeySource, local_scope
+from mcp_functions.local.inspection.reasons import WHY
 from mcp_functions.local.loopback import HttpResponse, json_response
 from mcp_functions.local.page.guard import SECURITY_HEADERS, Guard, refusal
 from mcp_functions.local.problems import Problem
 from mcp_functions.protocol import json_reader
 from mcp_functions.protocol.constants import CALLS
 from mcp_functions.protocol.errors import ParseError
+from mcp_functions.seal.data_keys import KmsKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -119,18 +123,24 @@ class Page:
         return {"executions": self.executions.of(_text(asked, "request"))}
 
     def _open(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        from mcp_functions.local.page import states  # noqa: PLC0415 - only this route needs cryptography
-
+        """Open a state like `mcp-functions open`, with the harness's own key and no other."""
         if "method" in asked and asked["method"] not in tuple(CALLS):
             message = f"method must be one of {', '.join(CALLS)}"
             raise BadRequest(message)
         if "target" in asked:
             _text(asked, "target")
-        first = asked.get("function")
-        folders = sorted(self.folders, key=lambda folder: (folder != first, folder))
         compared = {name: asked[name] for name in ("method", "target", "arguments") if name in asked}
-        opened = states.open_state(_text(asked, "state"), compared, self.key_arn, folders, now=self.now())
-        return opened if asked.get("values") is True else {**opened, "record": None}
+        first = asked.get("function")  # the likeliest to have sealed it
+        scopes = [local_scope(folder) for folder in sorted(self.folders, key=lambda name: (name != first, name))]
+        keys = KeySource([KmsKey(self.key_arn)], scopes, None)
+        explained = explain(_text(asked, "state"), keys, Request(**compared), now=self.now())
+        record = explained.record
+        return {
+            "lines": [line for line in explained.lines if ON_REQUEST not in line],  # `record` has it
+            "reasons": [{"reason": reason, "why": WHY.get(reason, "")} for reason in explained.reasons],
+            "steps": [{"key": key, "milliseconds": step[2]} for key, step in (record or {}).get("steps", {}).items()],
+            "record": record if asked.get("values") is True else None,
+        }
 
 
 def _read_object(body: bytes | None) -> dict[str, Any]:

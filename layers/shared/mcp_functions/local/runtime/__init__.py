@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Self
 
 from mcp_functions.local import environment
 from mcp_functions.local.lambdas.loading import common
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import stop
 from mcp_functions.local.runtime import configuration, fingerprints, variables
 from mcp_functions.local.runtime.configuration import Configuration, Template
-from mcp_functions.local.runtime.fleet import IDLE_SECONDS, Fleet
+from mcp_functions.local.runtime.fleet import Fleet, physical_name
 from mcp_functions.local.runtime.process import Process
 from mcp_functions.local.runtime.sandbox import Sandbox
 from mcp_functions.local.runtime.watchdog import Watchdog
@@ -28,8 +28,6 @@ from mcp_functions.protocol.constants import WORKER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
-
-    from mcp_functions.local.lambdas import Outcome
 
 __all__ = ["Runtime"]
 
@@ -50,7 +48,7 @@ class Runtime:
         on_log: called with a folder and a line of its log, in any thread.
         reuse: a process takes a second request.
         reports: processes write whole tracebacks and their progress into their log.
-        idle_seconds: after which a process without requests ends.
+        fleet: its processes.
 
     Raises:
         Problem: awslambdaric is not installed, or the template cannot be read.
@@ -63,24 +61,21 @@ class Runtime:
     on_log: Callable[[str, str], None] = field(kw_only=True)
     reuse: bool = field(default=True, kw_only=True)
     reports: bool = field(default=False, kw_only=True)
-    idle_seconds: float = field(default=IDLE_SECONDS, kw_only=True)
 
     def __post_init__(self) -> None:
         """Read the template; no process starts yet."""
         if importlib.util.find_spec("awslambdaric") is None:
-            missing = "awslambdaric is not installed: pip install 'mcp-functions[runtime]'"
-            raise Problem(missing)
+            stop("awslambdaric is not installed: pip install 'mcp-functions[runtime]'")
         self.directory = self.directory.resolve()
         self._settings = {name: value for name, value in self.settings.items() if value is not None}
         self._shell = dict(os.environ)
         self.configure(self.folders)
-        self._fleet = Fleet(
+        self.fleet = Fleet(
             make=self._make,
             fingerprint=self._fingerprint,
             reserved=lambda folder: self._configurations[folder].reserved,
             starts=max(MIN_STARTS, os.cpu_count() or 1),
             reuse=self.reuse,
-            idle_seconds=self.idle_seconds,
         )
         self._running, self._compiled = ExitStack(), fingerprints.NOTHING
 
@@ -88,7 +83,7 @@ class Runtime:
         """Get ready; a process starts with a request."""
         self._watchdog = Watchdog()
         self._running.callback(self._watchdog.close)
-        self._running.enter_context(self._fleet)
+        self._running.enter_context(self.fleet)
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -107,22 +102,6 @@ class Runtime:
         self._configurations = configurations | {
             f"{folder}{WORKER}": self._worker(folder, configurations[folder]) for folder in folders
         }
-
-    def run(self, folder: str, event: bytes) -> Outcome:
-        """Run one request.
-
-        Raises:
-            Throttled: the concurrency limit is reached.
-        """
-        return self._fleet.run(folder, _physical_name(folder), event)
-
-    def prepare(self, folder: str) -> None:
-        """Start a process for the next request of a function that had requests before."""
-        self._fleet.prepare(folder)
-
-    def kill(self, folder: str, *, alone: bool = False) -> int:
-        """Kill the processes that run a request of a folder, or (`alone`) only a single one; return their number."""
-        return self._fleet.kill(folder, alone=alone)
 
     def _configuration(self, folder: str) -> Configuration:
         if self._template is None:
@@ -156,7 +135,7 @@ class Runtime:
             self.on_log(folder, line)
 
         def start(address: str, on_exit: Callable[[int], None]) -> Process:
-            environ = variables.of(_physical_name(folder), code, configured, self.endpoints, address)
+            environ = variables.of(physical_name(folder), code, configured, self.endpoints, address)
             client = (AUTHOR_PROCESS,) if self.reports else ("-m", "awslambdaric")
             command = (sys.executable, *client, configured.handler)
             return Process(
@@ -164,7 +143,3 @@ class Runtime:
             )
 
         return Sandbox(configured, fingerprint, start, log, on_start)
-
-
-def _physical_name(folder: str) -> str:
-    return f"{environment.STACK}_{folder}"

@@ -50,10 +50,9 @@ class Response:
 
 @dataclass(frozen=True)
 class FunctionError:
-    """The function reported an error, `at_init` before it was ready."""
+    """The function reported an error, at its init or later."""
 
     payload: bytes
-    at_init: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ class RuntimeApi:
         if (request.method, request.target) == ("GET", f"{BASE}/invocation/next"):
             return self._next()
         if (request.method, request.target) == ("POST", f"{BASE}/init/error"):
-            self.events.put(FunctionError(body, at_init=True))
+            self.events.put(FunctionError(body))
             return _accepted()
         ended = ENDED.fullmatch(request.target)
         if request.method == "POST" and ended:

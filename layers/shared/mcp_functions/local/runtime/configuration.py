@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local import auth, template
 from mcp_functions.local.environment import STACK
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import Problem, stop
 from mcp_functions.local.runtime.intrinsics import NO_VALUE, Resolver, Unknown, text
 
 if TYPE_CHECKING:
@@ -74,15 +74,8 @@ class Template:
 
     def variables(self, folder: Path) -> tuple[dict[str, str], list[str]]:
         """Return the variables of the function in a folder, and a line for each that only a deployment knows."""
-        known, unknown, block = dict[str, str](), list[str](), self._block(folder, "")
-        for name, written in ({} if block is None else self._written(block)).items():
-            try:
-                value = self._variable(name, written)
-            except Problem as problem:
-                unknown.append(str(problem))
-            else:
-                known |= {} if value is NO_VALUE else {name: text(value)}
-        return known, unknown
+        block = self._block(folder, "")
+        return ({}, []) if block is None else self._variables(block)
 
     def _block(self, folder: Path, name: str) -> Mapping[str, Any] | None:
         found = [block for block in self._blocks() if self._is_in(folder, block.get("CodeUri"))]
@@ -106,11 +99,14 @@ class Template:
     def _configured(self, block: Mapping[str, Any]) -> Configuration:
         reserved = self._value(block, "ReservedConcurrentExecutions", None)
         logging = self._value(block, "LoggingConfig", {})
+        variables, unknown = self._variables(block)
+        if unknown:
+            raise Problem(unknown[0])
         return Configuration(
             handler=text(self._value(block, "Handler", Configuration.handler)),
             timeout=int(self._value(block, "Timeout", 3)),  # Lambda's default
             memory=int(self._value(block, "MemorySize", 128)),  # Lambda's default
-            variables=self._variables(block),
+            variables=variables,
             reserved=None if reserved is None else int(reserved),
             log_format=text(logging.get("LogFormat", "Text")),
             log_level=text(logging.get("ApplicationLogLevel", "INFO")),  # Lambda's own default
@@ -123,13 +119,15 @@ class Template:
         value = self._resolved(name, written)
         return default if value is NO_VALUE else value
 
-    def _written(self, block: Mapping[str, Any]) -> dict[str, Any]:
+    def _variables(self, block: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
         # "Environment variables are additive": the block's own go over those of Globals
-        return {**_variables(self._globals), **_variables(block)}
-
-    def _variables(self, block: Mapping[str, Any]) -> dict[str, str]:
-        found = {name: self._variable(name, value) for name, value in self._written(block).items()}
-        return {name: text(value) for name, value in found.items() if value is not NO_VALUE}
+        known, unknown = dict[str, object](), list[str]()
+        for name, written in {**_variables(self._globals), **_variables(block)}.items():
+            try:
+                known[name] = self._variable(name, written)
+            except Problem as problem:
+                unknown.append(str(problem))
+        return {name: text(value) for name, value in known.items() if value is not NO_VALUE}, unknown
 
     def _variable(self, name: str, written: object) -> object:
         if name != KEYS and name in (known := {**self._shell, **self._own}):
@@ -141,8 +139,7 @@ class Template:
             return self._resolver.value(written)
         except (Unknown, AttributeError, LookupError, TypeError, ValueError) as error:
             why = error if isinstance(error, Unknown) else "it is not what CloudFormation takes there"
-            unknown = f"{self._path.name}: {name} has no value here ({why}): set {name} in the environment"
-            raise Problem(unknown) from error
+            stop(f"{self._path.name}: {name} has no value here ({why}): set {name} in the environment", after=error)
 
 
 def find(directory: Path) -> Path | None:

@@ -1,4 +1,4 @@
-"""All execution environments of a stack: a request takes one, returns it, and an idle one ends after a while.
+"""All execution environments of a stack: a request takes one, and returns it.
 
 One environment runs one request at a time. A request without an idle environment waits until one is idle, or until it
 may start a new one. So many short requests share a few processes, and long requests get one each. An environment whose
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from threading import Condition, Event, Thread
 from typing import TYPE_CHECKING, Self
 
-from mcp_functions.local.environment import arn
+from mcp_functions.local.environment import STACK, arn
 from mcp_functions.local.lambdas import Outcome, Throttled
 from mcp_functions.local.runtime.api import Task
 from mcp_functions.local.runtime.sandbox import ProcessGoneError, Sandbox
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 # wait for ever for the function behind it.
 CONCURRENCY = 32
 WAIT_SECONDS = 29.0  # for a process; API Gateway gives up after 30
-IDLE_SECONDS = 300.0
-CHECK_SECONDS = 0.05  # between two checks of memory and idle time
+CHECK_SECONDS = 0.05  # between two checks of memory
 
 
 @dataclass(eq=False, kw_only=True)
@@ -42,7 +41,6 @@ class Fleet:
     reserved: Callable[[str], int | None]  # how many environments of a folder may run at once; None: CONCURRENCY
     starts: int  # processes that may start at once. On Lambda each has its own processor, here all share a few
     reuse: bool = True  # an environment takes a second request
-    idle_seconds: float = IDLE_SECONDS  # after which an environment without requests ends
     _lock: Condition = field(default_factory=Condition, init=False)
     _stopped: Event = field(default_factory=Event, init=False)
     _idle: dict[str, list[Sandbox]] = field(default_factory=dict, init=False)
@@ -51,7 +49,7 @@ class Fleet:
     _preparing: set[str] = field(default_factory=set, init=False)  # folders whose next process is starting
 
     def __enter__(self) -> Self:
-        """Check memory and idle time from now on."""
+        """Check memory from now on."""
         self._checking = Thread(target=self._check, daemon=True)
         self._checking.start()
         return self
@@ -69,8 +67,8 @@ class Fleet:
             sandbox.join()
         self._checking.join()
 
-    def run(self, folder: str, name: str, event: bytes) -> Outcome:
-        """Run one request of a folder, whose function has a physical name, with an event as JSON.
+    def run(self, folder: str, event: bytes) -> Outcome:
+        """Run one request of a folder with an event as JSON.
 
         Raises:
             Throttled: the concurrency limit is reached, or no process was free in time.
@@ -78,7 +76,7 @@ class Fleet:
         now = time.time()
         trace = f"Root=1-{int(now):08x}-{uuid.uuid4().hex[:24]};Parent={uuid.uuid4().hex[:16]};Sampled=0"
         while True:
-            task, sandbox = Task(str(uuid.uuid4()), event, arn(name), trace), self._take(folder)
+            task, sandbox = Task(str(uuid.uuid4()), event, arn(physical_name(folder)), trace), self._take(folder)
             try:
                 result = sandbox.invoke(task)
             except ProcessGoneError:
@@ -167,7 +165,6 @@ class Fleet:
             self._lock.notify_all()
 
     def _give_back(self, sandbox: Sandbox) -> None:
-        sandbox.idle_since = time.monotonic()
         with self._lock:
             folder = self._busy.pop(sandbox)
             if self.reuse and sandbox.alive and not self._stopped.is_set():
@@ -184,13 +181,14 @@ class Fleet:
     def _check(self) -> None:
         while not self._stopped.wait(CHECK_SECONDS):
             with self._lock:
-                oldest = time.monotonic() - self.idle_seconds
-                for idle in self._idle.values():
-                    self._end([one for one in idle if one.idle_since < oldest])
-                    idle[:] = [one for one in idle if one.idle_since >= oldest]
                 ended, self._ending = self._ending, []
                 busy = list(self._busy)
             for sandbox in busy:
                 sandbox.check_memory()
             for sandbox in ended:
                 sandbox.join()
+
+
+def physical_name(folder: str) -> str:
+    """Return the name of a function in its stack."""
+    return f"{STACK}_{folder}"

@@ -1,4 +1,6 @@
-"""One process of a function, in its own process group. Its output is read line by line.
+"""One process of a function, in its own process group. Its output is read line by line, its state in Linux's /proc.
+
+Other systems have no /proc, so there the memory limit does not apply.
 
 The harness writes its own lines into the same pipe, so that they keep their order among the function's lines.
 """
@@ -6,17 +8,20 @@ The harness writes its own lines into the same pipe, so that they keep their ord
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
-from mcp_functions.local.runtime import proc, watchdog
+from mcp_functions.local.runtime import watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
+MB = 1024 * 1024
+KILL = 1 << (signal.SIGKILL - 1)
 OUTPUT_SECONDS = 2.0  # for the output of an ended process: a child that left its group may keep the pipe open
 
 
@@ -59,7 +64,7 @@ class Process:
     @property
     def alive(self) -> bool:
         """Whether it is running."""
-        return self._process.returncode is None and not proc.is_ending(self.pid)
+        return self._process.returncode is None and not _is_ending(self.pid)
 
     def write(self, line: str) -> None:
         """Put a line of the harness among the function's lines, or after the last of them."""
@@ -69,14 +74,6 @@ class Process:
                 return
         self._threads[0].join(OUTPUT_SECONDS)
         self.on_line(line)
-
-    def memory(self) -> int | None:
-        """Return its memory in MB."""
-        return proc.resident(self.pid)
-
-    def peak(self) -> int | None:
-        """Return the peak of its memory in MB."""
-        return proc.peak(self.pid)
 
     def kill(self) -> None:
         """Kill it and its children; `on_exit` reports the end."""
@@ -101,3 +98,33 @@ class Process:
         with os.fdopen(self._out, encoding="utf-8", errors="replace") as lines:
             for line in lines:
                 self.on_line(line.rstrip("\r\n"))
+
+
+def resident(pid: int) -> int | None:
+    """Return a process's memory in MB; None if unknown."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_bytes().split()[1])
+    except (OSError, IndexError, ValueError):
+        return None
+    return -(-pages * os.sysconf("SC_PAGE_SIZE") // MB)
+
+
+def peak(pid: int) -> int | None:
+    """Return the peak of a process's memory in MB; None if unknown."""
+    high = _status(pid).get("VmHWM")
+    return -(-int(high.split()[0]) // 1024) if high else None
+
+
+def _is_ending(pid: int) -> bool:
+    """Whether a process was killed or has exited, although its status was not read yet."""
+    status = _status(pid)
+    pending = int(status.get("SigPnd", "0"), 16) | int(status.get("ShdPnd", "0"), 16)
+    return bool(status) and (bool(pending & KILL) or "VmHWM" not in status)
+
+
+def _status(pid: int) -> dict[str, str]:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return {}
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}

@@ -1,15 +1,32 @@
-"""The lines that Lambda logs around an invocation: START, END, REPORT, and the reason of a failure."""
+"""What Lambda says around an invocation: its log lines START, END and REPORT, and failures as its Invoke API has them.
+
+The function's own error object passes unchanged. A failure that the platform notices becomes
+{"errorType": …, "errorMessage": "RequestId: … Error: …"}.
+"""
 
 from __future__ import annotations
 
+import json
 import math
+import signal
 from dataclasses import dataclass
+
+from mcp_functions.local.runtime import api
 
 # The platform's errors, by Lambda's names; every other error is the function's own.
 EXITED, OUT_OF_MEMORY, TIMED_OUT = "Runtime.ExitError", "Runtime.OutOfMemory", "Sandbox.Timedout"
 TOO_LARGE = "Function.ResponseSizeTooLarge"
 PLATFORM = frozenset({EXITED, OUT_OF_MEMORY, TIMED_OUT, TOO_LARGE})
 LAMBDA_PREFIXES = frozenset({"Function", "Runtime", "Sandbox"})  # of the names of Lambda's own errors
+
+
+class FailedError(Exception):
+    """An init or an invocation failed: the error's type, and the payload of the Invoke API."""
+
+    def __init__(self, error: str, payload: bytes) -> None:
+        """Take the error's type and the payload."""
+        super().__init__(error)
+        self.error, self.payload = error, payload
 
 
 @dataclass(frozen=True)
@@ -22,11 +39,6 @@ class Report:
     used: int | None = None  # peak of the environment's memory in MB; None if unknown
     init: float | None = None  # milliseconds until the process was ready, if this invocation waited for it
     error: str | None = None  # its type; None if the function returned
-
-    @property
-    def by_platform(self) -> bool:
-        """Whether the platform ended it."""
-        return self.error in PLATFORM
 
     def text(self) -> str:
         """Return the REPORT line, with Lambda's tabs."""
@@ -43,20 +55,56 @@ class Report:
         return "\t".join(parts)
 
 
-def started(request_id: str) -> str:
-    """Return the line before the function's lines."""
-    return f"START RequestId: {request_id} Version: $LATEST"
-
-
-def ended(request_id: str) -> str:
-    """Return the line after the function's lines."""
-    return f"END RequestId: {request_id}"
-
-
 def init_failed(milliseconds: float, error: str, phase: str) -> str:
     """Return the line of a failed init, in phase "init" or "invoke"."""
     return "\t".join([f"INIT_REPORT Init Duration: {milliseconds:.2f} ms", f"Phase: {phase}", *_status(error)])
 
 
+def failure(event: api.ProcessEvent | None, request_id: str, timeout: int, *, too_much_memory: bool) -> FailedError:
+    """Make the failure of a process's last event.
+
+    Args:
+        event: None if it timed out.
+        request_id: "" before an invocation.
+        timeout: seconds of an invocation.
+        too_much_memory: whether the process was over its limit.
+    """
+    if too_much_memory:
+        return _of_platform(OUT_OF_MEMORY, _reason(-signal.SIGKILL), request_id)
+    match event:
+        case api.FunctionError(payload):
+            return FailedError(_type(payload), payload)
+        case api.Exit(status):
+            return _of_platform(EXITED, _reason(status), request_id)
+        case api.ResponseTooLarge():
+            message = f"Response payload size exceeded maximum allowed payload size ({api.MAX_RESPONSE} bytes)."
+            return FailedError(TOO_LARGE, _object(TOO_LARGE, message))
+    return _of_platform(TIMED_OUT, f"Task timed out after {timeout:.2f} seconds", request_id)
+
+
 def _status(error: str) -> tuple[str, ...]:
     return ("Status: timeout",) if error == TIMED_OUT else ("Status: error", f"Error Type: {error}")
+
+
+def _reason(status: int) -> str:
+    """Describe how a process ended."""
+    if status == 0:
+        return "Runtime exited without providing a reason"
+    if status > 0:
+        return f"Runtime exited with error: exit status {status}"
+    return f"Runtime exited with error: signal: {(signal.strsignal(-status) or str(-status)).lower()}"
+
+
+def _of_platform(error: str, message: str, request_id: str) -> FailedError:
+    return FailedError(error, _object(error, f"RequestId: {request_id} Error: {message}"))
+
+
+def _object(error: str, message: str) -> bytes:
+    return json.dumps({"errorType": error, "errorMessage": message}).encode()
+
+
+def _type(payload: bytes) -> str:
+    try:
+        return str(json.loads(payload)["errorType"])
+    except (ValueError, KeyError, TypeError):
+        return "Runtime.Unknown"

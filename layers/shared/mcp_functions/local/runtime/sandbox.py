@@ -12,8 +12,8 @@ from queue import Empty
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from mcp_functions.local.runtime import api, failures, reports
-from mcp_functions.local.runtime.failures import FailedError
+from mcp_functions.local.runtime import api, process, reports
+from mcp_functions.local.runtime.reports import FailedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,7 +74,6 @@ class Sandbox:
 
     Attributes:
         fingerprint: of the files that its process has loaded.
-        idle_since: when its last invocation ended, by the monotonic clock.
     """
 
     def __init__(
@@ -94,7 +93,7 @@ class Sandbox:
             log: writes the lines around an invocation while there is no process.
             on_start: called once, when its first process has started or failed.
         """
-        self.fingerprint, self.idle_since = fingerprint, 0.0
+        self.fingerprint = fingerprint
         self._configuration, self._start, self._log = configuration, start, log
         self._on_start, self._lock, self._over, self._memory = on_start, Lock(), False, 0
         self._running: RunningProcess | None = None
@@ -114,7 +113,7 @@ class Sandbox:
         if cold:
             init = self._init_phase()
         began, error = time.monotonic(), None
-        self._write(reports.started(task.request_id))
+        self._write(f"START RequestId: {task.request_id} Version: $LATEST")
         try:
             until = began + self._configuration.timeout
             running = self._running or self._init(until, "invoke", task.request_id)
@@ -129,9 +128,9 @@ class Sandbox:
             init=init,
             error=error,
         )
-        if report.by_platform:
+        if error in reports.PLATFORM:
             self._write(str(json.loads(payload)["errorMessage"]))
-        self._write(reports.ended(report.request_id))
+        self._write(f"END RequestId: {report.request_id}")
         self._write(report.text())
         return Result(payload, report, self._running.process.pid if self._running else None)
 
@@ -143,7 +142,7 @@ class Sandbox:
     def check_memory(self) -> None:
         """Kill the process if it has too much memory."""
         running = self._running
-        if running and self._has_too_much(running.process.memory()):
+        if running and self._has_too_much(process.resident(running.process.pid)):
             running.process.kill()
 
     def end(self) -> None:
@@ -173,7 +172,7 @@ class Sandbox:
         began = time.monotonic()
         with self._lock:
             if self._over:
-                raise failures.of(api.Exit(-9), request_id, self._configuration)
+                raise self._failure(api.Exit(-9), request_id)
             running, self._memory = RunningProcess(self._start), 0
             self._running = running
         event = running.next_event(until)
@@ -192,7 +191,7 @@ class Sandbox:
             event = running.next_event(until)
         if isinstance(event, api.Exit) and not task.taken and not cold:
             raise ProcessGoneError
-        too_much = self._has_too_much(running.process.peak())
+        too_much = self._has_too_much(process.peak(running.process.pid))
         if isinstance(event, api.Response) and not too_much:
             return event.payload
         if isinstance(event, api.ResponseTooLarge):
@@ -202,8 +201,7 @@ class Sandbox:
         raise self._failure(event, task.request_id)
 
     def _failure(self, event: api.ProcessEvent | None, request_id: str) -> FailedError:
-        too_much = self._has_too_much(0)
-        return failures.of(event, request_id, self._configuration, too_much_memory=too_much)
+        return reports.failure(event, request_id, self._configuration.timeout, too_much_memory=self._has_too_much(0))
 
     def _has_too_much(self, memory: int | None) -> bool:
         self._memory = max(self._memory, memory or 0)

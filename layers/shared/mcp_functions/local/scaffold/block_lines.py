@@ -14,9 +14,9 @@ Lines = list[str]
 RESOURCE = re.compile(r"  ([A-Za-z0-9]+):")
 PROPERTY = re.compile(r"      (\w+):")
 INLINE = re.compile(r"      Policies: *(\[[^\[\]{}#]*\]|[^\[\]{}#\n]+?)( *#.*)?\n")
-REF = re.compile(r"\s*- !Ref (\w+)( *#.*)?\n")
 OURS = (f"!Ref {SEAL}", f"!Ref {KEEP}")
-TAG_LINE = re.compile(rf"        {TAG}:[^#\n]*?( *#.*)?\n")
+OUR_POLICY = re.compile(rf"- !Ref ({SEAL}|{KEEP})$")
+OUR_TAG = re.compile(f"{TAG}:")
 
 
 def resources(lines: Lines) -> Iterator[tuple[int, int]]:
@@ -35,6 +35,16 @@ def resources(lines: Lines) -> Iterator[tuple[int, int]]:
         yield first, last
 
 
+def tags(folder: str) -> str:
+    """Return the tag by which MaySeal and MayKeep know a function."""
+    return f"      Tags:\n        {TAG}: {folder}\n"
+
+
+def policies(names: Collection[str]) -> str:
+    """Return managed policies of the template as a property of one line."""
+    return _inline([f"!Ref {name}" for name in names])
+
+
 def insert_after(lines: Lines, logical_id: str, block: str) -> Lines:
     """Insert a resource after another one."""
     _first, last = _place(lines, logical_id)
@@ -44,7 +54,7 @@ def insert_after(lines: Lines, logical_id: str, block: str) -> Lines:
 def copy_property(lines: Lines, name: str, source: str, target: str) -> Lines:
     """Give a resource the property of another one, if that has it."""
     place = _property(lines, source, name)
-    return _insert(lines, target, lines[place[0] : place[1]]) if place else lines
+    return _insert(lines, target, "".join(lines[place[0] : place[1]])) if place else lines
 
 
 def remove(lines: Lines, logical_id: str) -> Lines:
@@ -64,88 +74,76 @@ def set_policies(lines: Lines, logical_id: str, needed: Collection[str]) -> Line
         needed: the policies' logical ids.
 
     """
-    place = _property(lines, logical_id, "Policies")
+    place, wanted = _property(lines, logical_id, "Policies"), [f"!Ref {name}" for name in needed]
     if place is None:
-        return _insert(lines, logical_id, _inline([f"!Ref {name}" for name in needed], "")) if needed else lines
-    first, last = place
-    inline = INLINE.fullmatch(lines[first])
-    old = _items(lines[first + 1 : last]) if inline is None else inline[1].strip("[]").split(",")
-    names = [item.strip() for item in old]
-    wanted = [f"!Ref {name}" for name in needed]
+        return _insert(lines, logical_id, _inline(wanted))
+    inline = INLINE.fullmatch(lines[place[0]])
+    if inline is None:
+        return _set_items(lines, logical_id, "Policies", [f"- {item}" for item in wanted], OUR_POLICY)
+    names = [item.strip() for item in inline[1].strip("[]").split(",")]
     if {name for name in names if name in OURS} == set(wanted):
         return lines
-    if inline:
-        kept = [name for name in names if name not in OURS]
-        return lines[:first] + _inline(wanted + kept, inline[2] or "") + lines[first + 1 :]
-    return lines[:first] + _listed(lines[first:last], wanted) + lines[last:]
+    written = _inline(wanted + [name for name in names if name not in OURS], inline[2] or "")
+    return [*lines[: place[0]], written, *lines[place[0] + 1 :]]
 
 
 def set_tag(lines: Lines, logical_id: str, folder: str, *, needed: bool) -> Lines:
     """Give a function the tag by which the two policies know it, or take it away; its other tags stay."""
-    place, tag = _property(lines, logical_id, "Tags"), f"        {TAG}: {folder}\n"
-    if place is None:
-        return _insert(lines, logical_id, ["      Tags:\n", tag]) if needed else lines
-    first, last = place
-    head, tags = lines[first], lines[first + 1 : last]
-    if needed:
-        written = tags if tag in tags else [tag, *(line for line in tags if not TAG_LINE.fullmatch(line))]
-    else:
-        written = _without(tags, TAG_LINE)
-    emptied = not needed and all(map(_says_nothing, written)) and head.strip() == "Tags:"
-    return lines[:first] + ([] if emptied else [head]) + written + lines[last:]
+    return _set_items(lines, logical_id, "Tags", [f"{TAG}: {folder}"] if needed else [], OUR_TAG)
 
 
 def add_layer(lines: Lines, logical_id: str, layer: str) -> Lines:
-    """Give a function one more layer; a list in one line is not changed."""
-    place, item = _property(lines, logical_id, "Layers"), f"        - !Ref {layer}\n"
-    if place is None:
-        return _insert(lines, logical_id, ["      Layers:\n", item])
-    first, last = place
-    return [*lines[:last], item, *lines[last:]] if last > first + 1 else lines
+    """Give a function one more layer."""
+    item = f"- !Ref {layer}"
+    return _set_items(lines, logical_id, "Layers", [item], re.compile(re.escape(item)))
 
 
-def _inline(items: Lines, comment: str) -> Lines:
+def _inline(items: Lines, comment: str = "") -> str:
     """Write policies in one line; without any, their comment stays."""
     if not items:
-        return [f"      {comment.strip()}\n"] if comment else []
+        return f"      {comment.strip()}\n" if comment else ""
     value = items[0] if len(items) == 1 else f"[{', '.join(items)}]"
-    return [f"      Policies: {value}{comment}\n"]
+    return f"      Policies: {value}{comment}\n"
 
 
-def _listed(block: Lines, wanted: Lines) -> Lines:
-    """Write policies of which each has a line."""
-    head, items = block[0], block[1:]
+def _set_items(lines: Lines, logical_id: str, name: str, wanted: Lines, ours: re.Pattern[str]) -> Lines:
+    """Write the items of a property with a line for each; a list in one line is not changed.
+
+    Args:
+        lines: of template.yaml.
+        logical_id: of the function.
+        name: of the property.
+        wanted: the items that it must have; missing ones are written first.
+        ours: which other items go away; a comment beside one stays, on its own line.
+
+    """
+    place = _property(lines, logical_id, name)
+    if place is None:
+        written = "".join(f"        {item}\n" for item in wanted)
+        return _insert(lines, logical_id, f"      {name}:\n{written}" if wanted else "")
+    first, last = place
+    items = lines[first + 1 : last]
     if not items:
-        return block  # one line in a form that is not ours
-    present = _items(items)
-    surplus = [re.escape(item) for item in OURS if item in present and item not in wanted]
-    kept = _without(items, re.compile(rf"\s*- (?:{'|'.join(surplus)})( *#.*)?\n")) if surplus else items
+        return lines
     indent = items[0][: len(items[0]) - len(items[0].lstrip())]
-    written = [f"{indent}- {item}\n" for item in wanted if item not in present] + kept
-    return ([] if all(map(_says_nothing, written)) else [head]) + written
-
-
-def _without(lines: Lines, unwanted: re.Pattern[str]) -> Lines:
-    """Remove lines; a comment at the end of one stays, as a line."""
-    kept = []
-    for line in lines:
-        found = unwanted.fullmatch(line)
-        if found is None:
+    present, kept = set[str](), list[str]()
+    for line in items:
+        text, hash_, comment = line.partition("#")
+        present.add(text.strip())
+        if text.strip() in wanted or not ours.match(text.strip()):
             kept.append(line)
-        elif found[1]:
-            kept.append(f"{line[: len(line) - len(line.lstrip())]}{found[1].strip()}\n")
-    return kept
+        elif hash_:
+            kept.append(f"{indent}#{comment}")
+    written_lines = [f"{indent}{item}\n" for item in wanted if item not in present] + kept
+    head = [] if all(map(_says_nothing, written_lines)) else [lines[first]]
+    return lines[:first] + head + written_lines + lines[last:]
 
 
-def _items(lines: Lines) -> Lines:
-    return [f"!Ref {found[1]}" for found in map(REF.fullmatch, lines) if found]
-
-
-def _insert(lines: Lines, logical_id: str, written: Lines) -> Lines:
+def _insert(lines: Lines, logical_id: str, written: str) -> Lines:
     """Insert a property before the function's Events, or at its end."""
     place = _property(lines, logical_id, "Events")
     at = place[0] if place else _place(lines, logical_id)[1]
-    return lines[:at] + written + lines[at:]
+    return lines[:at] + written.splitlines(keepends=True) + lines[at:]
 
 
 def _place(lines: Lines, logical_id: str) -> tuple[int, int]:

@@ -9,31 +9,26 @@ from typing import TYPE_CHECKING
 from mcp_functions.local import checks, template
 from mcp_functions.local.checks.imports import a_function_finds_on_lambda_what_it_imports
 from mcp_functions.local.checks.statements import KEEP, SEAL
+from mcp_functions.local.lambdas.loading import COMMON
 from mcp_functions.local.problems import Problem
-from mcp_functions.local.scaffold import files
-from mcp_functions.local.scaffold.block_lines import resources
+from mcp_functions.local.scaffold import block_lines, files
 
 if TYPE_CHECKING:
     from mcp_functions.local.checks import Project
+    from mcp_functions.local.scaffold.block_lines import Lines
     from mcp_functions.local.scaffold.samples import Sample
 
 FUNCTION = re.compile(r".*\bType: *AWS::Serverless::Function\b")
-NOT_BLOCKS = (checks.every_folder_is_listed, a_function_finds_on_lambda_what_it_imports)
-DEPLOYED = [check for check in checks.CHECKS if check not in NOT_BLOCKS]
-PARTS = ("", "Worker")
-REFS = {"": [], "seal": [SEAL], "keep": [SEAL, KEEP], "task": [SEAL, KEEP]}
-POLICIES = {"seal": "!Ref MaySeal", "keep": "[!Ref MaySeal, !Ref MayKeep]", "task": "[!Ref MaySeal, !Ref MayKeep]"}
-POWERS = """\
-      Tags:
-        mcp-function: {name}
-      Policies: {policies}
-"""
+OF_OTHER_FILES = (checks.routes.every_folder_is_listed, a_function_finds_on_lambda_what_it_imports)
+OF_BLOCKS = [check for check in checks.CHECKS if check not in OF_OTHER_FILES]
+POLICIES = {"": [], "seal": [SEAL], "keep": [SEAL, KEEP], "task": [SEAL, KEEP]}  # by what a function needs
 
 
 def block(sample: Sample) -> str:
     """Return the resources that deploy a function: the function with its route, and a worker for tasks."""
-    policies = POLICIES.get(sample.needs)
-    powers = POWERS.format(name=sample.name, policies=policies) if policies else ""
+    powers = ""
+    if sample.needs:
+        powers = block_lines.tags(sample.name) + block_lines.policies(POLICIES[sample.needs])
     values = {"name": sample.name, "id": sample.logical_id, "remark": sample.remark, "powers": powers}
     return files.template("block.yaml", values) + (worker(sample) if sample.needs == "task" else "")
 
@@ -44,7 +39,7 @@ def worker(sample: Sample) -> str:
 
 
 def added(text: str, sample: Sample, project: Project) -> str:
-    """Add a function's block to a template.
+    """Add the block of a new function to a template.
 
     Args:
         text: of template.yaml.
@@ -54,41 +49,67 @@ def added(text: str, sample: Sample, project: Project) -> str:
     Raises:
         Problem: the template has one of its names already, or is not written as `init` writes it.
     """
-    names = {*project.template["Resources"], *project.template.get("Parameters", {})}
-    existing = [sample.logical_id + part for part in PARTS if sample.logical_id + part in names]
-    if existing:
-        problem = f"template.yaml has a {existing[0]} already: choose another name than {sample.name}"
-        raise Problem(problem)
-    grown = _with_block(text, block(sample))
-    missing = _disagreement(project, sample, grown)
-    if missing:
-        problem = f"template.yaml is not as init wrote it, so nothing was written; by hand: {missing}"
-        raise Problem(problem)
-    return grown
-
-
-def _disagreement(project: Project, sample: Sample, grown: str) -> str | None:
-    """Return the first complaint about the new template that the old one does not have."""
-    try:
-        parsed = template.parse(grown)
-    except ValueError:
-        return f"add {sample.logical_id}, as other functions have it"
     name = frozenset({sample.name})
-    after = replace(
+    grown = replace(
         project,
         folders=project.folders | name,
         asking=project.asking | (name if sample.needs else frozenset()),
-        keeping=project.keeping | (name if sample.needs in {"keep", "task"} else frozenset()),
+        keeping=project.keeping | (name if KEEP in POLICIES[sample.needs] else frozenset()),
         catalog={**project.catalog, "tasks": sorted(project.tasks | (name if sample.needs == "task" else frozenset()))},
-        template=parsed,
     )
-    before = {line for check in DEPLOYED for line in check(project)}
-    return next((line for check in DEPLOYED for line in check(after) if line not in before), None)
-
-
-def _with_block(text: str, block_: str) -> str:
-    lines = text.splitlines(keepends=True)
-    ends = [last for first, last in resources(lines) if any(map(FUNCTION.match, lines[first:last]))]
-    if ends:
-        lines.insert(ends[-1], f"\n{block_}")
+    lines = inserted(text.splitlines(keepends=True), sample, project)
+    check(sample, project, read(lines, grown))
     return "".join(lines)
+
+
+def inserted(lines: Lines, sample: Sample, project: Project) -> Lines:
+    """Insert the block of a function after the last one.
+
+    Raises:
+        Problem: the template has one of its names already.
+    """
+    taken = project.template["Resources"].keys() | project.template.get("Parameters", {}).keys()
+    for logical_id in (sample.logical_id, f"{sample.logical_id}Worker"):
+        if logical_id in taken:
+            problem = f"template.yaml has a {logical_id} already: choose another name than {sample.name}"
+            raise Problem(problem)
+    ends = [last for first, last in block_lines.resources(lines) if any(map(FUNCTION.match, lines[first:last]))]
+    if not ends:
+        return lines
+    return lines[: ends[-1]] + f"\n{block(sample)}".splitlines(keepends=True) + lines[ends[-1] :]
+
+
+def read(lines: Lines, project: Project) -> Project:
+    """Return a project with these lines as its template.
+
+    Raises:
+        Problem: they are no template.
+    """
+    try:
+        return replace(project, template=template.parse("".join(lines)))
+    except ValueError as error:
+        raise _refusal(str(error)) from error
+
+
+def check(sample: Sample, before: Project, after: Project) -> None:
+    """Refuse a new template where the checks complain about the function, or about more than before.
+
+    Raises:
+        Problem: the template is not written as `init` writes it, so a change by hand is needed.
+    """
+    own = (f"functions/{sample.name} ", f"functions/{sample.name}/", f"{sample.logical_id} ", f"{sample.logical_id}W")
+    earlier = _complaints(before)
+    for line in _complaints(after):
+        if line not in earlier or line.startswith(own):
+            raise _refusal(line)
+
+
+def _complaints(project: Project) -> list[str]:
+    """List what the checks of blocks say, and which function lacks the layer of shared code."""
+    imports = a_function_finds_on_lambda_what_it_imports(project)
+    shared = [line for line in imports if f" of {COMMON}: " in line]
+    return [line for one in OF_BLOCKS for line in one(project)] + shared
+
+
+def _refusal(missing: str) -> Problem:
+    return Problem(f"template.yaml is not as init wrote it, so nothing was written; by hand: {missing}")

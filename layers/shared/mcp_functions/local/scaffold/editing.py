@@ -7,15 +7,29 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mcp_functions.local import catalog, checks, template
+from mcp_functions.local.checks import imports
+from mcp_functions.local.lambdas.loading import COMMON
 from mcp_functions.local.problems import Problem
-from mcp_functions.local.scaffold import block_lines, blocks, samples, shared_code, spelling
+from mcp_functions.local.scaffold import block_lines, blocks, samples, spelling
 from mcp_functions.local.scaffold.samples import Sample
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from mcp_functions.local.checks import Project
+    from mcp_functions.local.scaffold.block_lines import Lines
 
+LAYER_ID, BESIDE = "CommonLayer", "DependenciesLayer"
+LAYER = f"""\
+
+  {LAYER_ID}:
+    Type: {imports.LAYER}
+    Properties:
+      Description: Code that functions share
+      ContentUri: {COMMON.parent}/
+      CompatibleRuntimes:
+        - !Ref Runtime
+"""
 UNCHANGED = "template.yaml has what functions/{name} needs"
 REMARKS = {
     "": "a function that never asks",
@@ -52,12 +66,14 @@ def write(root: Path, name: str) -> str:
 
     """
     project, path = _read(root), root / template.FILE
-    function, text = _function(project, name), path.read_text(encoding="utf-8")
-    if name in project.functions:
-        written = _edited(text, function, project)
-    else:
-        written = blocks.added(text, function, replace(project, folders=project.folders - {name}))
-    written = shared_code.with_layer(written, project, name)
+    function, text = _function(project, name), template.text(path)
+    lines = text.splitlines(keepends=True)
+    edit = _edited if name in project.functions else blocks.inserted
+    lines = edit(lines, function, project)
+    if imports.uses_shared_code(project, name):
+        lines = _with_layer(lines, blocks.read(lines, project), name)
+    blocks.check(function, project, blocks.read(lines, project))
+    written = "".join(lines)
     if written == text:
         return UNCHANGED.format(name=name)
     path.write_text(written, encoding="utf-8", newline="\n")
@@ -88,34 +104,28 @@ def _function(project: Project, name: str) -> Sample:
     return Sample(name, checks.pascal(name), REMARKS[needs], needs, {})
 
 
-def _edited(text: str, function: Sample, project: Project) -> str:
-    block = project.functions[function.name]
-    lines = text.splitlines(keepends=True)
-    lines = block_lines.set_tag(lines, block.logical_id, function.name, needed=bool(function.needs))
-    lines = block_lines.set_policies(lines, block.logical_id, blocks.REFS[function.needs])
+def _edited(lines: Lines, function: Sample, project: Project) -> Lines:
+    logical_id = project.functions[function.name].logical_id
+    lines = block_lines.set_tag(lines, logical_id, function.name, needed=bool(function.needs))
+    lines = block_lines.set_policies(lines, logical_id, blocks.POLICIES[function.needs])
     worker = project.workers.get(function.name)
     if function.needs == "task" and worker is None:
-        lines = block_lines.insert_after(lines, block.logical_id, blocks.worker(function))
-        lines = block_lines.copy_property(lines, "Environment", block.logical_id, f"{function.logical_id}Worker")
-    elif function.needs != "task" and worker is not None:
-        lines = block_lines.remove(lines, worker.logical_id)
-    written = "".join(lines)
-    missing = _complaint(project, function, block.logical_id, written)
-    if missing:
-        problem = f"template.yaml is not as init wrote it, so nothing was written; by hand: {missing}"
-        raise Problem(problem)
-    return written
+        lines = block_lines.insert_after(lines, logical_id, blocks.worker(function))
+        return block_lines.copy_property(lines, "Environment", logical_id, f"{function.logical_id}Worker")
+    if function.needs != "task" and worker is not None:
+        return block_lines.remove(lines, worker.logical_id)
+    return lines
 
 
-def _complaint(project: Project, function: Sample, logical_id: str, written: str) -> str | None:
-    """Return the first complaint about the function in the new template."""
-    try:
-        after = replace(project, template=template.parse(written))
-    except ValueError:
-        return f"{logical_id} needs {blocks.POLICIES.get(function.needs, 'no policy')}"
-    mentioned = (f"functions/{function.name} ", f"{logical_id} ", f"{logical_id}Worker ")
-    found = [line for check in blocks.DEPLOYED for line in check(after) if line.startswith(mentioned)]
-    return found[0] if found else None
+def _with_layer(lines: Lines, project: Project, name: str) -> Lines:
+    """Add the layer of the code that functions share, and give it to the blocks of a function."""
+    layer = imports.common_layer(project)
+    if not layer:
+        layer, lines = LAYER_ID, block_lines.insert_after(lines, BESIDE, LAYER)
+    for block in project.blocks_of(name):
+        if not imports.has_layer(project, block, layer):
+            lines = block_lines.add_layer(lines, block.logical_id, layer)
+    return lines
 
 
 def _changes(before: str, after: str) -> list[str]:

@@ -17,48 +17,40 @@ if TYPE_CHECKING:
     from mcp_functions.local.lambdas import Outcome
 
 
-class TextOutlet:
+class TextOutlet(Screen):
     """Tells a person each round in a line, and the output of functions with their names."""
 
     def __init__(self, out: TextIO, *, show_answers: bool) -> None:
         """Write to `out`; the answers of clients only on request."""
-        self._screen, self._out = Screen(out), out
-        self._lines, self._show_answers = RoundLines("", show_answers=show_answers), show_answers
+        super().__init__(out)
+        self._out, self._lines = out, RoundLines("", show_answers=show_answers)
 
     def opens_states_with(self, key_arn: str) -> None:
         """Take the harness's key: a state that a client presents has the number of its round."""
-        self._lines = RoundLines(key_arn, show_answers=self._show_answers)
-
-    def say(self, text: str) -> None:
-        """Write a text of the harness."""
-        self._screen.say(text)
+        self._lines.key_arn = key_arn
 
     def log(self, folder: str, line: str) -> None:
         """Take a line about a function, or of its process."""
         if line.startswith(PROGRESS):
             self.progress(folder, *json.loads(line.removeprefix(PROGRESS)))
         else:
-            self._screen.tell(folder, line)
+            self.tell(folder, line)
 
     def exchange(self, folder: str, event: bytes, outcome: Outcome) -> None:
         """Write the line of a call that has ended."""
-        self._screen.finish(folder)
+        self.finish(folder)
         told = self._lines.line(folder, event, outcome)
         if told:
             line, failed = told
-            self._screen.say(f"  {line}", FAILED if failed else "")
-
-    def progress(self, folder: str, done: float, total: float | None) -> None:
-        """Draw how far a call is."""
-        self._screen.progress(folder, done, total)
+            self.say(f"  {line}", FAILED if failed else "")
 
     @contextlib.contextmanager
     def output(self) -> Iterator[None]:
         """Take what functions print and log, until the end of the block."""
         with (
-            contextlib.redirect_stdout(NamedOutput(self._screen, self._out)),
-            contextlib.redirect_stderr(NamedOutput(self._screen, sys.stderr)),
-            logged(FunctionsLog(self._screen)),
+            contextlib.redirect_stdout(NamedOutput(self, self._out)),
+            contextlib.redirect_stderr(NamedOutput(self, sys.stderr)),
+            logged(FunctionsLog(self)),
         ):
             yield
 

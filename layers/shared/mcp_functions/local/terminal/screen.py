@@ -9,9 +9,8 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
-import json
 import logging
-from threading import RLock, Timer, get_ident
+from threading import RLock, get_ident
 from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
@@ -20,12 +19,12 @@ from rich.text import Text
 
 from mcp_functions.http.identity import NO_AUTHENTICATION
 from mcp_functions.local.lambdas.own_variables import running
+from mcp_functions.local.loopback import json_object
 from mcp_functions.local.problems import not_installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LONG_SECONDS = 0.3  # after which a call gets a bar
 FAILED, NAMED = "red", "cyan"
 TOOLKIT = "mcp_functions"
 LAMBDA_WARNING = "LAMBDA_WARNING: Unhandled exception"  # half a screen about updates of the runtime
@@ -39,9 +38,8 @@ class Screen:
     def __init__(self, out: TextIO) -> None:
         """Write to `out`."""
         self._console = Console(file=out, highlight=False, markup=False, emoji=False, soft_wrap=True)
+        self._progress = Progress(console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False)
         self._lock, self._bars = RLock(), dict[str, TaskID]()
-        self._calls = dict[str, tuple[float, float | None]]()  # done and total of calls that run
-        self._progress: Progress | None = None
 
     def say(self, text: str, style: str = "") -> None:
         """Write a text of the harness."""
@@ -54,43 +52,23 @@ class Screen:
             self._print(Text.assemble((f"  {folder}", NAMED), "  ", (shown, style)))
 
     def progress(self, folder: str, done: float, total: float | None) -> None:
-        """Draw how far a call of a function is, once it takes long; without a terminal, nothing."""
+        """Draw how far a call of a function is; without a terminal, nothing."""
         if not self._console.is_terminal:
             return
         with self._lock:
-            if folder not in self._calls:
-                timer = Timer(LONG_SECONDS, self._draw, [folder])
-                timer.daemon = True
-                timer.start()
-            self._calls[folder] = (done, total)
-            if folder in self._bars:
-                self._draw(folder)
+            if folder not in self._bars:
+                self._progress.start()
+                self._bars[folder] = self._progress.add_task(folder)
+            self._progress.update(self._bars[folder], completed=done, total=total)
 
     def finish(self, folder: str) -> None:
         """Remove the bar of a call that has ended."""
         with self._lock:
-            self._calls.pop(folder, None)
-            bar = self._bars.pop(folder, None)
-            if bar is None or self._progress is None:
+            if folder not in self._bars:
                 return
-            self._progress.remove_task(bar)
+            self._progress.remove_task(self._bars.pop(folder))
             if not self._bars:
                 self._progress.stop()
-                self._progress = None
-
-    def _draw(self, folder: str) -> None:
-        with self._lock:
-            if folder not in self._calls:
-                return  # it has ended in the meantime
-            if self._progress is None:
-                self._progress = Progress(
-                    console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False
-                )
-                self._progress.start()
-            if folder not in self._bars:
-                self._bars[folder] = self._progress.add_task(folder)
-            done, total = self._calls[folder]
-            self._progress.update(self._bars[folder], completed=done, total=total)
 
     def _print(self, text: Text) -> None:
         with self._lock, contextlib.suppress(OSError, ValueError):  # its reader may have ended; functions go on
@@ -177,7 +155,7 @@ def logged(handler: logging.Handler) -> Iterator[None]:
 
 def readable(line: str) -> str | None:
     """Return the message of a JSON line of Lambda's; None for metrics, and for what a round's line contains."""
-    record = _object(line)
+    record = json_object(line)
     message = record.get("message")
     if "_aws" in record or line.startswith(PLATFORM) or LAMBDA_WARNING in line:
         return None
@@ -193,11 +171,3 @@ def _lambdas(record: dict[str, Any]) -> str:
     level = "" if record["level"] == "INFO" else f"{record['level']} "
     texts = [str(record[name]) for name in ("message", "errorType", "errorMessage") if record.get(name)]
     return "\n".join([level + ": ".join(texts), *(str(line).rstrip("\n") for line in record.get("stackTrace", ()))])
-
-
-def _object(line: str) -> dict[str, Any]:
-    try:
-        record = json.loads(line)
-    except ValueError:
-        return {}
-    return record if isinstance(record, dict) else {}

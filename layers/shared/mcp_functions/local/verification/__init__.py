@@ -14,7 +14,7 @@ from mcp_functions.local import catalog
 from mcp_functions.local.problems import Problem, first_line
 from mcp_functions.local.verification import lists, monitoring, report, routes, server
 from mcp_functions.local.verification.calls import Calls
-from mcp_functions.local.verification.patience import Patience
+from mcp_functions.local.verification.report import Patience
 from mcp_functions.local.verification.stack import Stack
 
 if TYPE_CHECKING:

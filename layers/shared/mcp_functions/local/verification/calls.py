@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.attack import schema_values
 from mcp_functions.local.verification import candidates, lists
-from mcp_functions.local.verification.patience import Patience
-from mcp_functions.local.verification.report import Failed, Skipped
+from mcp_functions.local.verification.report import Patience, fail, skip
 from mcp_functions.protocol.constants import EXTENSION_TASKS
 
 if TYPE_CHECKING:
@@ -45,15 +45,12 @@ class Calls:
             Failed: a call was refused, or the state of a round was not accepted.
             Skipped: no call asked.
         """
-        texts = [self._hold(call) for call in self._named()]
-        if any(texts):
-            return "; ".join(filter(None, texts))
-        for call in self._reads():
-            text = self._hold(call)
-            if text:
-                return text
-        nothing = f"no resource, prompt or read-only tool asks a question; {NAME_ONE}"
-        raise Skipped(nothing)
+        texts = list(filter(None, map(self._hold, self._named())))
+        reads = filter(None, map(self._hold, self._reads()))  # one conversation is enough
+        texts = texts or list(islice(reads, 1))
+        if not texts:
+            skip(f"no resource, prompt or read-only tool asks a question; {NAME_ONE}")
+        return "; ".join(texts)
 
     def check_task(self) -> str:
         """Follow a task to its end.
@@ -64,14 +61,12 @@ class Calls:
         """
         discovered = self.server.ask("server/discover", {}).result or {}
         if EXTENSION_TASKS not in discovered.get("capabilities", {}).get("extensions", {}):
-            nothing = "the server has none"
-            raise Skipped(nothing)
+            skip("the server has none")
         for call in () if self._started else self._reads():
             if str(call) in self.tasks:
                 self._hold(call)
         if not self._started:
-            nothing = f"no read-only tool is a task; {NAME_ONE}"
-            raise Skipped(nothing)
+            skip(f"no read-only tool is a task; {NAME_ONE}")
         return "; ".join(self._follow(call, task) for call, task in self._started)
 
     def _hold(self, call: Call) -> str:
@@ -80,8 +75,7 @@ class Calls:
         while response.questions is not None and rounds < MAX_ROUNDS:
             response, rounds = self._send(call, self._next(response)), rounds + 1
             if response.result is None:
-                text = f"{call}: the state of round {rounds - 1} was not accepted: {response}"
-                raise Failed(text)
+                fail(f"{call}: the state of round {rounds - 1} was not accepted: {response}")
         return self._ended(call, response, rounds)
 
     def _ended(self, call: Call, response: Response, rounds: int) -> str:
@@ -92,11 +86,9 @@ class Calls:
         if response.done:
             return f"{call} was complete after {rounds} rounds" if rounds > 1 else ""
         if call.named and result.get("isError"):
-            text = f"{call} reported an error in round {rounds}: --arguments and --answers may not fit it"
-            raise Failed(text)
+            fail(f"{call} reported an error in round {rounds}: --arguments and --answers may not fit it")
         if call.named or response.status >= SERVER_ERROR or response.questions is not None:
-            text = f"{call}, round {rounds}: {response}"
-            raise Failed(text)
+            fail(f"{call}, round {rounds}: {response}")
         return ""  # a refusal of invented arguments
 
     def _send(self, call: Call, more: Mapping[str, Any]) -> Response:
@@ -104,8 +96,7 @@ class Calls:
 
     def _next(self, response: Response) -> dict[str, Any]:
         if response.state is None:
-            text = "a round asked, and gave no requestState"
-            raise Failed(text)
+            fail("a round asked, and gave no requestState")
         return {"requestState": response.state, "inputResponses": self._responses(response.questions or {})}
 
     def _responses(self, requests: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,8 +113,7 @@ class Calls:
         while task["status"] not in ENDED:
             if self.patience.now() >= until:
                 self.server.ask("tasks/cancel", {"taskId": task["taskId"]})
-                text = f"{call} did not end within {self.patience.seconds:g} s (--seconds), and was cancelled"
-                raise Failed(text)
+                fail(f"{call} did not end within {self.patience.seconds:g} s (--seconds), and was cancelled")
             if task.get("inputRequests"):
                 responses = self._responses(task["inputRequests"])
                 self._task("tasks/update", call, task, inputResponses=responses)
@@ -131,15 +121,13 @@ class Calls:
                 self.patience.sleep(task.get("pollIntervalMs", 1000) / 1000)
             task, polls = self._task("tasks/get", call, task), polls + 1
         if task["status"] != "completed" or task.get("result", {}).get("isError"):
-            text = f"the task of {call} {'reported a tool error' if 'result' in task else task['status']}"
-            raise Failed(text)
+            fail(f"the task of {call} {'reported a tool error' if 'result' in task else task['status']}")
         return f"{call} was complete after {polls} polls"
 
     def _task(self, method: str, call: Call, task: Mapping[str, Any], **more: object) -> dict[str, Any]:
         response = self.server.ask(method, {"taskId": task["taskId"], **more})
         if response.result is None:
-            text = f"{method} of {call}: {response}"
-            raise Failed(text)
+            fail(f"{method} of {call}: {response}")
         return response.result
 
     def _named(self) -> list[Call]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.attack import schema_values
-from mcp_functions.local.verification.report import Failed
+from mcp_functions.local.verification.report import fail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -55,8 +55,7 @@ def reads(listed: Mapping[str, Any]) -> list[Call]:
 def _named(listed: Sequence[Mapping[str, Any]], name: str, arguments: Mapping[str, Any]) -> Call:
     tool = next((tool for tool in listed if tool["name"] == name), None)
     if tool is None:
-        text = f"there is no tool {name}"
-        raise Failed(text)
+        fail(f"there is no tool {name}")
     return Call("tools/call", {"name": name, "arguments": arguments}, _repeated(tool), named=True)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers.catalog import LIST_NAMES, key_of
 from mcp_functions.local import catalog
-from mcp_functions.local.verification.report import Failed, Skipped, listed
+from mcp_functions.local.verification.report import Failed, fail, listed, skip
 from mcp_functions.protocol.constants import LISTS
 from mcp_functions.protocol.errors import MethodNotFound
 
@@ -26,8 +26,7 @@ def check_lists(server: Server, project: Catalog) -> str:
     deployed = read(server, LIST_NAMES)
     found = catalog.differences(project, project | deployed)
     if found:
-        text = f"the endpoint differs from the catalog ({listed(found)}): deploy again, or write the catalog again"
-        raise Failed(text)
+        fail(f"the endpoint differs from the catalog ({listed(found)}): deploy again, or write the catalog again")
     return f"{sum(len(project[list_name]) for list_name in LIST_NAMES)} handlers, as in the catalog"
 
 
@@ -37,7 +36,7 @@ def check_functions(server: Server, project: Catalog) -> str:
     problems = [_problem(server, folder, project) for folder in folders(project)]
     found = [problem for problem in problems if problem]
     if found:
-        raise Failed(listed(found))
+        fail(listed(found))
     return f"{len(problems)} functions answer at /mcp/<folder>, and list what the catalog has of them"
 
 
@@ -64,8 +63,7 @@ def _pages(server: Server, list_name: str, folder: str) -> list[Any]:
         if response.code == MethodNotFound.code:
             break  # there is none of that kind
         if response.result is None:
-            text = f"{METHODS[list_name]}: {response}"
-            raise Failed(text)
+            fail(f"{METHODS[list_name]}: {response}")
         entries += response.result.get(list_name, [])
         if "nextCursor" not in response.result:
             break
@@ -93,5 +91,4 @@ def _of(folder: str, project: Catalog) -> Catalog:
 
 def _check_known(project: Catalog) -> None:
     if not project.keys() >= {"functions", *LIST_NAMES}:
-        missing = "there is no functions/mcp/catalog.json here; --functions names the folder"
-        raise Skipped(missing)
+        skip("there is no functions/mcp/catalog.json here; --functions names the folder")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.verification.report import Failed, Skipped, listed
+from mcp_functions.local.verification.report import fail, listed, skip
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from mcp_functions.local.verification.patience import Patience
+    from mcp_functions.local.verification.report import Patience
     from mcp_functions.local.verification.stack import Stack
 
 GROUP = "AWS::Logs::LogGroup"
@@ -49,8 +49,7 @@ class Monitoring:
         while not any(self._has_line(group, request_id, since) for group in groups):
             if self._patience.now() >= until:
                 waited = f"{self._patience.seconds:g} s (--seconds)"
-                text = f"no line of request {request_id} after {waited} in {listed(groups)}"
-                raise Failed(text)
+                fail(f"no line of request {request_id} after {waited} in {listed(groups)}")
             self._patience.sleep(POLL_SECONDS)
         return f"{listed(wanted)}, with the line of request {request_id}"
 
@@ -63,19 +62,16 @@ class Monitoring:
         """
         names = [name for kind in ALARMS for name in self._stack.ids(kind)]
         if not names:
-            nothing = "the stack has none; the parameter AlarmTopic makes them"
-            raise Skipped(nothing)
+            skip("the stack has none; the parameter AlarmTopic makes them")
         alarms = self._alarms(names)
         _check_present("alarm", names, list(alarms))
         _check_present("metric filter that counts", _counted(alarms.values()), self._filtered())
         silent = [name for name, alarm in alarms.items() if not _tells(alarm)]
         if silent:
-            text = f"no action follows {listed(silent)}"
-            raise Failed(text)
+            fail(f"no action follows {listed(silent)}")
         raised = [name for name, alarm in alarms.items() if alarm["StateValue"] == "ALARM"]
         if raised:
-            text = f"raised: {listed(raised)}"
-            raise Failed(text)
+            fail(f"raised: {listed(raised)}")
         return f"{len(names)} alarms, none of them raised"
 
     def _exists(self, group: str) -> bool:
@@ -120,5 +116,4 @@ def _tells(alarm: Mapping[str, Any]) -> bool:
 def _check_present(kind: str, names: list[str], present: list[str]) -> None:
     missing = [name for name in names if name not in present]
     if missing:
-        text = f"there is no {kind} {listed(missing)}"
-        raise Failed(text)
+        fail(f"there is no {kind} {listed(missing)}")

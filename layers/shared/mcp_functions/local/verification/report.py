@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+import time
+from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from mcp_functions.local.problems import first_line
+from mcp_functions.local.problems import Problem, first_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,12 +15,22 @@ if TYPE_CHECKING:
 DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
 
 
-class Failed(Exception):
+class Failed(Problem):
     """The deployment does not do what it should; the text says what to mend."""
 
 
-class Skipped(Exception):
+class Skipped(Problem):
     """A check cannot run; the text says what it needs."""
+
+
+def fail(text: str) -> NoReturn:
+    """End a check: the deployment does not do what it should."""
+    raise Failed(text)
+
+
+def skip(text: str) -> NoReturn:
+    """End a check that cannot run."""
+    raise Skipped(text)
 
 
 class Line(NamedTuple):
@@ -33,6 +44,14 @@ class Line(NamedTuple):
         """Write the line; no character of a server's own words reaches the terminal as a command."""
         text = "".join(letter if letter.isprintable() else " " for letter in self.text)
         return f"{self.outcome:<9}{self.check}: {text}"
+
+
+class Patience(NamedTuple):
+    """How long a check waits for a task or a line in a log, and the clock that it is measured with."""
+
+    seconds: float = 60  # to wait at most
+    now: Callable[[], float] = time.time  # returns unix seconds
+    sleep: Callable[[float], object] = time.sleep  # waits for a number of seconds
 
 
 def run(name: str, check: Callable[[], str]) -> Line:

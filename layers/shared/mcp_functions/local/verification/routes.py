@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from mcp_functions.attack.client import Request
 from mcp_functions.local.verification import documents
-from mcp_functions.local.verification.report import Failed, Skipped, listed
+from mcp_functions.local.verification.report import fail, listed, skip
 from mcp_functions.local.verification.server import STATUSES
 
 if TYPE_CHECKING:
@@ -28,10 +28,9 @@ def check_endpoint(server: Server, mode: AuthMode) -> str:
     """Check that the endpoint answers the user's credentials."""
     response = server.ask("server/discover", {})
     if response.status in {401, 403}:
-        text = f"your credentials are refused: {response}"
-        raise Failed(text)
+        fail(f"your credentials are refused: {response}")
     if response.result is None:
-        raise Failed(str(response))
+        fail(str(response))
     return f"{server.url} answers; mode {mode}, {WHO[mode]}"
 
 
@@ -45,15 +44,13 @@ def check_closed(server: Server, mode: AuthMode, expected: str | None, folders: 
         folders: of the functions.
     """
     if expected and expected != mode:
-        text = f"{server.url} is in mode {mode}, not {expected}: {WHO[mode]}"
-        raise Failed(text)
+        fail(f"{server.url} is in mode {mode}, not {expected}: {WHO[mode]}")
     if mode == "none":
-        nothing = "mode none, everybody may call; --auth iam, jwt or oauth says that it should not be so"
-        raise Skipped(nothing)
+        skip("mode none, everybody may call; --auth iam, jwt or oauth says that it should not be so")
     problems = [_opened(server, mode, folder) for folder in ("", *folders)]
     found = [problem for problem in problems if problem]
     if found:
-        raise Failed(listed(found))
+        fail(listed(found))
     return f"/mcp and {len(folders)} functions refuse a caller without credentials"
 
 
@@ -75,13 +72,11 @@ def check_open(server: Server, mode: AuthMode, resource: str, origins: Sequence[
         origins: whose pages may call.
     """
     if mode == "none" and not origins:
-        nothing = "mode none has no closed ones, and no origin is allowed; --origin names one"
-        raise Skipped(nothing)
+        skip("mode none has no closed ones, and no origin is allowed; --origin names one")
     options = f"OPTIONS {urlsplit(server.url).path}"
     response = server.send(server.url, Request(b"", method="OPTIONS"))
     if response.status in documents.REFUSALS:
-        text = f"{options} answers HTTP {response.status}, so no page can send a preflight"
-        raise Failed(text)
+        fail(f"{options} answers HTTP {response.status}, so no page can send a preflight")
     paths = _open_documents(server, mode, resource)
     for origin in origins:
         _check_preflight(server, origin)
@@ -100,5 +95,4 @@ def _check_preflight(server: Server, origin: str) -> None:
     asked = (("Origin", origin), ("Access-Control-Request-Method", "POST"))
     response = server.send(server.url, Request(b"", asked, method="OPTIONS"))
     if response.headers.get("access-control-allow-origin") != origin:
-        text = f"a preflight of {origin} is answered by HTTP {response.status}, without its permission"
-        raise Failed(text)
+        fail(f"a preflight of {origin} is answered by HTTP {response.status}, without its permission")

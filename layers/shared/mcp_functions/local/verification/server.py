@@ -15,7 +15,7 @@ from mcp_functions.attack import messages
 from mcp_functions.attack.client import Client, Response
 from mcp_functions.local.open_routes import METADATA
 from mcp_functions.local.verification import documents
-from mcp_functions.local.verification.report import Failed, Skipped
+from mcp_functions.local.verification.report import fail, skip
 from mcp_functions.protocol.constants import EXTENSION_TASKS
 
 if TYPE_CHECKING:
@@ -32,10 +32,6 @@ SECONDS = 30  # after which API Gateway has given up
 STATUSES: dict[AuthMode, int] = {"none": 200, "jwt": 401, "oauth": 401, "iam": 403}  # for a caller without credentials
 REGION = re.compile(r"\.execute-api\.([a-z0-9-]+)\.")
 CAPABILITIES = messages.EVERYTHING | {"extensions": {EXTENSION_TASKS: dict[str, Any]()}}
-
-
-class _Client(Client):
-    response_seconds = SECONDS
 
 
 @dataclass
@@ -69,13 +65,12 @@ class Server:
     def write(self, method: str, params: Mapping[str, Any], repeated: Iterable[tuple[str, str]] = ()) -> Request:
         """Return an MCP request without credentials."""
         message = messages.message(method, params, next(self._ids), CAPABILITIES)
-        request = messages.write(message, repeated)
-        task = params.get("taskId")
-        return messages.with_header(request, "Mcp-Name", task) if isinstance(task, str) else request
+        return messages.write(message, repeated)
 
     def send(self, url: str, request: Request) -> Response:
         """Send a request as it is."""
-        response = _Client(url, {}, requests=1, seconds=SECONDS).send(request).response
+        client = Client(url, {}, requests=1, seconds=SECONDS, response_seconds=SECONDS)
+        response = client.send(request).response
         self.request_id = response.headers.get("apigw-requestid", self.request_id)
         return response
 
@@ -100,8 +95,7 @@ def find_mode(server: Server) -> AuthMode:
     response = server.send(server.url, server.write("server/discover", {}))
     mode = next((mode for mode, status in STATUSES.items() if status == response.status), None)
     if mode is None or (mode == "none" and response.result is None):
-        text = f"{server.url} is no MCP endpoint of 2026-07-28: {response}"
-        raise Failed(text)
+        fail(f"{server.url} is no MCP endpoint of 2026-07-28: {response}")
     return "oauth" if mode == "jwt" and documents.names_front(server) else mode
 
 
@@ -125,8 +119,7 @@ def authorization(mode: AuthMode, url: str, token: str | None, session: boto3.Se
 def _bearer(token: str | None) -> Authorize:
     def add(_url: str, request: Request) -> Request:
         if not token:
-            missing = "callers need an access token: set MCP_FUNCTIONS_TOKEN, or pass --token"
-            raise Skipped(missing)
+            skip("callers need an access token: set MCP_FUNCTIONS_TOKEN, or pass --token")
         return messages.with_header(request, "Authorization", f"Bearer {token}")
 
     return add
@@ -136,11 +129,9 @@ def _signature(session: boto3.Session, region: str | None) -> Authorize:
     def sign(url: str, request: Request) -> Request:
         credentials = session.get_credentials()
         if credentials is None:
-            missing = "callers sign their requests, and there are no AWS credentials here"
-            raise Skipped(missing)
+            skip("callers sign their requests, and there are no AWS credentials here")
         if region is None:
-            missing = "callers sign for a Region, which this URL does not name: pass --region"
-            raise Skipped(missing)
+            skip("callers sign for a Region, which this URL does not name: pass --region")
         signed = AWSRequest(request.method, url, data=request.body, headers=dict(request.headers))
         SigV4Auth(credentials, "execute-api", region).add_auth(signed)
         return replace(request, headers=tuple(signed.headers.items()))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from mcp_functions.local.problems import Problem, first_line
-from mcp_functions.local.verification.report import Failed, listed
+from mcp_functions.local.verification.report import fail, listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,16 +71,13 @@ class Stack:
             mode: that the API enforces.
         """
         if self.status not in UPDATED:
-            text = f"its status is {self.status}"
-            raise Failed(text)
+            fail(f"its status is {self.status}")
         idle = [name for name, function in self.functions.items() if function.get("State", "Active") == "Failed"]
         if idle:
-            text = f"Lambda cannot run {listed(idle)}"
-            raise Failed(text)
+            fail(f"Lambda cannot run {listed(idle)}")
         believed = self.variables("MCP_AUTH_MODE")
         if believed and believed != {mode}:
-            text = f"the API enforces {mode}, and functions believe {listed(sorted(believed))}"
-            raise Failed(text)
+            fail(f"the API enforces {mode}, and functions believe {listed(sorted(believed))}")
         return f"{self.status}, {len(self.functions)} functions believe mode {mode}"
 
 

@@ -1,0 +1,157 @@
+"""The sealed ids that clients of 2025 carry: of a session, of an event, and of a question (envelope.md, section 14).
+
+Every client returns them unchanged, so they hold what no server stores. The ids of a waiting call are bound to the
+caller, the session and an expiry time. An event id travels in a header, so it holds only a position.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_functions.legacy.errors import SessionNotFound, UnknownQuestion
+from mcp_functions.legacy.runner import Call
+from mcp_functions.protocol.errors import InvalidRequestState
+from mcp_functions.protocol.json_writer import base64url, dumps
+from mcp_functions.seal.codec_adapter import CodecAdapter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.dispatch.seal_factory import SealFactory
+    from mcp_functions.legacy.exchange import Exchange
+    from mcp_functions.protocol.errors import InvalidRequest
+    from mcp_functions.protocol.wire_types import RequestId
+    from mcp_functions.seal.envelope import Codec
+    from mcp_functions.settings import Settings
+
+SESSION, EVENT, QUESTION = b"ks1/session", b"ks1/event", b"ks1/question"
+FETCH_SECONDS = 300  # how long a client can fetch the outcome after its question has expired
+MAX_SESSION, MAX_EVENT, MAX_QUESTION = 4096, 4096, 1024 * 1024  # characters; the first two are headers
+_NONCE_BYTES = 12
+_ITEM_BYTES = 24  # of the digest that names the mailbox's item
+
+
+class IdSeal:
+    """Seals JSON objects of one kind into ids, and opens them."""
+
+    def __init__(self, codec: Codec, label: bytes) -> None:
+        """Use a codec for one kind of id. An author's codec ignores labels, so the label is also sealed inside."""
+        self._codec, self._prefix = CodecAdapter(codec), label + b"\0"
+
+    def seal(self, claims: Mapping[str, Any]) -> str:
+        """Return an id that holds the claims.
+
+        Raises:
+            StateTooLarge: the id would be too long for its place in the message.
+            TemporarilyUnavailable, Misconfigured: no key is available.
+        """
+        return self._codec.seal(self._prefix + dumps(claims).encode("utf-8", "surrogatepass"))
+
+    def open(self, token: str, caller_id: str) -> dict[str, Any]:
+        """Return the claims of an id. A failed unwrap is charged to `caller_id`.
+
+        Raises:
+            InvalidRequestState: this seal did not make the id.
+            TemporarilyUnavailable, Misconfigured: no key is available.
+        """
+        plaintext = self._codec.unseal(token, caller=caller_id)
+        if not plaintext.startswith(self._prefix):
+            raise InvalidRequestState(reason="label")
+        claims: dict[str, Any] = json.loads(plaintext.removeprefix(self._prefix).decode("utf-8", "surrogatepass"))
+        return claims
+
+
+class IdSeals(NamedTuple):
+    """The seals of one deployment."""
+
+    sessions: IdSeal
+    events: IdSeal
+    questions: IdSeal
+
+
+def make_seals(seal_factory: SealFactory, settings: Settings) -> IdSeals:
+    """Return the seals; no key is fetched yet. A question's id comes back in a request body, beside the answer."""
+    kept = settings.question_seconds + FETCH_SECONDS
+    max_question = max(1, min(MAX_QUESTION, settings.max_body_bytes // 2))
+    kinds = (
+        (SESSION, settings.session_seconds, MAX_SESSION),
+        (EVENT, kept, MAX_EVENT),
+        (QUESTION, kept, max_question),
+    )
+    return IdSeals(
+        *(IdSeal(seal_factory.seal(label, max_age=age, max_chars=most), label) for label, age, most in kinds)
+    )
+
+
+class CallStream(NamedTuple):
+    """The event streams of one waiting call."""
+
+    session: str  # the session's id
+    request: RequestId  # the id of the client's request
+    nonce: str  # distinguishes this call from an earlier one with the same id
+    principal: str | None  # digest of the caller
+    ends: int  # unix seconds until which an answer counts
+
+
+class StreamPosition(NamedTuple):
+    """The position of an event in a stream. An event id holds it, with these names."""
+
+    stream: CallStream  # of the event
+    step: int  # how many times the call had stopped for the client before this event
+    polls: int = 0  # how often the client has asked since, without news
+    last: bool = False  # whether no event follows
+
+
+class PendingQuestion(NamedTuple):
+    """One question to a client, with all the data that the call needs to continue. A question's id holds it."""
+
+    stream: CallStream  # of the call
+    step: int  # of the stream
+    key: str  # of the question in its round
+    method: str  # of the question
+    call: Call  # the call that asks
+    answers: Mapping[str, Any]  # to earlier questions of the round
+    rest: Mapping[str, Any]  # the round's remaining questions, by key
+
+
+def new_nonce() -> str:
+    """Return a random name."""
+    return base64url(os.urandom(_NONCE_BYTES))
+
+
+def item_name(session: str, request: RequestId) -> str:
+    """Return the name of the mailbox's item for one request of one session.
+
+    Others cannot guess it, and a cancellation can compute it.
+    """
+    text = f"ks1/mailbox\0{session}\0{dumps(request)}"
+    return base64url(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:_ITEM_BYTES])
+
+
+def open_event_id(token: str, seal: IdSeal, exchange: Exchange) -> StreamPosition:
+    """Return the position that an event id holds; SessionNotFound if this client did not receive the event."""
+    return StreamPosition(**_open(token, seal, exchange, "event", SessionNotFound))
+
+
+def open_question_id(token: object, seal: IdSeal, exchange: Exchange) -> PendingQuestion:
+    """Return the question that a JSON-RPC id holds; UnknownQuestion if this server did not ask this client."""
+    question = PendingQuestion(**_open(token, seal, exchange, "question", UnknownQuestion))
+    return question._replace(call=Call(*question.call))
+
+
+def _open(token: object, seal: IdSeal, exchange: Exchange, kind: str, refusal: type[InvalidRequest]) -> dict[str, Any]:
+    """Return the claims of an id; refuse an id that is invalid or another client's."""
+    if not isinstance(token, str):
+        raise refusal(reason=f"{kind}_not_a_token")
+    try:
+        claims = seal.open(token, exchange.caller_id)
+    except InvalidRequestState as error:
+        raise refusal(reason=f"{kind}_{error.reason}") from None
+    stream = CallStream(*claims["stream"])
+    session = exchange.session
+    if session is None or (stream.session, stream.principal) != (session.id, exchange.principal):
+        raise refusal(reason=f"{kind}_session")
+    return {**claims, "stream": stream}

@@ -1,0 +1,160 @@
+"""Questions to the client itself: for a message of its model (client/sampling), and its roots (client/roots)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from mcp_functions.protocol import content_blocks
+from mcp_functions.protocol.errors import DeveloperError
+from mcp_functions.protocol.plain_values import MESSAGE, NotJson, role, to_json, type_name
+from mcp_functions.rounds.capabilities import AskingCapability
+from mcp_functions.rounds.input_requests import AnyQuestion, InputRequest
+from mcp_functions.rounds.questions import WireQuestion
+from mcp_functions.schemas.forms import InvalidAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mcp_functions.protocol.wire_types import JSONObject, Model
+
+ROLES = ("user", "assistant")
+
+
+class CreateMessageRequest(InputRequest):
+    """Asks the client's model.
+
+    Args:
+        messages: the conversation, as dicts or as SamplingMessage objects of the official SDK; a string is one message
+            of the user.
+        max_tokens: the limit for the answer.
+        options: the further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
+    """
+
+    def __init__(
+        self, messages: str | Sequence[JSONObject | Model], max_tokens: int, options: Mapping[str, Any] | None = None
+    ) -> None:
+        """Take the params of the request, under their names in Python."""
+        self.messages = messages
+        self.max_tokens = max_tokens
+        self.options = options or {}
+
+    def to_question(self, key: str, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - only forms use camelCase
+        """Return the CreateMessageRequest, with the function that reads its CreateMessageResult."""
+        if self.max_tokens < 1:
+            raise DeveloperError(rule="max_tokens must be 1 or more")
+        messages = self.messages
+        if isinstance(messages, str):
+            messages = [{"role": "user", "content": {"type": "text", "text": messages}}]
+        conversation = [_to_message(message) for message in messages]
+        _check_tool_results(conversation)
+        try:
+            options = to_json(dict(self.options))
+        except NotJson as error:
+            raise DeveloperError(rule=f"JSON cannot carry the options of the question to the model ({error})") from None
+        params: Any = {"messages": conversation, **options, "maxTokens": self.max_tokens}
+        return WireQuestion(key, {"method": "sampling/createMessage", "params": params}, _read_message)
+
+
+class ListRootsRequest(InputRequest):
+    """Asks the client which folders it works in."""
+
+    def to_question(self, key: str, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - only forms use camelCase
+        """Return the ListRootsRequest, with the function that reads its ListRootsResult."""
+        return WireQuestion(key, {"method": "roots/list", "params": {}}, _read_roots)
+
+
+class SampleQuestion(AnyQuestion["dict[str, Any]"]):
+    """One question to the client's model among several."""
+
+    def __init__(self, key: str, request: CreateMessageRequest) -> None:
+        """Take the key in `inputRequests`, and the request."""
+        super().__init__(key, request)
+
+
+class RootsQuestion(AnyQuestion["list[dict[str, Any]]"]):
+    """The question for the client's roots among several."""
+
+    def __init__(self, key: str = "roots") -> None:
+        """Take the key in `inputRequests`."""
+        super().__init__(key, ListRootsRequest())
+
+
+class Sample(AskingCapability):
+    """Asks the client's model: `message = sample("key", "Summarise …", max_tokens=200)`."""
+
+    def __call__(
+        self, key: str, messages: str | Sequence[JSONObject | Model], *, max_tokens: int, **options: object
+    ) -> JSONObject:
+        """Return the model's message (CreateMessageResult), in this round or a later one.
+
+        Args:
+            key: the request's key in `inputRequests`.
+            messages: the conversation, as dicts or as SamplingMessage objects of the official SDK; a string is one
+                message of the user.
+            max_tokens: the limit for the answer.
+            options: the further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
+        """
+        (message,) = self._ask(SampleQuestion(key, CreateMessageRequest(messages, max_tokens, options)))
+        return cast("JSONObject", message)
+
+    @property
+    def possible(self) -> bool:
+        """Whether this client has a model to ask (without tools)."""
+        return self._is_declared("sampling")
+
+
+class ListRoots(AskingCapability):
+    """Asks the client for its roots: `for root in list_roots(): …`."""
+
+    def __call__(self, key: str = "roots") -> list[JSONObject]:
+        """Return the client's roots, each with a `uri`, in this round or a later one; validate paths within them."""
+        (roots,) = self._ask(RootsQuestion(key))
+        return cast("list[JSONObject]", roots)
+
+    @property
+    def possible(self) -> bool:
+        """Whether this client has roots to list."""
+        return self._is_declared("roots")
+
+
+def _to_message(message: object) -> JSONObject:
+    if role(message) == MESSAGE:
+        message = content_blocks.to_wire(message)
+    if isinstance(message, dict) and message.get("role") in ROLES and "content" in message:
+        return message
+    text = f"a message for the model is a SamplingMessage or a dict with role and content, not {type_name(message)}"
+    raise DeveloperError(text)
+
+
+def _check_tool_results(messages: Sequence[JSONObject]) -> None:
+    """Check a conversation with tools (client/sampling, "Tool Result Messages", "Tool Use and Result Balance")."""
+    open_uses: set[str] = set()
+    for message in messages:
+        blocks = message["content"] if isinstance(message["content"], list) else [message["content"]]
+        answered = {block["toolUseId"] for block in blocks if block.get("type") == "tool_result"}
+        # "user messages that contain tool results MUST contain ONLY tool results"
+        if answered and len(answered) != len(blocks):
+            raise DeveloperError(rule="a message with a tool_result holds tool_results alone")
+        # "every assistant message containing ToolUseContent … MUST be followed by a user message" with every result
+        if answered != open_uses:
+            text = "every tool_use is answered by its tool_result in the very next message, and nothing else is"
+            raise DeveloperError(text)
+        open_uses = {block["id"] for block in blocks if block.get("type") == "tool_use"}
+    if open_uses:
+        raise DeveloperError(rule="a tool_use at the end has no tool_result")
+
+
+def _read_message(response: JSONObject) -> JSONObject:
+    match response:
+        case {"role": "user" | "assistant", "content": dict() | list(), "model": str()}:
+            return response
+    reason = "the answer was not a message"
+    raise InvalidAnswer(reason)
+
+
+def _read_roots(response: JSONObject) -> list[JSONObject]:
+    roots = response.get("roots")
+    if isinstance(roots, list) and all(isinstance(root, dict) and isinstance(root.get("uri"), str) for root in roots):
+        return roots
+    reason = "the answer was not a list of roots"
+    raise InvalidAnswer(reason)
