@@ -24,6 +24,7 @@ from mcp_functions.protocol.constants import (
 )
 from mcp_functions.protocol.errors import HeaderMismatch, InvalidParams, UnsupportedProtocolVersion
 from mcp_functions.protocol.header_values import check_value
+from mcp_functions.protocol.messages import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,12 +46,11 @@ def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
         HeaderMismatch: a header is missing, or differs from the body (basic/transports, "Request headers").
         UnsupportedProtocolVersion: this server does not implement the revision (basic/versioning).
     """
-    repeated = _repeated(message)
-    _check_sent(repeated, headers)
+    check_no_contradiction(message, headers)
     version = _requested_version(message)
-    for name in repeated:
-        is_required = name != NAME or message["method"] in CALLS
-        if is_required and name.lower() not in headers:
+    has_name = message["method"] in CALLS and isinstance(_name_in(message), str)
+    for name in ("MCP-Protocol-Version", "Mcp-Method", *([NAME] if has_name else [])):
+        if name.lower() not in headers:
             raise HeaderMismatch(message=f"The header {name} is missing")
     if version not in SUPPORTED_VERSIONS:
         raise UnsupportedProtocolVersion(version, SUPPORTED_VERSIONS)
@@ -66,7 +66,11 @@ def check_no_contradiction(message: Mapping[str, Any], headers: Mapping[str, str
     Raises:
         HeaderMismatch: a header is malformed, or differs from the body.
     """
-    _check_sent(_repeated(message), headers)
+    version = value_at(message, "params", "_meta", META_PROTOCOL_VERSION)
+    repeated = (("MCP-Protocol-Version", version), ("Mcp-Method", message.get("method")), (NAME, _name_in(message)))
+    for name, value in repeated:
+        if isinstance(value, str) and name.lower() in headers:
+            check_value(headers, name, value)
 
 
 def check_task_id(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
@@ -105,28 +109,9 @@ def _requested_version(message: JSONRPCRequest) -> str:
     raise InvalidParams(text)
 
 
-def _repeated(message: Mapping[str, Any]) -> dict[str, str]:
-    """Return what the headers of a message must repeat, as far as the body has it as text."""
-    method, params = message.get("method"), message.get("params")
-    repeated = {"Mcp-Method": method}
-    if isinstance(params, dict):
-        meta = params.get("_meta")
-        repeated["MCP-Protocol-Version"] = meta.get(META_PROTOCOL_VERSION) if isinstance(meta, dict) else None
-        repeated[NAME] = _name_in(method, params)
-    return {name: value for name, value in repeated.items() if isinstance(value, str)}
-
-
-def _check_sent(repeated: Mapping[str, str], headers: Mapping[str, str]) -> None:
-    for name, value in repeated.items():
-        if name.lower() in headers:
-            check_value(headers, name, value)
-
-
-def _name_in(method: object, params: Mapping[str, Any]) -> object:
+def _name_in(message: Mapping[str, Any]) -> object:
     """Return the name that a request calls or completes; None if it has none."""
+    method = message.get("method")
     if method == "completion/complete":
-        ref = params.get("ref")
-        return ref.get("name", ref.get("uri")) if isinstance(ref, dict) else None
-    if isinstance(method, str) and method in CALLS:
-        return params.get(CALLS[method])
-    return None
+        return value_at(message, "params", "ref", "name") or value_at(message, "params", "ref", "uri")
+    return value_at(message, "params", CALLS[method]) if isinstance(method, str) and method in CALLS else None
