@@ -250,8 +250,7 @@ def test_the_modules_of_the_first_event_are_loaded_at_init(kind: str, told: dict
         ("scalar", [(1, 2)]),  # the number as text, and the response
         ("record", [(1, 2)]),
         ("model", [(1, 2)]),  # the argument for its model, and the response
-        # Parsed: the request and the function's answer. Serialised: the event's headers, its context and a flag.
-        ("forward", [(2, 3)]),
+        ("forward", [(2, 1)]),  # parsed: the request and the function's answer
     ],
     indirect=["kind"],
 )

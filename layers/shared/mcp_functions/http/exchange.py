@@ -81,7 +81,7 @@ class HttpExchange:
             return _method_not_allowed("POST")
         return self._answer(endpoint, now)
 
-    def fail(self, error: McpError) -> Response:
+    def error_response(self, error: McpError) -> Response:
         """Respond with an error."""
         return responses.failure(error, error.id if self._id is None else self._id)
 
