@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONRPCRequest
 
 NAME = "Mcp-Name"
+REQUIRED = ("MCP-Protocol-Version", "Mcp-Method")
 
 
 def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
@@ -48,8 +49,9 @@ def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
     """
     check_no_contradiction(message, headers)
     version = _requested_version(message)
-    has_name = message["method"] in CALLS and isinstance(_name_in(message), str)
-    for name in ("MCP-Protocol-Version", "Mcp-Method", *([NAME] if has_name else [])):
+    called = message["params"].get(CALLS.get(message["method"], ""))
+    required = (*REQUIRED, NAME) if isinstance(called, str) else REQUIRED
+    for name in required:
         if name.lower() not in headers:
             raise HeaderMismatch(message=f"The header {name} is missing")
     if version not in SUPPORTED_VERSIONS:
