@@ -2,7 +2,7 @@
 
 It refuses duplicate keys, because two readers would see two different requests. It also refuses NaN, deep nesting and
 text that is not whole Unicode. A number without a fraction becomes an `int` however it was written: 1.0 and 1 must be
-the same number for every later reader, including the one that hashes the arguments.
+the same number for every later reader, also when the arguments are hashed.
 """
 
 from __future__ import annotations

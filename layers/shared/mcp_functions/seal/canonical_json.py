@@ -46,6 +46,8 @@ def write_canonical(value: object, write: Callable[[str], object], levels: int =
     """
     if isinstance(value, str):
         _write_string(value, write)
+    elif type(value) is int:
+        write(str(value))
     elif not isinstance(value, CONTAINERS):
         write(_scalars([value]))
     elif not levels:

@@ -81,9 +81,10 @@ def encode_claims(claims: Claims) -> bytes:
     """
     record = dict(claims.record)
     kept = "\n" + record.pop("state") if isinstance(record.get("state"), str) else ""
-    members = zip(_TYPES, (VERSION, *claims.binding, *claims._replace(record=record)[1:]), strict=True)
+    values = (VERSION, *claims.binding, *claims[1:-1], record)
     try:
-        payload = (dumps(dict(members)) + kept).encode("utf-8", "surrogatepass")
+        document = dumps(dict(zip(_TYPES, values, strict=True)))
+        payload = (document + kept).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError):
         message = "the state is not JSON: keep str, int, finite float, bool, None, list and dict with str keys in it"
         raise DeveloperError(message) from None

@@ -67,8 +67,7 @@ def start_round(audience: str, request: Request, states: RequestStates | None) -
     """
     binding = bind_request(audience, request.message["method"], request.params, request.principal)
     if "requestState" not in request.params:
-        flow = states.new_flow() if states else ""
-        return RoundStart(binding, flow, state=None)
+        return RoundStart(binding, flow=states.new_flow() if states else "", state=None)
     if states is None:
         raise InvalidRequestState(reason="function_has_no_keys")
     token = request.params["requestState"]
