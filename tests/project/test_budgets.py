@@ -40,7 +40,7 @@ EVERY = {
     "handlers", "handlers.catalog", "handlers.lookup", "http", "http.cors", "http.events", "http.exchange",
     "http.gateway", "http.identity", "http.lazy_values", "http.metadata", "http.outcomes",
     "http.responses", "observability", "observability.lines", "protocol", "protocol.constants",
-    "protocol.errors", "protocol.header_parameters", "protocol.header_values", "protocol.headers",
+    "protocol.errors", "protocol.header_parameters", "protocol.headers",
     "protocol.json_reader", "protocol.json_writer", "protocol.messages", "protocol.scopes", "settings", "tuples",
 }  # fmt: skip
 DOOR = EVERY | CALLS | {"front_door", "handlers.lists", "http.forwarding", "seal", "seal.resets"}
