@@ -11,7 +11,6 @@ import pytest
 
 from mcp_functions import Elicit, Step, prompt, resource, serve, tool
 from mcp_functions import store as tables
-from mcp_functions.handlers.prompts import Prompt
 from mcp_functions.local.doubles import dynamodb as local
 from mcp_functions.local.environment import TABLE
 from mcp_functions.testing import Conversation, deployed
@@ -391,9 +390,8 @@ def _asks(*, elicit: Elicit) -> str:
         (lambda: tool(single_use="once")(_asks), 'single_use is "replay" or "reject", not \'once\''),  # type: ignore[call-overload]
         (lambda: tool(single_use="replay")(_never_asks), "single_use is of conversations, and this one has a single"),
         (lambda: tool(single_use="replay", max_sheds=0)(_asks), "single_use needs max_sheds=1 or more"),
-        (lambda: Prompt(_asks, single_use="replay"), "unexpected keyword argument 'single_use'"),  # type: ignore[call-arg]
-        (lambda: resource("a://b", single_use="replay")(_asks), "unexpected keyword argument 'single_use'"),  # type: ignore[call-arg]
         (lambda: prompt(single_use="replay")(_asks), "unexpected keyword argument 'single_use'"),  # type: ignore[call-overload]
+        (lambda: resource("a://b", single_use="replay")(_asks), "unexpected keyword argument 'single_use'"),  # type: ignore[call-arg]
     ],
 )
 def test_single_use_without_a_meaning_is_refused_at_decoration(make: Callable[[], object], said_: str) -> None:

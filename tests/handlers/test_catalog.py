@@ -15,6 +15,7 @@ from mcp_functions import Header, Log, prompt, resource, serve, tool
 from mcp_functions.handlers import catalog, lists, lookup
 from mcp_functions.handlers.tools import Tool
 from mcp_functions.protocol.errors import HeaderMismatch, InvalidParams, MethodNotFound, ResourceNotFound, UnknownName
+from mcp_functions.settings import Settings
 from tests.support import wire
 
 CACHE = {"ttlMs": 5, "cacheScope": "private"}
@@ -61,6 +62,21 @@ EVERYTHING = catalog.build([regional, add, brief, config, ticket], "all")
 def listed(result: dict[str, Any], method: str) -> None:
     meta = {"_meta": {wire.PREFIX + "serverInfo": {"name": "s", "version": "1"}}}
     wire.check({"jsonrpc": "2.0", "id": 1, "result": {"resultType": "complete", **result, **meta}}, method)
+
+
+def ask(
+    offered: Mapping[str, Any],
+    method: str = "server/discover",
+    params: Mapping[str, Any] | None = None,
+    *,
+    size: int = 100,
+    instructions: str = "",
+) -> dict[str, Any]:
+    """Answer discovery or a list from a catalog, without the members that every result has."""
+    found = lists.Lists(offered, Settings(stack="local", page_size=size, list_ttl_ms=5), {"instructions": instructions})
+    result = dict(found.answer(method, {**(params or {}), "_meta": {}}).result)
+    del result["resultType"], result["_meta"]
+    return result
 
 
 def test_a_catalog_is_json_and_the_same_for_the_same_handlers() -> None:
@@ -110,10 +126,10 @@ def test_merging_is_the_same_in_any_order() -> None:
 
 
 def test_only_the_kinds_of_handlers_of_the_catalog_are_advertised() -> None:
-    assert lists.discover(catalog.build([add]), CACHE)["capabilities"] == {"tools": {}}
-    assert lists.discover(catalog.build([ticket]), CACHE)["capabilities"] == {"resources": {}}
-    assert lists.discover(catalog.build([]), CACHE)["capabilities"] == {}
-    assert lists.discover(EVERYTHING, CACHE)["capabilities"] == {
+    assert ask(catalog.build([add]))["capabilities"] == {"tools": {}}
+    assert ask(catalog.build([ticket]))["capabilities"] == {"resources": {}}
+    assert ask(catalog.build([]))["capabilities"] == {}
+    assert ask(EVERYTHING)["capabilities"] == {
         "tools": {},
         "prompts": {},
         "resources": {},
@@ -130,17 +146,17 @@ def test_completions_are_advertised_when_a_handler_completes() -> None:
     def names(_value: str, _arguments: Mapping[str, str]) -> list[str]:
         return ["Ann"]
 
-    assert lists.discover(catalog.build([greet]), CACHE)["capabilities"] == {"prompts": {}, "completions": {}}
+    assert ask(catalog.build([greet]))["capabilities"] == {"prompts": {}, "completions": {}}
     assert names("", {}) == ["Ann"]
 
 
 def test_discovery_says_what_the_specification_requires() -> None:
-    result = lists.discover(EVERYTHING, CACHE, "Be nice")
+    result = ask(EVERYTHING, instructions="Be nice")
     assert result["supportedVersions"] == ["2026-07-28"]
     assert result["instructions"] == "Be nice"
     assert CACHE.items() <= result.items()
     listed(result, "server/discover")
-    assert "instructions" not in lists.discover(EVERYTHING, CACHE)
+    assert "instructions" not in ask(EVERYTHING)
 
 
 def test_a_function_tells_the_clients_of_its_own_endpoint_how_to_use_it() -> None:
@@ -162,7 +178,7 @@ def test_a_function_tells_the_clients_of_its_own_endpoint_how_to_use_it() -> Non
     ],
 )
 def test_a_list_is_sorted_and_names_its_cache_lifetime(method: str, key: str, names: list[str]) -> None:
-    result = lists.page(EVERYTHING, method, {}, cache=CACHE, size=100)
+    result = ask(EVERYTHING, method)
     assert [entry["name"] for entry in result[key]] == names
     assert result.keys() == {key, "ttlMs", "cacheScope"}
     listed(result, method)
@@ -171,15 +187,12 @@ def test_a_list_is_sorted_and_names_its_cache_lifetime(method: str, key: str, na
 @pytest.mark.parametrize("method", ["tools/list", "prompts/list", "resources/list", "resources/templates/list"])
 def test_a_list_that_is_not_advertised_is_an_unknown_method(method: str) -> None:
     with pytest.raises(MethodNotFound):
-        lists.page(catalog.build([]), method, {}, cache=CACHE, size=100)
+        ask(catalog.build([]), method)
 
 
 def test_resources_are_one_capability_with_two_lists() -> None:
-    assert lists.page(catalog.build([ticket]), "resources/list", {}, cache=CACHE, size=100)["resources"] == []
-    assert (
-        lists.page(catalog.build([config]), "resources/templates/list", {}, cache=CACHE, size=100)["resourceTemplates"]
-        == []
-    )
+    assert ask(catalog.build([ticket]), "resources/list")["resources"] == []
+    assert ask(catalog.build([config]), "resources/templates/list")["resourceTemplates"] == []
 
 
 @given(st.integers(0, 12), st.integers(1, 5))
@@ -188,7 +201,7 @@ def test_pages_hold_every_entry_once_and_in_order(count: int, size: int) -> None
     seen: list[str] = []
     params: dict[str, Any] = {}
     for _page in range(count + 2):
-        result = lists.page(offered, "tools/list", params, cache=CACHE, size=size)
+        result = ask(offered, "tools/list", params, size=size)
         assert 0 < len(result["tools"]) <= size
         assert CACHE.items() <= result.items()
         seen += [entry["name"] for entry in result["tools"]]
@@ -202,16 +215,16 @@ def test_pages_hold_every_entry_once_and_in_order(count: int, size: int) -> None
 def test_a_cursor_that_was_never_issued_is_refused(cursor: Any) -> None:  # noqa: ANN401
     offered = catalog.build([named(f"t{number}") for number in range(5)])
     with pytest.raises(UnknownName, match="Unknown cursor"):
-        lists.page(offered, "tools/list", {"cursor": cursor}, cache=CACHE, size=2)
+        ask(offered, "tools/list", {"cursor": cursor}, size=2)
 
 
 def test_a_cursor_of_another_deployment_is_refused() -> None:
     before = catalog.build([named(f"t{number}") for number in range(5)])
     after = catalog.build([named(f"t{number}") for number in range(6)])
-    cursor = lists.page(before, "tools/list", {}, cache=CACHE, size=2)["nextCursor"]
-    assert lists.page(before, "tools/list", {"cursor": cursor}, cache=CACHE, size=2)["tools"][0]["name"] == "t2"
+    cursor = ask(before, "tools/list", size=2)["nextCursor"]
+    assert ask(before, "tools/list", {"cursor": cursor}, size=2)["tools"][0]["name"] == "t2"
     with pytest.raises(UnknownName):
-        lists.page(after, "tools/list", {"cursor": cursor}, cache=CACHE, size=2)
+        ask(after, "tools/list", {"cursor": cursor}, size=2)
 
 
 # Which function answers

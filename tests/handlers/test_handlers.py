@@ -681,7 +681,7 @@ def test_a_prompts_arguments_are_text_and_are_read_by_their_types() -> None:
 )
 def test_invalid_arguments_of_a_prompt_are_invalid_params(arguments: dict[str, str], reason: str) -> None:
     with pytest.raises(InvalidParams) as caught:
-        call(briefing, arguments)
+        run(briefing, arguments)
     assert (caught.value.code, caught.value.message) == (-32602, reason)
 
 
@@ -748,7 +748,7 @@ def test_a_template_is_read_with_the_variables_of_the_uri_and_is_private_by_defa
 
 def test_an_invalid_variable_is_invalid_params() -> None:
     with pytest.raises(InvalidParams, match="Argument 'number': must be an integer"):
-        ticket.call({"uri": "tickets://A/x"}, Round())
+        run_round(ticket, {"uri": "tickets://A/x"}, Round())
 
 
 def test_camel_case_is_for_forms_and_never_for_a_templates_variables() -> None:

@@ -23,7 +23,6 @@ from mcp_functions import (
 )
 from mcp_functions.protocol.errors import InputRequired
 from mcp_functions.rounds.input_requests import fingerprint
-from mcp_functions.rounds.low_level import _read
 from mcp_functions.rounds.round import Round, RoundRequest
 from mcp_functions.seal.binding import Binding
 from mcp_functions.seal.request_state import RequestStates
@@ -260,7 +259,7 @@ def test_any_model_that_fits_json_is_read_as_it_was_written(state: BaseModel) ->
     round_ = Round()
     with pytest.raises(InputRequired):
         round_.end_with(InputRequiredResult(request_state=state))
-    assert _read(type(state), Round(record=round_.next_record()).record.previous_state) == state
+    assert RequestState(Round(record=round_.next_record()), type(state)).value == state
 
 
 class Unreadable(BaseModel):
@@ -347,7 +346,7 @@ def test_a_validator_that_changes_what_it_reads_changes_no_record() -> None:
     left = round_.next_record()
     assert left["state"] == '{"notes":[{"words":"kept"}]}'
     for _ in range(2):
-        read = _read(Migrating, Round(record=left).record.previous_state)
+        read = RequestState(Round(record=left), Migrating).value
         assert read.notes.pop() == {"text": "kept"}
 
 
@@ -380,7 +379,7 @@ def test_the_model_alone_writes_and_reads_a_megabyte_of_state_once_each(
     token = states.seal(bound, None, asked={}, record=round_.next_record())
     assert passes == ["model_dump_json"]
     record = states.open(token, bound).record
-    assert _read(Listed, Round(record=record).record.previous_state) == kept
+    assert RequestState(Round(record=record), Listed).value == kept
     assert passes == ["model_dump_json", "model_validate_json"]
 
 

@@ -555,9 +555,13 @@ def test_the_endpoint_forwards_a_task_request_to_the_function_that_stores_it() -
 
 
 def test_the_extension_is_advertised_where_a_tool_has_tasks() -> None:
-    told = lists.discover(catalog.build([publish, greet]), {})["capabilities"]
-    assert told == {"tools": {}, "extensions": {wire.TASKS: {}}}
-    assert "extensions" not in lists.discover(catalog.build([greet]), {})["capabilities"]
+    def capabilities(*handlers: Any) -> dict[str, Any]:  # noqa: ANN401
+        answering = lists.Lists(catalog.build(handlers), Settings(stack="local"))
+        told: dict[str, Any] = answering.answer("server/discover", {"_meta": {}}).result["capabilities"]
+        return told
+
+    assert capabilities(publish, greet) == {"tools": {}, "extensions": {wire.TASKS: {}}}
+    assert "extensions" not in capabilities(greet)
 
 
 @pytest.mark.parametrize("method", ["tasks/list", "tasks/result", "tasks/input_response"])

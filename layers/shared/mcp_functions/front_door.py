@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws, observability
@@ -103,30 +102,26 @@ class FrontDoor:
         """Store the parts; the Lambda client is made at the first call, and `now` is the clock of deadlines."""
         self._catalog, self._settings, self._client, self._now = catalog, settings, client, now
         self._lists = lists.Lists(catalog, settings, about)
-        self._header_arguments = cache(partial(lookup.header_arguments, catalog))
 
     def answer(self, request: Request) -> Result | ForwardedResponse:
         """Answer a list or discovery, and forward every other request."""
         method, params = request.message["method"], request.params
-        if method in CALLS:
-            if method == "resources/read" and params.get("uri") == APP_FORM and self._catalog.get("asks"):
-                return lookup.form_result(self._settings.server_info)
-            target = self._note(lookup.find(self._catalog, method, params))
-            if method == "tools/call" and not target.companion:
-                lookup.check_headers(self._header_arguments(target.key), params, request.headers)
-            return self.forward(target.function, request)
-        if method == "completion/complete":
-            target = self._note(lookup.find_reference(self._catalog, params))
-            return self.forward(target.function, request)
+        if method == "resources/read" and params.get("uri") == APP_FORM and self._catalog.get("asks"):
+            return lookup.form_result(self._settings.server_info)
         if method in TASKS and self._catalog.get("tasks"):
             headers.check_task_id(request.message, request.headers)
             request.must_take_tasks()
             return self.forward(lookup.task_function(self._catalog, method, params), request)
-        return self._lists.answer(method, params)
-
-    def _note(self, target: lookup.Target) -> lookup.Target:
+        if method in CALLS:
+            target = lookup.find(self._catalog, method, params)
+        elif method == "completion/complete":
+            target = lookup.find_reference(self._catalog, params)
+        else:
+            return self._lists.answer(method, params)
         observability.current().handler = lookup.name_of(self._catalog, target)
-        return target
+        if method == "tools/call" and not target.companion:
+            lookup.check_headers(lookup.header_arguments(self._catalog, target.key), params, request.headers)
+        return self.forward(target.function, request)
 
     def forward(self, function: str, request: Request) -> ForwardedResponse:
         """Forward a request, unchanged, to a function of the catalog.

@@ -88,8 +88,11 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
         ValueError: two handlers have the same name.
     """
     about = catalog.read_about(instructions, server_info)
+    if wrapping is not None and codec is not None:
+        message = "serve() takes wrapping or codec: a codec wraps its own keys"
+        raise TypeError(message)
     offer = Offer(_with_options(handlers, errors, around, about), audience, wrapping, codec, audit)
-    offer.check()
+    catalog.build(offer.handlers)  # refuses two handlers of one name before the first event
     with GcPause():  # imported modules live on: collecting garbage among them takes 4 ms of a cold start
         _import_needed(offer)
 
@@ -130,13 +133,6 @@ class Offer(NamedTuple):
     def has_tasks(self) -> bool:
         """Whether calls of a tool may become tasks."""
         return any(handler.task for handler in self.handlers)
-
-    def check(self) -> None:
-        """Check what can be checked before the first event."""
-        if self.wrapping is not None and self.codec is not None:
-            message = "serve() takes wrapping or codec: a codec wraps its own keys"
-            raise TypeError(message)
-        catalog.build(self.handlers)
 
 
 class Deployment:

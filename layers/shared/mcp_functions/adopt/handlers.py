@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from mcp_functions import observability
 from mcp_functions.adopt.errors import AdoptedError
 from mcp_functions.handlers import event_loop
-from mcp_functions.handlers.base import Handler, run_coroutine
+from mcp_functions.handlers.base import Handler
 from mcp_functions.handlers.catalog import OTHERS
 from mcp_functions.protocol import header_parameters, results
 from mcp_functions.protocol.errors import DeveloperError, InternalError, McpError
@@ -55,7 +55,7 @@ class AdoptedHandler(Handler[..., Any]):
             about: what the server says of itself, for the catalog.
             options: what its author said to `adopt`.
         """
-        self._server, self._entry = server, entry
+        self._server, self._entry = server, dict(entry)
         self._replays = bool({entry.get("name"), entry.get(self.key_field)} & options.replay)
         self._key = str(entry.get(self.key_field, OTHERS))
         self.name = str(entry.get("name", OTHERS))
@@ -93,7 +93,7 @@ class AdoptedHandler(Handler[..., Any]):
         name = UNLISTED if self.name == OTHERS else self.name  # the log has no name that only a client sent
         answer = self._server.call(self.method, params, round_, name=name, replays=self._replays)
         try:
-            result: Any = run_coroutine(answer, round_)
+            result: Any = event_loop.run(answer, round_)
         except McpError:
             raise
         except Exception as error:  # noqa: BLE001 - the client of the original gets this error too, and the log its place

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from mcp_functions.protocol.errors import MissingRequiredClientCapability, capability_names
+from mcp_functions.protocol.errors import MissingRequiredClientCapability
 from mcp_functions.protocol.messages import is_asked_in_app
 from mcp_functions.rounds.input_requests import describe_request
 from mcp_functions.tuples import NamedTuple
@@ -95,8 +95,11 @@ def is_required(handler: AskingHandler, lacking: Mapping[str, Any]) -> bool:
         lacking: the missing capabilities, as ClientCapabilities.
 
     """
-    names = {part for name in capability_names(lacking) for part in (name, name.partition(".")[0])}
-    return not names.isdisjoint(handler.requires)
+    for required in handler.requires:
+        capability, _dot, member = required.partition(".")
+        if capability in lacking and (not member or member in lacking[capability]):
+            return True
+    return False
 
 
 def refusal(
@@ -131,9 +134,9 @@ def not_asked(
 
     """
     is_refused = earlier or handler.kind != "tool" or is_required(handler, lacking)
-    if lacking and is_refused:
-        raise refusal(lacking, questions, earlier=earlier)
-    return unfinished(NO_WAY if questions else NO_TIME, map(describe_request, questions.values()))
+    if not lacking or not is_refused:
+        return unfinished(NO_WAY if questions else NO_TIME, map(describe_request, questions.values()))
+    raise refusal(lacking, questions, earlier=earlier)
 
 
 def unfinished(because: str, questions: Iterable[str], advice: str = ADVICE) -> str:

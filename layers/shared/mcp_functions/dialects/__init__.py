@@ -38,8 +38,10 @@ def add_to_function(endpoint: Endpoint, context: DialectContext) -> Endpoint:
     Raises:
         Misconfigured: a dialect is unknown.
     """
-    spoken = FunctionDialects(_load(context.settings.dialects), context, endpoint.handle_request)
-    return endpoint._replace(handle_request=spoken.answer, continue_dialect=spoken.turn)
+    dialects, answer = _load(context.settings.dialects), endpoint.handle_request
+    for dialect in dialects:
+        answer = partial(dialect.answer, context, answer)
+    return endpoint._replace(handle_request=answer, continue_dialect=partial(_continue_turn, dialects, context))
 
 
 def add_to_front_door(
@@ -52,30 +54,6 @@ def add_to_front_door(
     """
     spoken = FrontDoorDialects(_load(endpoint.settings.dialects), offered, endpoint.handle_request, forward)
     return endpoint._replace(handle_request=spoken.answer, continue_dialect=spoken.turn)
-
-
-class FunctionDialects:
-    """The dialects of a function."""
-
-    def __init__(
-        self, dialects: list[Dialect], context: DialectContext, answer: Callable[[Request], AnyResult]
-    ) -> None:
-        """Use some dialects; `answer` answers a request of the released revision."""
-        self._dialects, self._context = dialects, context
-        for dialect in dialects:
-            answer = partial(dialect.answer, context, answer)
-        self.answer = answer
-
-    def turn(self, http: HttpRequest, body: JSONValue) -> Continuation | None:
-        """Return the request that a body continues; None if the body belongs to no dialect.
-
-        Raises:
-            InvalidRequestState: the body's token belongs to another function or principal, or is invalid.
-        """
-        for dialect in self._dialects:
-            if dialect.token(http, body) is not None:
-                return dialect.turn(self._context, http, body)
-        return None
 
 
 class FrontDoorDialects:
@@ -120,6 +98,20 @@ class FrontDoorDialects:
         meta: dict[str, Any] = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: {}}
         message: Any = {"jsonrpc": "2.0", "id": None, "method": RESUME, "params": {"function": function, "_meta": meta}}
         return http._replace(headers={**http.headers, "mcp-method": RESUME}), message
+
+
+def _continue_turn(
+    dialects: list[Dialect], context: DialectContext, http: HttpRequest, body: JSONValue
+) -> Continuation | None:
+    """Return the request that a body continues; None if the body belongs to no dialect.
+
+    Raises:
+        InvalidRequestState: the body's token belongs to another function or principal, or is invalid.
+    """
+    for dialect in dialects:
+        if dialect.token(http, body) is not None:
+            return dialect.turn(context, http, body)
+    return None
 
 
 def _load(names: Iterable[str]) -> list[Dialect]:

@@ -189,10 +189,10 @@ class Conversations:
                 self._audit(turn.round.audit(handler.name, principal, sent=is_asked, answered_by=turn.answered_by))
 
     def _play(self, turn: _Turn) -> dict[str, Any] | None:
-        handler, params = turn.handler, turn.request.params
-        if self._tasks and handler.task and not turn.channel:  # a form cannot follow a task
-            return run_round(handler, params, turn.round, partial(self._tasks.call, turn.request))
-        return run_round(handler, params, turn.round)
+        call = None
+        if self._tasks and turn.handler.task and not turn.channel:  # a form cannot follow a task
+            call = partial(self._tasks.call, turn.request)
+        return run_round(turn.handler, turn.request.params, turn.round, call)
 
     def _ask(self, turn: _Turn) -> dict[str, Any]:
         """Return the result that carries the questions of a round.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import update_wrapper
 from types import CoroutineType, FunctionType
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar
 
 from mcp_functions.handlers import signatures
 from mcp_functions.handlers.return_types import is_input_required
@@ -15,7 +15,7 @@ from mcp_functions.protocol.scopes import SCOPE
 from mcp_functions.schemas.parameters import docstring
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from contextlib import AbstractContextManager
     from datetime import timedelta
     from typing import TypedDict
@@ -89,52 +89,62 @@ class Handler(Generic[P, R]):
     form = False
     is_app_only = False
 
-    def __init__(  # noqa: PLR0913 - each is a field of the specification's description
-        self,
-        function: Callable[P, R],
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        icons: Sequence[Icon | Model] | None = None,
-        meta: Mapping[str, Any] | None = None,
-        tags: Collection[str] = (),
-        camel_case: bool = False,
-        answer_within: int | timedelta = 600,
-        max_sheds: int = 2,
-        scopes: Sequence[str] = (),
-    ) -> None:
-        """Read the function's signature and docstring, and check the options; the function is not called."""
-        function = _plain_function(function)
-        update_wrapper(self, function)
-        self.function: Callable[P, R] = function
-        self.name = name or function.__name__
-        self.description = description or docstring(function)
-        self.camel_case = camel_case
-        self.answer_within = answer_within if isinstance(answer_within, int) else int(answer_within.total_seconds())
-        self.max_sheds = max_sheds
+    def __init__(self, function: Callable[P, R], options: HandlerOptions) -> None:
+        """Read the function's signature and docstring, and take its options; the function is not called.
+
+        Args:
+            function: the author's.
+            options: as `decorators.tool` explains them. Each class takes its own out of the dict.
+        """
+        plain: Any = function
+        if not isinstance(function, FunctionType):
+            from mcp_functions.handlers import callables  # noqa: PLC0415 - most handlers are functions
+
+            plain = callables.to_function(function)
+        update_wrapper(self, plain)
+        self.function: Callable[P, R] = plain
+        self.name: str = options.pop("name", None) or plain.__name__
+        self.description = options.pop("description", None) or docstring(plain)
+        self.camel_case = options.pop("camel_case", False)
+        self.answer_within = to_seconds(options.pop("answer_within", 600))
+        self.max_sheds = options.pop("max_sheds", 2)
+        scopes = options.pop("scopes", ())
         self.scopes: Sequence[str] = scopes if isinstance(scopes, str) else tuple(scopes)
-        self._described: dict[str, Any] = {"title": title, "icons": icons, "_meta": meta}
-        self._check_description(tags)
+        self._entry: dict[str, Any] = {
+            "title": options.pop("title", None),
+            "icons": options.pop("icons", None),
+            "_meta": options.pop("meta", None),
+            "description": self.description,
+        }
+        self._read_entry(options.pop("tags", ()))
         self._check_options()
-        self._signature = signatures.read(function, camel_case=camel_case)
+        self._signature = signatures.read(plain, camel_case=self.camel_case)
         injection = self._injection = self._signature.injection
         if injection:
             self.needs_state, self.asks, self.logs = injection.needs_state, injection.asks, injection.logs
 
-    def _check_description(self, tags: Collection[str]) -> None:
+    def _read_entry(self, tags: Collection[str]) -> None:
+        """Read what every kind of handler has in its list."""
         if not NAME.fullmatch(self.name):
             message = f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - ."
             raise TypeError(message)
-        if not all(isinstance(text, str | None) for text in (self._described["title"], self.description)):
+        if not all(isinstance(self._entry[field], str | None) for field in ("title", "description")):
             message = "title and description are text"
             raise TypeError(message)
-        if self._described["icons"] is None and self._described["_meta"] is None and not tags:
+        if self._entry["icons"] is None and self._entry["_meta"] is None and not tags:
             return
         from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none
 
-        self._described["icons"] = hints.read_icons(self._described["icons"])
-        self._described["_meta"] = hints.add_tags(hints.read_meta(self._described["_meta"]), tags)
+        self._entry["icons"] = hints.read_icons(self._entry["icons"])
+        self._entry["_meta"] = hints.add_tags(hints.read_meta(self._entry["_meta"]), tags)
+
+    def _read_annotations(self, annotations: object) -> None:
+        """Read the hints about a tool's effects, or about who should use a resource."""
+        if annotations is not None:
+            from mcp_functions.protocol import hints  # noqa: PLC0415 - likewise
+
+            known = hints.TOOL if self.kind == "tool" else hints.CONTENT
+            self._entry["annotations"] = hints.read_annotations(annotations, known)
 
     def _check_options(self) -> None:
         if self.answer_within < 1 or self.max_sheds < 0:
@@ -165,8 +175,7 @@ class Handler(Generic[P, R]):
 
     def describe(self) -> dict[str, Any]:
         """Write its entry in the list of its kind."""
-        fields = {**self._described, "description": self.description, **self._fields()}
-        return {"name": self.name, **{key: value for key, value in fields.items() if value is not None}}
+        return {"name": self.name, **{field: value for field, value in self._entry.items() if value is not None}}
 
     def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
         """Run one round of a request; a handler that only returns needs no round.
@@ -204,16 +213,15 @@ class Handler(Generic[P, R]):
             return str(error) or type(error).__name__
         return None
 
-    def _fields(self) -> dict[str, Any]:
-        raise NotImplementedError
-
     def _run(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
         function: Callable[..., object] = self.function
         if self._injection and round_:
             arguments = self._injection.inject(arguments, round_)
         value = function(**arguments)
         if isinstance(value, CoroutineType):
-            value = run_coroutine(value, round_)
+            from mcp_functions.handlers import event_loop  # noqa: PLC0415 - a plain function never pays for asyncio
+
+            value = event_loop.run(value, round_)
         if is_input_required(value):
             if not self.needs_state or round_ is None:
                 rule = "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *"
@@ -227,12 +235,9 @@ class Handler(Generic[P, R]):
             self._injection.ask_questions(self.bind(params), round_)
 
 
-def _plain_function(given: Callable[P, R]) -> Callable[P, R]:
-    if isinstance(given, FunctionType):
-        return given
-    from mcp_functions.handlers import callables  # noqa: PLC0415 - most handlers are functions
-
-    return cast("Callable[P, R]", callables.to_function(given))
+def to_seconds(duration: int | timedelta) -> int:
+    """Return whole seconds."""
+    return duration if isinstance(duration, int) else int(duration.total_seconds())
 
 
 def read_errors(errors: object) -> frozenset[type[Exception]]:
@@ -249,20 +254,3 @@ def is_tool_error(error: BaseException) -> bool:
     return isinstance(error, ToolError) or any(
         kind.__name__ == "ToolError" and kind.__module__.partition(".")[0] in SDKS for kind in type(error).__mro__
     )
-
-
-def run_coroutine(coroutine: Coroutine[Any, Any, R], round_: Round | None = None) -> R:
-    """Run the coroutine that an async function returned, in the event loop of this process."""
-    from mcp_functions.handlers import event_loop  # noqa: PLC0415 - a function written with def never pays for asyncio
-
-    if round_ is None:
-        return event_loop.run(coroutine)
-    # A step may be running in a thread: it is finished and recorded before the round ends.
-    return event_loop.run(_run_with_steps(coroutine, round_), thread_seconds=round_.seconds_left)
-
-
-async def _run_with_steps(coroutine: Coroutine[Any, Any, R], round_: Round) -> R:
-    try:
-        return await coroutine
-    finally:
-        await round_.steps.wait()

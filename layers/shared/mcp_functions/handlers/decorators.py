@@ -57,7 +57,7 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     """
     from mcp_functions.handlers.tools import Tool  # noqa: PLC0415 - each kind of handler loads its own
 
-    return _make(Tool, function) if function else lambda decorated: _make(Tool, decorated, **options)
+    return _make(Tool, function, options) if function else lambda decorated: _make(Tool, decorated, options)
 
 
 @overload
@@ -76,7 +76,7 @@ def prompt(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     """
     from mcp_functions.handlers.prompts import Prompt  # noqa: PLC0415
 
-    return _make(Prompt, function) if function else lambda decorated: _make(Prompt, decorated, **options)
+    return _make(Prompt, function, options) if function else lambda decorated: _make(Prompt, decorated, options)
 
 
 def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Callable[P, R]], Resource[P, R]]:
@@ -98,15 +98,20 @@ def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Callable
         raise TypeError(message)
     from mcp_functions.handlers.resources import Resource  # noqa: PLC0415
 
-    return lambda function: _make(Resource, function, uri, **options)
+    return lambda function: _make(Resource, function, {**options}, uri)
 
 
-def _make(handler_class: Callable[..., T], function: Callable[..., Any], *args: object, **options: object) -> T:
+def _make(handler_class: Callable[..., T], function: Callable[..., Any], options: dict[str, Any], *args: object) -> T:
     """Make a handler. An error in its signature or its options names the function's file, line and name."""
+    code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
+    place = f"{code.co_filename}:{code.co_firstlineno}: {function.__name__}()" if code else repr(function)
+    left = dict(options)  # the classes take their options out of it
     try:
-        return handler_class(function, *args, **options)
+        handler = handler_class(function, left, *args)
     except (TypeError, ValueError, NameError, DeveloperError) as error:
-        code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
-        place = f"{code.co_filename}:{code.co_firstlineno}: {function.__name__}()" if code else repr(function)
         message = f"{place}: {error}"
         raise TypeError(message) from error
+    if left:
+        message = f"{place}: got an unexpected keyword argument {min(left)!r}"
+        raise TypeError(message)
+    return handler

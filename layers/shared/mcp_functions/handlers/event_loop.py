@@ -26,8 +26,10 @@ from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
-    from collections.abc import Callable, Coroutine, Generator
+    from collections.abc import Callable, Coroutine
     from contextlib import AbstractAsyncContextManager
+
+    from mcp_functions.rounds.round import Round
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,13 +39,13 @@ GRACE_SECONDS = 1.0
 SECONDS_TO_LEAVE = 2.0  # for the lifespan of a local process
 
 
-def run(coroutine: Coroutine[Any, Any, R], *, thread_seconds: float = 0.0) -> R:
+def run(coroutine: Coroutine[Any, Any, R], round_: Round | None = None) -> R:
     """Run the coroutine of one call, and end the tasks that it left running.
 
     Args:
         coroutine: the coroutine that the async function returned. It sees the context variables of the calling thread.
-        thread_seconds: seconds for which the call may wait for the threads that it started (`asyncio.to_thread`).
-            A thread cannot be cancelled.
+        round_: the round of the call. Its steps are finished and recorded, also in threads (`asyncio.to_thread`): these
+            cannot be cancelled, and may run until its deadline.
 
     Raises:
         DeveloperError: a function that runs in this loop calls it; it would wait for itself.
@@ -54,7 +56,7 @@ def run(coroutine: Coroutine[Any, Any, R], *, thread_seconds: float = 0.0) -> R:
         raise DeveloperError(rule="an async handler cannot be called from another one: await its function instead")
     with _starting:
         loop = _thread().loop
-    outcome = asyncio.run_coroutine_threadsafe(_run_call(coroutine, time.monotonic() + thread_seconds), loop)
+    outcome = asyncio.run_coroutine_threadsafe(_run_call(coroutine, round_), loop)
     try:
         result = outcome.result()
     finally:
@@ -117,7 +119,7 @@ class _Call(NamedTuple):
 _current: ContextVar[_Call | None] = ContextVar("call", default=None)
 
 
-async def _run_call(coroutine: Coroutine[Any, Any, R], threads_until: float) -> R | asyncio.CancelledError:
+async def _run_call(coroutine: Coroutine[Any, Any, R], round_: Round | None) -> R | asyncio.CancelledError:
     """Run the coroutine of a call, and then end what the call has started.
 
     A cancellation is returned: the outcome would replace a raised one by its own, which has no traceback.
@@ -129,11 +131,12 @@ async def _run_call(coroutine: Coroutine[Any, Any, R], threads_until: float) -> 
     except asyncio.CancelledError as error:
         return error
     finally:
+        if round_:
+            await round_.steps.wait()
         await asyncio.sleep(0)  # asyncio begins to close the generators that the coroutine dropped
         await _end_tasks(call)
-        left = threads_until - time.monotonic()
-        if call.jobs and left > 0:
-            await asyncio.wait([asyncio.wrap_future(job) for job in tuple(call.jobs)], timeout=left)
+        if call.jobs and round_ and round_.seconds_left > 0:
+            await asyncio.wait([asyncio.wrap_future(job) for job in tuple(call.jobs)], timeout=round_.seconds_left)
             await _end_tasks(call)  # threads may have started some
 
 
@@ -150,15 +153,10 @@ async def _end_tasks(call: _Call) -> None:
         log.warning("tasks go on, though they were cancelled when their call ended: %s", ", ".join(names))
 
 
-def _make_task(
-    loop: AbstractEventLoop,
-    coroutine: Coroutine[Any, Any, Any] | Generator[Any, None, Any],
-    *,
-    context: Context | None = None,
-    **options: Any,  # noqa: ANN401 - asyncio's own
-) -> asyncio.Task[Any]:
+def _make_task(loop: AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:  # noqa: ANN401 - asyncio's
     """Make a task for the call in whose context it is created."""
-    task = asyncio.Task(coroutine, loop=loop, context=context, **options)
+    task = asyncio.Task(coroutine, loop=loop, **options)
+    context: Context | None = options.get("context")
     call = _current.get() if context is None else context.get(_current)
     if call:
         call.tasks.add(task)

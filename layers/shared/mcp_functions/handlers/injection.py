@@ -9,6 +9,7 @@ does not load this module.
 
 from __future__ import annotations
 
+from functools import partial
 from string import Formatter
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin
 
@@ -73,20 +74,16 @@ class Injection(NamedTuple):
         wire_questions = []
         for name, question in self.questions.items():
             wire = question.formatted(known).to_wire(camel_case=self.camel_case)
-            wire_questions.append(wire._replace(read=_or_none(wire.read)) if name in self.optional else wire)
+            wire_questions.append(wire._replace(read=partial(_or_none, wire.read)) if name in self.optional else wire)
         return dict(zip(self.questions, round_.ask(*wire_questions), strict=True))
 
 
-def _or_none(read_answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Wrap a function that reads an answer, so that it returns None if the user declined."""
-
-    def read_optional(response: object) -> object:
-        try:
-            return read_answer(response)
-        except NotAnswered:
-            return None
-
-    return read_optional
+def _or_none(read_answer: Callable[[Any], Any], response: object) -> object:
+    """Read an answer; return None if the user declined."""
+    try:
+        return read_answer(response)
+    except NotAnswered:
+        return None
 
 
 def read_injection(parameters: Sequence[Parameter], hints: Mapping[str, Any], *, camel_case: bool) -> Injection:

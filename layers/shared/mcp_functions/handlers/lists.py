@@ -18,7 +18,7 @@ from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.messages import Result, complete, shows_forms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from mcp_functions.settings import Settings
 
@@ -59,57 +59,46 @@ class Lists:
         return Result(result, text=dumps(result))
 
     def _result(self, kind: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        settings, catalog, cache = self._settings, self._catalog, self._settings.cache
+        catalog, cache = self._catalog, self._settings.cache
         if kind:
             from mcp_functions.apps import listings  # noqa: PLC0415
 
             # An app-only tool must not reach another client through a shared cache.
             catalog, cache = listings.view(catalog, kind), {**cache, "cacheScope": "private"}
         if method == "server/discover":
-            return discover(catalog, cache, self._instructions, dialects=settings.dialects)
-        if method in LISTS:
-            return page(catalog, method, params, cache=cache, size=settings.page_size)
-        raise MethodNotFound
+            return {**self._discover(catalog), **cache}
+        if method not in LISTS:
+            raise MethodNotFound
+        return {**self._page(catalog, LISTS[method], params), **cache}
 
+    def _discover(self, catalog: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer `server/discover`: "servers MUST implement server/discover" (server/discover)."""
+        # Neither `listChanged` nor `subscribe` is advertised: no Lambda runs long enough to send a notification later.
+        served = [list_name for list_name in LIST_NAMES if catalog[list_name] or catalog["functions"][list_name]]
+        capabilities: dict[str, Any] = {CAPABILITIES[list_name]: {} for list_name in served}
+        capabilities |= {feature: {} for feature in FEATURES if catalog[feature]}
+        extensions: dict[str, Any] = {EXTENSION_TASKS: {}} if catalog.get("tasks") else {}
+        extensions |= {EXTENSION_APPS: {}} if catalog.get("has_form") else {}
+        for server in catalog.get("servers", ()):
+            extensions = {**server.get("extensions", {}), **extensions}
+        if extensions:
+            capabilities["extensions"] = extensions
+        if self._settings.dialects:
+            capabilities["experimental"] = {name: {} for name in self._settings.dialects}
+        optional = {"instructions": self._instructions} if self._instructions else {}
+        return {"supportedVersions": list(SUPPORTED_VERSIONS), "capabilities": capabilities, **optional}
 
-def discover(
-    catalog: Mapping[str, Any],
-    cache: Mapping[str, Any],
-    instructions: str | None = None,
-    *,
-    dialects: Iterable[str] = (),
-) -> dict[str, Any]:
-    """Answer `server/discover`: "servers MUST implement server/discover" (server/discover)."""
-    # Neither `listChanged` nor `subscribe` is advertised: no Lambda runs long enough to send a notification later.
-    served = [list_name for list_name in LIST_NAMES if catalog[list_name] or catalog["functions"][list_name]]
-    capabilities: dict[str, Any] = {CAPABILITIES[list_name]: {} for list_name in served}
-    capabilities |= {feature: {} for feature in FEATURES if catalog[feature]}
-    extensions: dict[str, Any] = {EXTENSION_TASKS: {}} if catalog.get("tasks") else {}
-    extensions |= {EXTENSION_APPS: {}} if catalog.get("has_form") else {}
-    for server in catalog.get("servers", ()):
-        extensions = {**server.get("extensions", {}), **extensions}
-    if extensions:
-        capabilities["extensions"] = extensions
-    if experimental := {name: dict[str, Any]() for name in dialects}:
-        capabilities["experimental"] = experimental
-    optional = {"instructions": instructions} if instructions else {}
-    return {"supportedVersions": list(SUPPORTED_VERSIONS), "capabilities": capabilities, **optional, **cache}
+    def _page(self, catalog: Mapping[str, Any], list_name: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer one page of a list (server/utilities/pagination).
 
-
-def page(
-    catalog: Mapping[str, Any], method: str, params: Mapping[str, Any], *, cache: Mapping[str, Any], size: int
-) -> dict[str, Any]:
-    """Answer one page of one of the four lists (server/utilities/pagination).
-
-    An unadvertised list is a MethodNotFound; a cursor of another catalog is an UnknownName.
-    """
-    list_name = LISTS[method]
-    check_advertised(catalog, CAPABILITIES[list_name])
-    entries = catalog[list_name]
-    start = _start(entries, params["cursor"], size) if "cursor" in params else 0
-    end = start + size
-    next_cursor = {"nextCursor": _cursor(entries, end)} if end < len(entries) else {}
-    return {list_name: entries[start:end], **next_cursor, **cache}
+        An unadvertised list is a MethodNotFound; a cursor of another catalog is an UnknownName.
+        """
+        check_advertised(catalog, CAPABILITIES[list_name])
+        entries, size = catalog[list_name], self._settings.page_size
+        start = _start(entries, params["cursor"], size) if "cursor" in params else 0
+        end = start + size
+        next_cursor = {"nextCursor": _cursor(entries, end)} if end < len(entries) else {}
+        return {list_name: entries[start:end], **next_cursor}
 
 
 def _start(entries: list[dict[str, Any]], cursor: object, size: int) -> int:

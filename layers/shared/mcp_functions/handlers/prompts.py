@@ -1,15 +1,79 @@
-"""A prompt: a function that writes messages for a model."""
+"""A prompt, and what it has in common with a resource: its arguments are text, which an author's function completes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from enum import Enum
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
-from mcp_functions.handlers.base import P, R
-from mcp_functions.handlers.completion import CompletableHandler
+from mcp_functions.handlers.base import Handler, P, R
 from mcp_functions.protocol import results
+from mcp_functions.protocol.errors import DeveloperError, InvalidParams
+from mcp_functions.protocol.plain_values import type_name
+from mcp_functions.schemas import arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from mcp_functions.handlers.base import HandlerOptions
+    from mcp_functions.schemas.arguments import Argument
+
+Complete: TypeAlias = "Callable[[str, Mapping[str, str]], Sequence[str] | Awaitable[Sequence[str]]]"
+Completer = TypeVar("Completer", bound=Complete)
+
+MAX_COMPLETIONS = 100  # "values: … Must not exceed 100 items"
+
+
+class CompletableHandler(Handler[P, R]):
+    """A prompt, a resource or a resource template: its arguments are text, and an author's function completes them."""
+
+    has_template_names: ClassVar[bool] = False  # the arguments keep the names of the URI template
+
+    def __init__(self, function: Callable[P, R], options: HandlerOptions) -> None:
+        """Read the arguments; completers are added by `complete`."""
+        super().__init__(function, options)
+        self._completers: dict[str, Complete] = {}
+        camel_case = self.camel_case and not self.has_template_names
+        self.arguments = arguments.read_arguments(self._signature.sent, self._signature.hints, camel_case=camel_case)
+
+    @property
+    def completes(self) -> list[str]:
+        """The arguments that have a completer."""
+        return sorted(self._completers)
+
+    def complete(self, argument: str) -> Callable[[Completer], Completer]:
+        """Decorate the function that completes one argument: `(value, arguments) -> list of values, the best first`.
+
+        It may be an `async def`. `argument` is the name on the wire.
+        """
+        known = [known.wire_name for known in self.arguments]
+        if argument not in known:
+            message = f"{self.name} has no argument {argument!r} to complete; it has: {', '.join(known) or 'none'}"
+            raise TypeError(message)
+
+        def register(completer: Completer) -> Completer:
+            self._completers[argument] = completer
+            return completer
+
+        return register
+
+    def completion(self, argument: str, value: str, known: Mapping[str, str]) -> dict[str, Any]:
+        """Complete one argument (server/utilities/completion)."""
+        if argument not in [known.wire_name for known in self.arguments]:
+            raise InvalidParams(message="params.argument.name names no argument of this reference")
+        completer = self._completers.get(argument)
+        completed: Any = completer(value, known) if completer else []
+        if isinstance(completed, CoroutineType):
+            from mcp_functions.handlers import event_loop  # noqa: PLC0415 - few completers are async
+
+            completed = event_loop.run(completed)
+        if isinstance(completed, str | Mapping):
+            rule = f"a completer returns a list of texts, and this one returned {type_name(completed)}"
+            raise DeveloperError(rule)
+        values = [_text(each) for each in completed]
+        more = len(values) > MAX_COMPLETIONS
+        return {"completion": {"values": values[:MAX_COMPLETIONS], "total": len(values), "hasMore": more}}
 
 
 class Prompt(CompletableHandler[P, R]):
@@ -17,22 +81,34 @@ class Prompt(CompletableHandler[P, R]):
 
     kind = "prompt"
 
+    def __init__(self, function: Callable[P, R], options: HandlerOptions) -> None:
+        """Read the function and describe its arguments."""
+        super().__init__(function, options)
+        self._entry["arguments"] = [_describe(argument) for argument in self.arguments] or None
+
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the arguments of a `prompts/get`."""
-        return self.bind_texts(params.get("arguments") or {})
+        return self.arguments.bind(params.get("arguments") or {}, text=True)
 
     def result(self, value: object, _params: Mapping[str, Any]) -> dict[str, Any]:
         """Convert what the handler returned to a GetPromptResult."""
         return results.get_prompt_result(value, self.description)
 
-    def _fields(self) -> dict[str, Any]:
-        listed = [
-            {
-                "name": argument.wire_name,
-                **({"title": argument.parameter.title} if argument.parameter.title else {}),
-                **({"description": argument.description} if argument.description else {}),
-                "required": argument.parameter.required,
-            }
-            for argument in self.arguments
-        ]
-        return {"arguments": listed or None}
+
+def _describe(argument: Argument) -> dict[str, Any]:
+    described = {
+        "name": argument.wire_name,
+        "title": argument.parameter.title or None,
+        "description": argument.description or None,
+        "required": argument.parameter.required,
+    }
+    return {field: value for field, value in described.items() if value is not None}
+
+
+def _text(value: object) -> str:
+    """Write one completion. A model or a dict is refused: its `str()` would be offered to the user."""
+    if isinstance(value, Enum):
+        value = value.value
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        raise DeveloperError(rule=f"a completer returns a list of texts, and this one holds {type_name(value)}")
+    return str(value)

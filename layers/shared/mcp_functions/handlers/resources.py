@@ -6,12 +6,11 @@ import re
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from mcp_functions.handlers.base import P, R
-from mcp_functions.handlers.completion import CompletableHandler
+from mcp_functions.handlers.prompts import CompletableHandler
 from mcp_functions.protocol import results, uri_templates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Unpack
 
     from mcp_functions.handlers.base import HandlerOptions
     from mcp_functions.protocol.wire_types import Annotations, Model
@@ -49,35 +48,22 @@ class Resource(CompletableHandler[P, R]):
 
     has_template_names = True
 
-    def __init__(  # noqa: PLR0913 - each is a field of the specification's description
-        self,
-        function: Callable[P, R],
-        uri: str,
-        *,
-        mime_type: str | None = None,
-        size: int | None = None,
-        annotations: Annotations | Model | None = None,
-        ttl_ms: int = 0,
-        cache_scope: CacheScope = "private",
-        **options: Unpack[HandlerOptions],
-    ) -> None:
+    def __init__(self, function: Callable[P, R], options: ResourceOptions, uri: str) -> None:
         """Read the function and its URI; `decorators.resource` explains the options."""
+        ttl_ms, cache_scope = options.pop("ttl_ms", 0), options.pop("cache_scope", "private")
+        size = options.pop("size", None)
         _check(uri, ttl_ms, cache_scope, size)
-        super().__init__(function, **options)
+        super().__init__(function, options)
         self.uri = uri
-        self.mime_type = mime_type
+        self.mime_type = options.pop("mime_type", None)
         self._cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
-        listed: dict[str, Any] = {"mimeType": mime_type, "annotations": annotations}
         variables = set(uri_templates.list_variables(uri))
         self._check_variables(variables)
-        if annotations is not None:
-            from mcp_functions.protocol import hints  # noqa: PLC0415 - many resources have none
-
-            listed["annotations"] = hints.read_annotations(annotations)
-        if variables:
-            self.kind, self._listed = "resource_template", {"uriTemplate": uri, **listed}
-        else:
-            self.kind, self._listed = "resource", {"uri": uri, **listed, "size": size}
+        self.kind = "resource_template" if variables else "resource"
+        self._entry |= {"uriTemplate" if variables else "uri": uri, "mimeType": self.mime_type}
+        self._read_annotations(options.pop("annotations", None))
+        if not variables:
+            self._entry["size"] = size  # the specification has none for a template
 
     def _check_variables(self, variables: set[str]) -> None:
         names = {argument.wire_name for argument in self.arguments}
@@ -91,12 +77,9 @@ class Resource(CompletableHandler[P, R]):
         """The URI by which a request names it."""
         return self.uri
 
-    def _fields(self) -> dict[str, Any]:
-        return self._listed
-
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the variables of the template from the URI of a `resources/read`."""
-        return self.bind_texts(uri_templates.match(self.uri, params["uri"]) or {})
+        return self.arguments.bind(uri_templates.match(self.uri, params["uri"]) or {}, text=True)
 
     def result(self, value: object, params: Mapping[str, Any]) -> dict[str, Any]:
         """Write a ReadResourceResult."""

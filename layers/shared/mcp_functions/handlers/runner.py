@@ -9,15 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.protocol.errors import Crash, DeveloperError, InputRequired, McpError, is_ctrl_c
+from mcp_functions.protocol.errors import Crash, McpError, is_ctrl_c
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.handlers.base import Handler
     from mcp_functions.rounds.round import Round
-
-BY_HAND = "a function raised InputRequired by hand; to ask, it takes a capability after *"
 
 
 def run_round(
@@ -38,32 +36,18 @@ def run_round(
         McpError: the request has no result. `crash_result` writes one for a `Crash`.
     """
     result: dict[str, Any] | None = None
+    error: BaseException | None = None
     try:
         result = call(params, round_) if call and round_ else handler.call(params, round_)
-    except InputRequired as signal:
-        if round_ is None:
-            raise Crash(crash_message(handler), _raised_by_hand(signal)) from None
-        if not round_.ended:
-            round_.error = round_.error or _raised_by_hand(signal)
-    except BaseException as error:  # noqa: BLE001 - Lambda's runtime would log the text of every exception
-        has_ended = round_ is not None and (round_.ended or round_.error)
-        if is_ctrl_c(error) or not has_ended:
-            result = _error_result(handler, error)
-    return result if round_ is None else _close(handler, round_, result)
-
-
-def _close(handler: Handler[..., Any], round_: Round, result: dict[str, Any] | None) -> dict[str, Any] | None:
-    round_.close()
-    if isinstance(round_.error, DeveloperError):
-        raise Crash(crash_message(handler), round_.error)
-    if round_.error:
-        return handler.error_result(str(round_.error))
-    return None if round_.ended else result
-
-
-def _raised_by_hand(signal: InputRequired) -> DeveloperError:
-    """Return the error for a signal that the author's code raised: no question ended the round."""
-    return DeveloperError(BY_HAND).with_traceback(signal.__traceback__)
+    except BaseException as raised:
+        if is_ctrl_c(raised):
+            raise
+        error = raised
+    if round_:
+        round_.close()
+    if round_ and (round_.ended or round_.error):  # also if the author's code has caught what ended it
+        result, error = None, round_.error
+    return result if error is None else _error_result(handler, error)
 
 
 def crash_result(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:
@@ -81,7 +65,7 @@ def crash_message(handler: Handler[..., Any]) -> str:
 
 def _error_result(handler: Handler[..., Any], error: BaseException) -> dict[str, Any]:
     """Write the result for an exception that is meant for the model; raise any other."""
-    if isinstance(error, McpError) or is_ctrl_c(error):
+    if isinstance(error, McpError):
         raise error
     text = _text_for_model(handler, error)
     if text is None:

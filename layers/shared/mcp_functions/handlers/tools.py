@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.handlers.base import Handler, P, R, read_errors
+from mcp_functions.handlers.base import Handler, P, R, read_errors, to_seconds
 from mcp_functions.handlers.return_types import returns_content_lists
 from mcp_functions.protocol import header_parameters, results
 from mcp_functions.protocol.errors import DeveloperError
@@ -13,7 +13,7 @@ from mcp_functions.schemas import arguments
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
-    from typing import Literal, TypeAlias, Unpack
+    from typing import Literal, TypeAlias
 
     from mcp_functions.handlers.base import HandlerOptions, Mode
     from mcp_functions.protocol.wire_types import Model, ToolAnnotations
@@ -53,39 +53,26 @@ class Tool(Handler[P, R]):
 
     kind = "tool"
 
-    def __init__(  # noqa: PLR0913 - each is an option of the decorator
-        self,
-        function: Callable[P, R],
-        *,
-        annotations: ToolAnnotations | Model | None = None,
-        input_schema: Mapping[str, Any] | None = None,
-        output_schema: Mapping[str, Any] | None = None,
-        task: TaskSupport | Callable[..., TaskSupport] = None,
-        task_ttl: int | timedelta = 24 * 3600,
-        single_use: Mode | None = None,
-        errors: Sequence[type[Exception]] = (),
-        requires: Sequence[str] = (),
-        ask_in_words: Sequence[str] = (),
-        app: str = "",
-        form: bool = True,
-        visibility: Sequence[str] = (),
-        **options: Unpack[HandlerOptions],
-    ) -> None:
+    def __init__(self, function: Callable[P, R], options: ToolOptions) -> None:
         """Read the function, the hints about its effects, and the JSON Schema if the author gives one."""
-        super().__init__(function, **options)
-        self._annotations: Any = annotations
-        self.task: Any = task
-        self.task_ttl = task_ttl if isinstance(task_ttl, int) else int(task_ttl.total_seconds())
-        self.single_use = single_use
-        self.requires, self.ask_in_words, self.app = requires, ask_in_words, app
-        self.form = form and not app  # a host shows one app for a tool
-        self._read_asking(visibility)
+        super().__init__(function, options)
+        self.task: Any = options.pop("task", None)
+        self.task_ttl = to_seconds(options.pop("task_ttl", 24 * 3600))
+        self.single_use = options.pop("single_use", None)
+        self.requires = options.pop("requires", ())
+        self.ask_in_words = options.pop("ask_in_words", ())
+        self.app = options.pop("app", "")
+        self.form = options.pop("form", True) and not self.app  # a host shows one app for a tool
+        self._read_asking(options.pop("visibility", ()))
         self._check_single_use()
-        self.errors = read_errors(errors)
-        self._check_annotations()
+        self.errors = read_errors(options.pop("errors", ()))
         self._check_task()
-        self._accepts = self._read_arguments(input_schema)
+        self._accepts = self._read_arguments(options.pop("input_schema", None))
+        output_schema = options.pop("output_schema", None)
         self._output = self._signature.output if output_schema is None else _read_output(output_schema)
+        self._entry["inputSchema"] = self._accepts.schema
+        self._entry["outputSchema"] = self._output.schema if self._output else None
+        self._read_annotations(options.pop("annotations", None))
         self.header_arguments = header_parameters.find(self._accepts.schema)
         self._content_lists = returns_content_lists(self._signature.hints.get("return"))
 
@@ -99,13 +86,7 @@ class Tool(Handler[P, R]):
         self.ask_in_words = tool_options.read_keys(self.ask_in_words)
         ui = tool_options.read_app(self.app, visibility)
         self.is_app_only = tool_options.is_app_only(visibility)
-        self._described["_meta"] = {**(self._described["_meta"] or {}), **ui} or None
-
-    def _check_annotations(self) -> None:
-        if self._annotations is not None:
-            from mcp_functions.protocol import hints  # noqa: PLC0415 - many tools have none
-
-            self._annotations = hints.read_annotations(self._annotations, hints.TOOL)
+        self._entry["_meta"] = {**(self._entry["_meta"] or {}), **ui} or None
 
     def _check_task(self) -> None:
         if self.task not in (None, *TASK_SUPPORT) and not callable(self.task):
@@ -133,14 +114,6 @@ class Tool(Handler[P, R]):
         if input_schema is None:
             return arguments.read_arguments(signature.sent, signature.hints, camel_case=self.camel_case)
         return arguments.read_raw_arguments(signature.sent, input_schema)
-
-    def _fields(self) -> dict[str, Any]:
-        output = self._output
-        return {
-            "inputSchema": self._accepts.schema,
-            "outputSchema": output.schema if output else None,
-            "annotations": self._annotations,
-        }
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the arguments of a `tools/call`. The model reads why an argument does not fit."""

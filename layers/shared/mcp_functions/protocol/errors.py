@@ -192,14 +192,8 @@ class ResourceNotFound(UnknownName):
         super().__init__("Resource not found", {"uri": shortened(uri)})
 
 
-class InvalidArguments(InvalidParams):
-    """An argument of a prompt, or a variable of a URI, is missing or invalid."""
-
-    status = 200
-
-
 class HandlerError(InvalidParams):
-    """A prompt or resource cannot return a result, and says why. A tool returns `isError` instead."""
+    """A prompt or resource cannot return a result, and says why; a tool returns `isError` instead."""
 
     status = 200
 

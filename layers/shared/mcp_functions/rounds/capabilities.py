@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from mcp_functions.protocol.messages import Principal
 from mcp_functions.rounds.input_requests import is_declared
 from mcp_functions.tuples import NamedTuple
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.input_requests import AnyQuestion
     from mcp_functions.rounds.round import Round
 
-ANONYMOUS = ("", "", "")
+ANONYMOUS = Principal("", "", "")
 
 
 class Capability:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from mcp_functions.protocol.json_reader import copy_json
@@ -79,7 +80,17 @@ class RequestState(Capability, Generic[State]):
 
     needs_state = True
     low_level = True
-    value: State  # a model of the type in brackets; `InputRequiredResult(request_state=…)` keeps it for the next round
+
+    def __init__(self, round_: Round, model: type[State]) -> None:
+        """Read `value`, a model of the type in brackets; `InputRequiredResult(request_state=…)` keeps the next one."""
+        super().__init__(round_)
+        self.value = model()
+        if round_.record.previous_state is not None:
+            # Another deployed version may have written the state with other fields. The model may migrate them in a
+            # validator of mode "before". Otherwise the state starts empty, and the recorded answers still count.
+            with suppress(ValueError, TypeError, LookupError, AttributeError):
+                # JSON has no dates or sets, so even a strict model reads them from text and lists.
+                self.value = model.model_validate_json(round_.record.previous_state, strict=False)
 
     @classmethod
     def check(cls, parameter: str, args: tuple[Any, ...]) -> None:
@@ -99,18 +110,4 @@ class RequestState(Capability, Generic[State]):
     @classmethod
     def for_round(cls, round_: Round, args: tuple[Any, ...]) -> Self:
         """Read the state as the model in brackets."""
-        state = cls(round_)
-        (model,) = args
-        state.value = _read(model, round_.record.previous_state)
-        return state
-
-
-def _read(model: type[State], state: str | None) -> State:
-    if state is None:
-        return model()
-    try:
-        return model.model_validate_json(state, strict=False)  # JSON has no dates or sets
-    except (ValueError, TypeError, LookupError, AttributeError):
-        # Another deployed version wrote the state with other fields. The model may migrate them in a validator of mode
-        # "before". Otherwise the state starts empty, and the recorded answers still count.
-        return model()
+        return cls(round_, *args)

@@ -10,8 +10,8 @@ responses, and each question ends in one of four ways:
     `read` raises InvalidAnswer   drops it, asks again and says why           open
     `read` raises another error   keeps it: the user declined, for example    the error
 
-A handler that asks the same under a new key or in new words never gets its answer. The limits below stop such
-a handler with a DeveloperError.
+A handler that asks the same under a new key or in new words never gets its answer. The limits below stop it with a
+DeveloperError.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class StepCall:
     async def wait(self, max_seconds: float | None) -> object:
         """Return the recorded result of an async function; await the function first if the record has none.
 
-        The function runs in a task of its own. If the round has ended, a cancellation does not reach it. Otherwise
+        The function runs in another task. If the round has ended, a cancellation does not reach it. Otherwise
         the author's code cancelled it, and it may clean up.
         """
         import asyncio  # noqa: PLC0415 - its caller runs in it
