@@ -42,9 +42,9 @@ class Endpoint(NamedTuple):
     is_stopped: bool = False  # True if the operator stopped this function
     # Continues a task; None if no call may become a task.
     run_task: Callable[[Mapping[str, Any], LambdaContext], None] | None = None
-    # Translates a message of a dialect into a request; returns None for any other message.
+    # Translates a message of a dialect into a request. The result of any other message is None.
     continue_dialect: Callable[[HttpRequest, JSONValue], Continuation | None] | None = None
-    # Responds to a client of 2025; returns None for a message of this revision.
+    # Responds to a client of 2025. The result of a message of this revision is None.
     handle_legacy: Callable[[HttpRequest, Mapping[str, Any], LambdaContext], Response | None] | None = None
 
 
