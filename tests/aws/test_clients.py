@@ -274,7 +274,7 @@ def test_a_process_reads_whom_to_trust_once_at_init_for_kms_lambda_and_the_table
     monkeypatch.setattr(ssl, "create_default_context", counted)
     asked: list[ssl.SSLContext | None] = []
 
-    def connect(_host: str, _port: int, context: ssl.SSLContext | None, **_limits: object) -> None:
+    def connect(_host: str, _port: int, context: ssl.SSLContext | None, *_limits: object) -> None:
         asked.append(context)
         message = "nobody"
         raise RuntimeError(message)
@@ -287,7 +287,7 @@ def test_a_process_reads_whom_to_trust_once_at_init_for_kms_lambda_and_the_table
         assert target is not None
         assert target.tls
         aws.prepare(target)
-        pool = connection.ConnectionPool(target, connect_seconds=1, read_seconds=1)
+        pool = connection.ConnectionPool(target, aws.CallLimits(1, 1, 3))
         with pytest.raises(Exception, match="nobody"):
             pool.post("/", {}, b"", deadline)
     assert len(made) == 1
@@ -398,7 +398,7 @@ def test_kms_is_asked_again_as_boto3_would(
 def test_silence_of_kms_is_a_read_timeout(
     either: str, service: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mcp_functions.seal.kms.READ_SECONDS", 0.05)
+    monkeypatch.setattr("mcp_functions.seal.kms.LIMITS", aws.CallLimits(0.5, 0.05, 3))
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("AWS_ENDPOINT_URL_KMS", f"http://127.0.0.1:{silent.getsockname()[1]}")
         assert outcome(kms_client()) == ("ReadTimeoutError", 0)
@@ -456,7 +456,7 @@ def test_an_answer_that_drips_does_not_hold_a_call_open(dripping: Dripping) -> N
         dripping.let.release()
         return seconds[0]
 
-    client = KmsClient(target, connect_seconds=0.5, read_seconds=5, timing=Timing(lambda _seconds: None, clock))
+    client = KmsClient(target, aws.CallLimits(0.5, 5, 3), timing=Timing(lambda _seconds: None, clock))
     assert outcome(client) == ("ReadTimeoutError", 0)
     assert dripping.asked == 3
     assert seconds[0] < 3 * (0.5 + 5) + 1  # three attempts, and the looks after the last byte of each
@@ -471,9 +471,7 @@ def test_waits_count_towards_the_time_of_a_call(service: ScriptedServer) -> None
         waits.append(wait)
         seconds[0] += wait
 
-    client = KmsClient(
-        target, connect_seconds=0.1, read_seconds=0.6, timing=Timing(sleep, lambda: seconds[0], lambda: 1.0)
-    )
+    client = KmsClient(target, aws.CallLimits(0.1, 0.6, 3), timing=Timing(sleep, lambda: seconds[0], lambda: 1.0))
     service.script += [error(400, "ThrottlingException")] * 3
     assert outcome(client) == ("ThrottlingException", 400)
     assert (waits, len(service.asked)) == ([1.0], 2)  # two seconds more would be over the 2.1 of three attempts
@@ -498,7 +496,7 @@ def test_waits_grow_and_are_longer_where_kms_asks_for_less(service: ScriptedServ
     waits: list[float] = []
     for told in (error(400, "ThrottlingException"), error(500, "KMSInternalException")):
         service.script += [told] * 3
-        client = KmsClient(target, connect_seconds=1, read_seconds=1, timing=Timing(waits.append, random=lambda: 0.5))
+        client = KmsClient(target, aws.CallLimits(1, 1, 3), timing=Timing(waits.append, random=lambda: 0.5))
         assert outcome(client)[1] == told.status
     assert waits == [0.5, 1.0, 0.025, 0.05]
 
@@ -663,7 +661,7 @@ def test_both_clients_read_responses_of_the_table_alike_after_the_same_retries(
 
 def test_silence_of_the_table_has_no_answer(either: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert either
-    monkeypatch.setattr("mcp_functions.store.dynamodb.READ_SECONDS", 0.05)
+    monkeypatch.setattr("mcp_functions.store.dynamodb.LIMITS", aws.CallLimits(0.5, 0.05, 3))
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", f"http://127.0.0.1:{silent.getsockname()[1]}")
         assert refusal("GetItem", GET) == ("ReadTimeoutError", 0, None)
@@ -673,9 +671,7 @@ def test_a_response_of_the_table_with_a_wrong_checksum_is_an_error(service: Scri
     target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_DYNAMODB": f"http://{service.host}"}, "dynamodb")
     assert target is not None
     waits: list[float] = []
-    client = clients.DynamoDbClient(
-        target, connect_seconds=1, read_seconds=1, timing=Timing(waits.append, random=lambda: 0.5)
-    )
+    client = clients.DynamoDbClient(target, aws.CallLimits(1, 1, 3), timing=Timing(waits.append, random=lambda: 0.5))
     service.script += [WRONG_CHECKSUM] * 3
     with pytest.raises(ConnectionClosedError):
         client.get_item(**GET)
@@ -694,7 +690,7 @@ from mcp_functions.tasks import WorkerInvoker
 target = aws.find_endpoint({environment!r}, "lambda")
 made = []
 def make():
-    made.append(LambdaClient(target, connect_seconds=1, read_seconds=1, attempts=1))
+    made.append(LambdaClient(target, aws.CallLimits(1, 1, 1)))
     return made[-1]
 door, summons = forwarding.CachedClient(make), WorkerInvoker("worker", make)
 door().invoke(FunctionName="f", Payload=b"{{}}")
@@ -739,12 +735,12 @@ def test_a_client_sends_requests_only_to_a_server_with_a_trusted_certificate(
         target = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_KMS": f"https://{service.host}"}, "kms")
         assert target is not None
         aws.prepare(target)
-        stranger = KmsClient(target, connect_seconds=5, read_seconds=5, timing=Timing(lambda _seconds: None))
+        stranger = KmsClient(target, aws.CallLimits(5, 5, 3), timing=Timing(lambda _seconds: None))
         assert outcome(stranger) == ("SSLError", 0)
         assert service.asked == []
         monkeypatch.setattr(connection, "tls_context", lambda: ssl.create_default_context(cafile=str(certificate)))
         service.script += [OTHER, OTHER]
-        friend = KmsClient(target, connect_seconds=5, read_seconds=5)
+        friend = KmsClient(target, aws.CallLimits(5, 5, 3))
         assert friend.decrypt(KeyId=ARN, CiphertextBlob=b"x")["Plaintext"] == base64.b64decode("a2V5")
         assert outcome(friend) == ("answered", 200)
         assert (len(service.asked), len(service.connections)) == (2, 1)

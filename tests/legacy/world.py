@@ -72,9 +72,7 @@ class KeptSealFactory(SealFactory):
         from mcp_functions import store  # noqa: PLC0415
 
         rows = DynamoDbTable(self.memory.name, lambda: self.memory)
-        return SealedTable(
-            rows, store.item_envelope(self._keys, max_age=max_age), self._service, max_age=max_age, now=self._now
-        )
+        return SealedTable(rows, self.seal(store.LABEL, max_age=max_age), self._service, max_age=max_age, now=self._now)
 
 
 class World:

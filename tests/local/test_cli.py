@@ -275,7 +275,7 @@ def test_a_conversation_that_cannot_be_continued_is_one_line(
 # Waits as `serve` does, only more often; the signal comes at any moment of it.
 STOPPED = """
 import os, signal, threading
-from mcp_functions.local.stopping import until_stopped
+from mcp_functions.local.commands.options import until_stopped
 for number in range(150):
     with until_stopped() as stopped:
         threading.Timer(0.0005 * (number % 7), os.kill, (os.getpid(), signal.SIGINT)).start()

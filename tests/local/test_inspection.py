@@ -88,8 +88,16 @@ class Sealing(NamedTuple):
         return None
 
 
-def asked(params: dict[str, Any] = PARAMS, principal: Principal | None = ALICE, **more: Any) -> Request:  # noqa: ANN401
-    return Request("tools/call", params["name"], params.get("arguments"), principal, **more)
+def asked(
+    params: dict[str, Any] = PARAMS, principal: Principal | None = ALICE, answer_within: int | None = None
+) -> Request:
+    return {
+        "method": "tools/call",
+        "target": params["name"],
+        "arguments": params.get("arguments"),
+        "principal": principal,
+        "answer_within": answer_within,
+    }
 
 
 def line(explained: Explanation, label: str) -> str:

@@ -198,7 +198,7 @@ def test_a_native_client_may_come_back_to_another_port(uri: str, issuer: Issuer)
 
 
 def test_an_application_may_have_a_scheme_of_its_own(issuer: Issuer) -> None:
-    uri = "editor://auth/back?window=1"
+    uri = "cursor://auth/back?window=1"
     response = authorize(issuer, registered(issuer, uri), redirect_uri=uri)
     assert dict(response.headers)["location"].startswith(f"{uri}&code=")
 

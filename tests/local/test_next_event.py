@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from mcp_functions.local.next_event import follow
 from mcp_functions.local.problems import Problem
+from mcp_functions.local.recording import follow
 
 STATE = 'ks1.AbC-_"\\'
 

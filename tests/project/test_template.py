@@ -25,7 +25,7 @@ from mcp_functions.aws import endpoints as aws_endpoints
 from mcp_functions.local import catalog as catalogs
 from mcp_functions.local import checks, template
 from mcp_functions.local.auth import set_auth
-from mcp_functions.local.checks.statements import MAY_INVOKE, written_statements
+from mcp_functions.local.checks.iam import MAY_INVOKE, written_statements
 from mcp_functions.local.lambdas.functions import SIGN_IN
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pytest
 
 from mcp_functions.local.auth import set_auth
 from mcp_functions.local.lambdas.functions import SIGN_IN
-from mcp_functions.local.open_routes import METADATA, SIGN_IN_ROUTES
+from mcp_functions.local.open_routes import METADATA, SIGN_IN_PATHS
 from tests.package.stack import Resolved
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ TEXT = (ROOT / "template.yaml").read_text(encoding="utf-8")
 CLOSED = {f"ANY /mcp/{folder}" for folder in FOLDERS if folder != "mcp"} | {"ANY /mcp"}
 SCHEMES: dict[AuthMode, Any] = {"iam": [{"AWS_IAM": []}], "jwt": [{"jwt": []}], "oauth": [{"jwt": []}], "none": None}
 WITH_TOKENS = {"OPTIONS /mcp", f"ANY {METADATA}", f"ANY {METADATA}/mcp"}
-OF_SIGN_IN = {f"ANY {path}" for path in SIGN_IN_ROUTES.values()}
+OF_SIGN_IN = {f"ANY {path}" for path in SIGN_IN_PATHS}
 OPEN: dict[AuthMode, set[str]] = {
     "iam": {"OPTIONS /mcp"},
     "jwt": WITH_TOKENS,

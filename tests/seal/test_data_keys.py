@@ -7,6 +7,7 @@ import os
 import threading
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import botocore.exceptions
 import pytest
@@ -17,7 +18,7 @@ from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconf
 from mcp_functions.seal import resets
 from mcp_functions.seal.data_keys import DataKey, Keyring, KmsKey, Limits, Rules, kek_hint
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.key_choice import Choice, choose_key, keep_oldest
+from mcp_functions.seal.key_choice import Choice, choose_key
 from mcp_functions.seal.kms import kms_client
 from tests.support.strict_kms import SCOPE, START, Clock, StrictKms, kms_error, make_envelope, make_keys, run_python
 
@@ -34,11 +35,7 @@ def key(born: float, name: bytes = b"w") -> DataKey:
 
 
 def choose(keys: list[DataKey], now: float, early: float = 0, rules: Rules = RULES) -> Choice:
-    """Choose among keys as a container does that learnt them in this order, each when it was born."""
-    known: dict[int, DataKey] = {}
-    for found in keys:
-        keep_oldest(known, found, found.born, rules)
-    return choose_key(known, now, early, rules)
+    return choose_key(keys, now, early, rules)
 
 
 # Which key seals
@@ -90,31 +87,25 @@ BORN = st.integers(0, 4 * EPOCH).map(lambda seconds: key(START + seconds, b"%d" 
 @given(st.lists(BORN, max_size=16), st.floats(0, 5 * EPOCH), st.floats(0, 300))
 def test_no_choice_is_outside_of_its_window(keys: list[DataKey], at: float, early: float) -> None:
     now = START + at
-    learnt = sorted(found for found in keys if found.born <= now + RULES.skew)
-    choice = choose(learnt, now, early)
+    choice = choose(keys, now, early)
     for chosen, limit in ((choice.key, GRACE), (choice.stale, STALE)):
         if chosen:
             end = (chosen.born // EPOCH + 1) * EPOCH
-            assert chosen in learnt
+            assert chosen in keys
             assert now < end + limit
             assert chosen.born // EPOCH <= now // EPOCH
-    current = [known for known in learnt if known.born // EPOCH == now // EPOCH]
+    current = [known for known in keys if known.born // EPOCH == now // EPOCH]
     assert bool(current) <= (choice.key in current)
 
 
 @given(st.lists(BORN, max_size=10), st.floats(0, 5 * EPOCH))
-def test_what_a_container_forgets_would_not_have_been_chosen(keys: list[DataKey], at: float) -> None:
-    clock = Clock(START)
+def test_a_container_chooses_among_the_keys_that_tokens_have_confirmed(keys: list[DataKey], at: float) -> None:
+    clock = Clock(START + at)
     container = make_keys(StrictKms(), "arn:aws:kms:eu-west-1:1:key/k", clock=clock)
-    primary = kek_hint("k")
-    known = sorted(found._replace(kek=primary) for found in keys)
-    oldest: dict[int, DataKey] = {}
-    for found in known:
-        clock.at = max(clock.at, found.born)
+    confirmed = [found._replace(kek=kek_hint("k")) for found in keys]
+    for found in confirmed:
         container.confirm(found)
-        oldest.setdefault(found.born // EPOCH, found)
-    clock.at = max(clock.at, START + at)
-    wanted = choose_key(oldest, clock.at, container._early(container._state, clock.at), RULES)  # noqa: SLF001
+    wanted = choose_key(confirmed, clock.at, container._early(container._state, clock.at), RULES)  # noqa: SLF001
     assert container._choice(container._state) == wanted  # noqa: SLF001
 
 
@@ -187,6 +178,16 @@ def test_a_key_that_no_token_has_proven_is_never_adopted() -> None:
     assert kms.count("GenerateDataKey") == 2
 
 
+def test_a_key_whose_token_is_still_being_opened_does_not_seal() -> None:
+    kms, clock = StrictKms(), Clock(START + 100)
+    arn = kms.create_key()
+    header = make_keys(kms, arn, clock=clock).key_to_seal().header
+    container = make_keys(kms, arn, clock=clock)
+    opened = container.key_to_open(header, "alice", max_age=600)
+    assert container.key_to_seal() != opened
+    assert kms.count("GenerateDataKey") == 2
+
+
 def test_a_key_under_another_than_the_first_wrapping_key_is_never_adopted() -> None:
     kms, clock = StrictKms(), Clock(START + 100)
     old, new = kms.create_key(), kms.create_key()
@@ -240,9 +241,10 @@ def test_a_stolen_data_key_cannot_be_made_younger() -> None:
     stolen = thief.key_to_seal()
     clock.advance(86400)
     rejuvenated = stolen._replace(born=int(clock.at))
-    thief._state.sealing = {rejuvenated.born // EPOCH: rejuvenated}  # noqa: SLF001 - the thief runs code of his own
+    with mock.patch.object(thief, "key_to_seal", return_value=rejuvenated):  # the thief runs code of his own
+        forged = Envelope(thief).seal(b"forged")
     with pytest.raises(InvalidRequestState) as refused:
-        make_envelope(kms, arn, clock=clock).unseal(Envelope(thief).seal(b"forged"))
+        make_envelope(kms, arn, clock=clock).unseal(forged)
     assert refused.value.reason == "wrapped_key"
 
 
@@ -250,10 +252,11 @@ def test_a_data_key_wrapped_under_a_foreign_key_is_refused_by_the_key_id() -> No
     kms, clock = StrictKms(), Clock(START + 100)
     ours, theirs = kms.create_key(), kms.create_key()
     attacker = make_keys(kms, theirs, clock=clock)
-    forged = attacker.key_to_seal()._replace(kek=kek_hint(ours.rpartition("/")[2]))
-    attacker._state.sealing = {forged.born // EPOCH: forged}  # noqa: SLF001
+    key_of_theirs = attacker.key_to_seal()._replace(kek=kek_hint(ours.rpartition("/")[2]))
+    with mock.patch.object(attacker, "key_to_seal", return_value=key_of_theirs):
+        forged = Envelope(attacker).seal(b"forged")
     with pytest.raises(InvalidRequestState) as refused:
-        make_envelope(kms, ours, clock=clock).unseal(Envelope(attacker).seal(b"forged"))
+        make_envelope(kms, ours, clock=clock).unseal(forged)
     assert refused.value.reason == "wrapped_key"
     assert kms.calls[-1].outcome == "IncorrectKeyException"
 
@@ -270,7 +273,7 @@ def test_the_list_of_opened_keys_is_bounded_and_what_falls_out_is_asked_for_agai
     assert kms.count("Decrypt") == before
     reader.unseal(tokens[0])
     assert kms.count("Decrypt") == before + 1
-    assert len(reader._keys._state.opened) == 4  # noqa: SLF001
+    assert len(reader._keys._state.opened.all()) == 4  # noqa: SLF001
 
 
 # Errors of KMS
@@ -544,7 +547,7 @@ def test_a_key_that_kms_opens_but_whose_token_is_forged_is_charged_too() -> None
         reasons.append(refused.value.reason)
     assert reasons == ["commitment"] * 3 + ["unwrap_budget"] * 6
     assert [call.outcome for call in kms.calls[1:]] == ["ok"] * 3
-    assert not container._keys._state.opened  # noqa: SLF001 - nothing unproven is kept
+    assert not container._keys._state.opened.all()  # noqa: SLF001 - nothing unproven is kept
 
 
 def test_a_forged_token_under_a_proven_key_costs_neither_kms_nor_budget() -> None:
@@ -923,18 +926,18 @@ keys = [Keyring([Own()], Scope("s", "t", "1")) for _ in range(3)]
 first = [of.key_to_seal().wrapped for of in keys]
 warm = [of.key_to_seal().wrapped for of in keys]
 before[0]()
-held = [len(of._state.opened) + len(of._state.sealing) for of in keys]
+held = [len(of._state.opened.all()) for of in keys]
 again = keys[0].key_to_seal()
 after[0]()
-restored = len(keys[0]._state.opened)
+restored = len(keys[0]._state.opened.all())
 keys[0].key_to_seal()
 read, write = os.pipe()
 if os.fork() == 0:
-    os.write(write, b"%d" % len(keys[0]._state.opened))
+    os.write(write, b"%d" % len(keys[0]._state.opened.all()))
     os._exit(0)
 os.wait()
 print(json.dumps({"at_import": at_import, "hooks": [len(before), len(after)], "stable": first == warm, "held": held,
-                  "restored": restored, "child": int(os.read(read, 9)), "parent": len(keys[0]._state.opened)}))
+                  "restored": restored, "child": int(os.read(read, 9)), "parent": len(keys[0]._state.opened.all())}))
 """
 
 

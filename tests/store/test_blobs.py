@@ -17,6 +17,8 @@ from mcp_functions.local.doubles import s3 as local
 from mcp_functions.local.environment import CREDENTIALS, TABLE, applied, endpoints
 from mcp_functions.local.loopback import Loopback
 from mcp_functions.protocol.errors import DeveloperError, Misconfigured, TemporarilyUnavailable
+from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.token_format import CEILING
 from mcp_functions.store import (
     BLOB_LABEL,
     Conflict,
@@ -26,9 +28,8 @@ from mcp_functions.store import (
     ObjectNotFound,
     SealedTable,
     UnreadableItem,
-    item_envelope,
 )
-from mcp_functions.store.s3 import S3
+from mcp_functions.store.s3 import S3, s3_client
 from mcp_functions.testing import WITH_TASKS, Conversation, MemoryBucket, MemoryTable, deployed
 from tests.support.strict_kms import SCOPE, Clock, StrictKms, make_keys
 from tests.tasks.world import Glass
@@ -56,7 +57,7 @@ class Backend:
     def open(self, *, codec: Any = None, blobs: bool = True) -> SealedTable:  # noqa: ANN401 - an own codec
         keys = make_keys(self.kms, self.arn, scope=SCOPE, clock=self.clock)
         items, objects = (
-            codec or item_envelope(keys, max_age=DAY, label=label) for label in (tables.LABEL, BLOB_LABEL)
+            codec or Envelope(keys, label=label, max_chars=CEILING, max_age=DAY) for label in (tables.LABEL, BLOB_LABEL)
         )
         return SealedTable(
             DynamoDbTable(TABLE, lambda: self.table),
@@ -424,7 +425,7 @@ def test_an_s3_error_means_no_object_an_outage_or_a_misconfiguration(
 
 @pytest.mark.usefixtures("over_http")
 def test_the_bucket_of_the_harness_cannot_be_listed() -> None:
-    client: Any = S3(BUCKET)._client  # noqa: SLF001 - boto3's, as the toolkit makes it
+    client: Any = s3_client()
     with pytest.raises(Exception, match="AccessDenied"):
         client.list_objects_v2(Bucket=BUCKET)
     with pytest.raises(Exception, match="NoSuchBucket"):

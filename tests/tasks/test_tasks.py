@@ -14,8 +14,10 @@ from mcp_functions.handlers import catalog, lists
 from mcp_functions.http.gateway import LambdaFunction, WorkFailed
 from mcp_functions.protocol.errors import UnknownTask
 from mcp_functions.protocol.messages import ForwardedResponse, Request
+from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.token_format import CEILING
 from mcp_functions.settings import Settings
-from mcp_functions.store import item_envelope
+from mcp_functions.store import LABEL
 from mcp_functions.testing import WITH_TASKS, Conversation, deployed
 from tests.support import wire
 from tests.support.placements import Lambdas
@@ -466,7 +468,9 @@ def test_tasks_that_have_ended_or_expired_are_not_counted() -> None:
 def test_polling_tasks_under_many_data_keys_asks_kms_within_the_budget_of_the_person() -> None:
     kms, clock = StrictKms(), Clock(START + 450)  # the middle of an epoch, where no key of the one before seals
     keys = make_keys(kms, kms.create_key(), clock=clock)
-    world = World(*JOBS, max_open_tasks=100, clock=clock, codec=item_envelope(keys, max_age=DAY))
+    world = World(
+        *JOBS, max_open_tasks=100, clock=clock, codec=Envelope(keys, label=LABEL, max_chars=CEILING, max_age=DAY)
+    )
     alice, tasks = Client(world), list[str]()
     for _ in range(70):
         clock.advance(900)  # an epoch: the next task is sealed under another key

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Unpack
 from urllib.parse import urlsplit
 
 import click
@@ -58,8 +58,7 @@ def _writable(_context: click.Context, _parameter: click.Parameter, file: Path |
         if file:
             file.touch()
     except OSError as error:
-        text = f"--json {file}: {error.strerror}"
-        raise click.ClickException(text) from None
+        _refuse(f"--json {file}: {error.strerror}")
     return file
 
 
@@ -122,6 +121,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
+def _refuse(text: str) -> NoReturn:
+    raise click.ClickException(text)
+
+
 def _check_host(url: str, confirmed: str | None) -> None:
     """Refuse an invalid URL, and another machine that the user has not named twice."""
     try:
@@ -130,11 +133,9 @@ def _check_host(url: str, confirmed: str | None) -> None:
     except ValueError:
         scheme, host = "", ""
     if scheme not in {"http", "https"} or not host:
-        text = f"{url!r} is no http:// or https:// URL"
-        raise click.ClickException(text)
+        _refuse(f"{url!r} is no http:// or https:// URL")
     if not _is_loopback(host) and confirmed != host:
-        text = f"{host} is not this machine. Attack nobody else's server; if it is yours: --yes-this-is-mine {host}"
-        raise click.ClickException(text)
+        _refuse(f"{host} is not this machine. Attack nobody else's server; if it is yours: --yes-this-is-mine {host}")
 
 
 def _is_loopback(host: str) -> bool:
@@ -150,12 +151,11 @@ def _check_reachable(url: str, headers: Sequence[tuple[str, str]]) -> None:
     response = client.send(messages.write(messages.message("server/discover", {}))).response
     if response.result is not None:
         return
-    text = f"{url} does not answer server/discover of 2026-07-28: {response}"
     if response.status == 0:
-        text = f"{url} does not answer ({response.failed})"
-    elif response.status == UNAUTHORIZED:
-        text = f"{url} wants credentials: --header 'Authorization: Bearer ...'"
-    raise click.ClickException(text)
+        _refuse(f"{url} does not answer ({response.failed})")
+    if response.status == UNAUTHORIZED:
+        _refuse(f"{url} wants credentials: --header 'Authorization: Bearer ...'")
+    _refuse(f"{url} does not answer server/discover of 2026-07-28: {response}")
 
 
 def named_calls(tools: Sequence[str], arguments: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
@@ -169,8 +169,7 @@ def named_calls(tools: Sequence[str], arguments: Sequence[str]) -> list[tuple[st
         ClickException: there are too many, or one is no JSON object.
     """
     if len(arguments) > len(tools):
-        text = "--arguments belongs to a --tool"
-        raise click.ClickException(text)
+        _refuse("--arguments belongs to a --tool")
     texts = [*arguments, *["{}"] * (len(tools) - len(arguments))]
     return [(name, json_object("--arguments", text)) for name, text in zip(tools, texts, strict=True)]
 
@@ -186,6 +185,5 @@ def json_object(option: str, text: str) -> dict[str, Any]:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        message = f"{option} must be a JSON object, not {text!r}"
-        raise click.ClickException(message)
+        _refuse(f"{option} must be a JSON object, not {text!r}")
     return value

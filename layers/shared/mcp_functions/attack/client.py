@@ -127,14 +127,13 @@ class Exchange(NamedTuple):
 class Client:
     """Sends one request at a time, up to a number of requests and of seconds."""
 
-    def __init__(  # noqa: PLR0913 - keywords, most of them rarely given
+    def __init__(
         self,
         url: str,
         credentials: Mapping[str, Sequence[tuple[str, str]]],
         *,
         requests: int,
         seconds: float,
-        response_seconds: float = RESPONSE_SECONDS,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         """Start the clock.
@@ -143,13 +142,12 @@ class Client:
             url: of the endpoint.
             credentials: the headers of CALLER and OTHER.
             requests: that may be sent.
-            seconds: of the whole run.
-            response_seconds: that one response may take.
+            seconds: of the whole run; a single request may take them all.
             now: returns monotonic seconds.
         """
         self.url, self.exchanges = url, list[Exchange]()
         self._credentials, self._requests, self._now = credentials, requests, now
-        self._response_seconds = response_seconds
+        self._response_seconds = seconds if requests == 1 else RESPONSE_SECONDS
         self._end = now() + seconds
 
     @property

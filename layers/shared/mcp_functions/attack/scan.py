@@ -6,6 +6,7 @@ import json
 import secrets
 import time
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -93,7 +94,6 @@ class Scan:
     canary: str = field(default_factory=lambda: f"canary-{secrets.token_hex(8)}")  # no response should repeat it
     wait: Callable[[float], object] = time.sleep  # for so many seconds
     ids: Iterator[int] = field(default_factory=lambda: count(1))
-    _victim_needs_state: bool | None = None
 
     @property
     def victim(self) -> Target:
@@ -112,7 +112,7 @@ class Scan:
             skip(f"{victim.name} does not complete when its questions are answered: {victim.rounds[-1].response}")
         return victim
 
-    @property
+    @cached_property
     def victim_needing_state(self) -> Target:
         """The call to attack, if answers without its state do not complete it.
 
@@ -120,9 +120,7 @@ class Scan:
         request failure". Where answers alone complete the call, a forged state that does so too proves nothing.
         """
         victim = self.victim_with_state
-        if self._victim_needs_state is None:
-            self._victim_needs_state = self.needs_state(victim)
-        if not self._victim_needs_state:
+        if not self.needs_state(victim):
             skip(f"{victim.name} completes without any state too (cold-answers), so nothing is proved to hang on it")
         return victim
 

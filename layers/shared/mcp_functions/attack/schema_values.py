@@ -46,9 +46,30 @@ def others(schema: Mapping[str, Any], value: Mapping[str, Any]) -> Iterator[dict
     properties = schema.get("properties") or {}
     for key in dict.fromkeys([*value, *properties]):
         member = properties.get(key) or {}
-        default = example(member) if member else None
-        for other in _others(member, value.get(key, default)):
-            yield {**value, key: other}
+        now, choices = value.get(key, example(member) if member else None), member.get("enum")
+        changed = choices if isinstance(choices, list) else [other for _path, other in edits(now)]
+        for other in changed:
+            if other != now:
+                yield {**value, key: other}
+
+
+def edits(value: object, path: str = "the whole") -> Iterator[tuple[str, Any]]:
+    """Yield copies of a JSON value with one scalar changed, each with the path of the change before it."""
+    if isinstance(value, dict):
+        for key, member in value.items():
+            yield from ((where, {**value, key: other}) for where, other in edits(member, str(key)))
+        if not value:
+            yield path, {"example": "example"}
+    elif isinstance(value, list):
+        for at, member in enumerate(value):
+            for where, other in edits(member, f"{path}[{at}]"):
+                yield where, [*value[:at], other, *value[at + 1 :]]
+    elif isinstance(value, bool):
+        yield path, not value
+    elif isinstance(value, int | float):
+        yield from ((path, value + 1), (path, value - 1))
+    elif isinstance(value, str):
+        yield path, value + "x"
 
 
 def misfits(schema: Mapping[str, Any], text: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -126,19 +147,3 @@ class _Example(NamedTuple):
         for part in ref.removeprefix("#").split("/")[1:]:
             value = value.get(part) if isinstance(value, dict) else None
         return value
-
-
-def _others(schema: Mapping[str, Any], value: object) -> Iterator[object]:
-    choices = schema.get("enum")
-    if isinstance(choices, list):
-        yield from (choice for choice in choices if choice != value)
-    elif isinstance(value, bool):
-        yield not value
-    elif isinstance(value, int | float):
-        yield from (value + 1, value - 1)
-    elif isinstance(value, str):
-        yield value + "x"
-    elif isinstance(value, dict) and value:
-        yield from others(schema, value)
-    elif isinstance(value, dict):
-        yield {"example": "example"}

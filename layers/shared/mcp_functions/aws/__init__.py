@@ -10,29 +10,26 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from mcp_functions.aws.endpoints import Endpoint, find_endpoint
+from mcp_functions.aws.endpoints import CallLimits, Endpoint, find_endpoint
 
-__all__ = ["Endpoint", "find_endpoint", "make_client", "prepare"]
+__all__ = ["CallLimits", "Endpoint", "find_endpoint", "make_client", "prepare"]
 
 
-def make_client(service: str, *, connect_seconds: float, read_seconds: float, attempts: int) -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
+def make_client(service: str, limits: CallLimits) -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
     """Make a client: one of `clients` if the environment is sufficient, otherwise boto3's.
 
     Args:
-        service: the service: "dynamodb", "kms" or "lambda".
-        connect_seconds: the time limit for a connection.
-        read_seconds: the time limit for each response.
-        attempts: the largest number of attempts; 1 for calls that must not happen twice.
+        service: the service, a key of `clients.CLIENTS`.
+        limits: the limits of its calls.
     """
-    limits: dict[str, Any] = {"connect_seconds": connect_seconds, "read_seconds": read_seconds, "attempts": attempts}
     endpoint = find_endpoint(os.environ, service)
     if endpoint is None:
         from mcp_functions.aws import by_boto3  # noqa: PLC0415 - boto3 takes 0.4 s to import
 
-        return by_boto3.client(service, **limits)
+        return by_boto3.client(service, limits)
     from mcp_functions.aws.clients import CLIENTS  # noqa: PLC0415 - imported at init, where it is needed
 
-    return CLIENTS[service](endpoint, **limits)
+    return CLIENTS[service](endpoint, limits)
 
 
 def prepare(endpoint: Endpoint | None) -> None:

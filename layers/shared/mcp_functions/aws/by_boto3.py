@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mcp_functions.aws.endpoints import CallLimits
 
 
-def client(
-    service: str,
-    *,
-    connect_seconds: float,
-    read_seconds: float,
-    attempts: int,
-    region: str | None = None,
-    **options: Any,  # noqa: ANN401 - botocore types each of them
-) -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
+def client(service: str, limits: CallLimits, region: str | None = None, **options: Any) -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
     """Build a client. It reads profiles, proxies and AWS_ENDPOINT_URL_* itself.
 
     Args:
         service: the name of the service in boto3.
-        connect_seconds: the time limit for a connection.
-        read_seconds: the time limit for each response.
-        attempts: the largest number of attempts; 1 for calls that must not happen twice.
+        limits: the limits of its calls.
         region: the region; None reads it from the environment. Unlike boto3, this also reads AWS_REGION.
         options: further options of botocore's Config.
     """
@@ -33,8 +26,10 @@ def client(
     import boto3.session  # noqa: PLC0415 - 100 ms
     from botocore.config import Config  # noqa: PLC0415
 
-    retries: Any = {"mode": "standard", "total_max_attempts": attempts}
-    config = Config(connect_timeout=connect_seconds, read_timeout=read_seconds, retries=retries, **options)
+    retries: Any = {"mode": "standard", "total_max_attempts": limits.attempts}
+    config = Config(
+        connect_timeout=limits.connect_seconds, read_timeout=limits.read_seconds, retries=retries, **options
+    )
     # boto3's default session would keep credentials from before a snapshot.
     session: Any = boto3.session.Session()
     region = region or session.region_name or os.environ.get("AWS_REGION")

@@ -16,15 +16,8 @@ from functools import partialmethod
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from mcp_functions.aws import errors
 from mcp_functions.aws.connection import ConnectionPool, Deadline
-from mcp_functions.aws.errors import (
-    NO_RESPONSE,
-    THROTTLED_CODES,
-    ClientError,
-    ConnectionClosedError,
-    HTTPClientError,
-    read_failure,
-)
 from mcp_functions.aws.signing import sign
 from mcp_functions.tuples import NamedTuple
 
@@ -33,7 +26,7 @@ if TYPE_CHECKING:
     from typing import NotRequired, TypedDict, Unpack
 
     from mcp_functions.aws.connection import Response
-    from mcp_functions.aws.endpoints import Endpoint
+    from mcp_functions.aws.endpoints import CallLimits, Endpoint
 
     class Invocation(TypedDict):
         """Parameters of Lambda's Invoke."""
@@ -70,21 +63,12 @@ class Timing(NamedTuple):
 class AwsClient:
     """Signs requests to one endpoint, and sends them again after transient errors."""
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        *,
-        connect_seconds: float,
-        read_seconds: float,
-        attempts: int = 3,
-        timing: Timing | None = None,
-    ) -> None:
-        """Keep the limits, as in `make_client`; nothing is sent."""
+    def __init__(self, endpoint: Endpoint, limits: CallLimits, timing: Timing | None = None) -> None:
+        """Keep the limits; nothing is sent."""
         self._endpoint = endpoint
-        self._attempts = attempts
+        self._limits = limits
         self._timing = timing or Timing(time.sleep)
-        self._seconds = attempts * (connect_seconds + read_seconds)  # for all attempts and the waits between them
-        self._connections = ConnectionPool(endpoint, connect_seconds=connect_seconds, read_seconds=read_seconds)
+        self._connections = ConnectionPool(endpoint, limits)
         self.close = self._connections.close  # the next call opens another connection
 
     def send(self, path: str, headers: Mapping[str, str], body: bytes) -> Response:
@@ -93,19 +77,21 @@ class AwsClient:
         Raises:
             HTTPClientError, ClientError: the error of the last attempt.
         """
-        deadline = Deadline.after(self._seconds, self._timing.clock)
+        attempts = self._limits.attempts
+        seconds = attempts * (self._limits.connect_seconds + self._limits.read_seconds)  # with the waits between them
+        deadline = Deadline.after(seconds, self._timing.clock)
         attempt = 1
         while True:
             try:
                 return self._send_once(path, headers, body, deadline)
-            except (ClientError, HTTPClientError) as error:
+            except (errors.ClientError, errors.HTTPClientError) as error:
                 longest = _longest_wait(error)
-                if longest is None or attempt == self._attempts:
+                if longest is None or attempt == attempts:
                     raise
-                seconds = self._timing.random() * longest * 2 ** (attempt - 1)
-                if self._timing.clock() + seconds >= deadline.ends:
+                wait = self._timing.random() * longest * 2 ** (attempt - 1)
+                if self._timing.clock() + wait >= deadline.ends:
                     raise
-            self._timing.sleep(seconds)
+            self._timing.sleep(wait)
             attempt += 1
 
     def _send_once(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Response:
@@ -120,7 +106,7 @@ class AwsClient:
         response = self._connections.post(path, signed, body, deadline)
         checksum = response.headers.get("x-amz-crc32")  # of DynamoDB
         if checksum and checksum != str(zlib.crc32(response.body)):
-            raise ConnectionClosedError  # part of the body is missing or changed
+            raise errors.ConnectionClosedError  # part of the body is missing or changed
         if response.status >= LEAST_ERROR_STATUS:
             raise _client_error(response)
         return response
@@ -200,17 +186,17 @@ CLIENTS: dict[str, type[AwsClient]] = {
 }
 
 
-def _longest_wait(error: ClientError | HTTPClientError) -> float | None:
+def _longest_wait(error: errors.ClientError | errors.HTTPClientError) -> float | None:
     """Return the longest wait before the second attempt, in seconds; None if an error is final."""
-    failure = read_failure(error)
-    if failure.code in THROTTLED_CODES:
+    failure = errors.read_failure(error)
+    if failure.code in errors.THROTTLED_CODES:
         return THROTTLED_SECONDS
-    if failure.status in {NO_RESPONSE, *TRANSIENT_STATUSES} or failure.code in TRANSIENT_CODES:
+    if failure.status in {errors.NO_RESPONSE, *TRANSIENT_STATUSES} or failure.code in TRANSIENT_CODES:
         return TRANSIENT_SECONDS
     return None
 
 
-def _client_error(response: Response) -> ClientError:
+def _client_error(response: Response) -> errors.ClientError:
     """Read an error: its code from a header or the body, and the table's item that failed a write's condition."""
     try:
         body = json.loads(response.body)
@@ -219,7 +205,7 @@ def _client_error(response: Response) -> ClientError:
     details = body if isinstance(body, dict) else {}
     code = response.headers.get("x-amzn-errortype") or details.get("__type") or response.status
     name = str(code).partition(":")[0].rpartition("#")[2]  # "prefix#Name:address" has all parts
-    return ClientError(name, response.status, details.get("Item"))
+    return errors.ClientError(name, response.status, details.get("Item"))
 
 
 def _trace_header() -> dict[str, str]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from _typeshed import WriteableBuffer
 
-    from mcp_functions.aws.endpoints import Endpoint
+    from mcp_functions.aws.endpoints import CallLimits, Endpoint
 
 
 class Deadline(NamedTuple):
@@ -119,11 +119,10 @@ class Response(NamedTuple):
 class ConnectionPool:
     """Connections to one endpoint: one for each concurrent call, kept for later calls."""
 
-    def __init__(self, endpoint: Endpoint, *, connect_seconds: float, read_seconds: float) -> None:
+    def __init__(self, endpoint: Endpoint, limits: CallLimits) -> None:
         """Keep the limits; no connection is opened."""
         self._endpoint = endpoint
-        self._connect_seconds = connect_seconds
-        self._read_seconds = read_seconds
+        self._limits = limits
         self._idle: list[HTTPConnection] = []
 
     def post(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Response:
@@ -134,7 +133,7 @@ class ConnectionPool:
         """
         connection = self._take(deadline)
         deadline_socket: Any = connection.sock
-        deadline_socket.deadline = deadline.within(self._read_seconds)
+        deadline_socket.deadline = deadline.within(self._limits.read_seconds)
         try:
             connection.request("POST", path, body, dict(headers))
             response = _read_response(connection)
@@ -174,7 +173,7 @@ class ConnectionPool:
         host, port = self._endpoint.host, self._endpoint.port
         context = tls_context() if self._endpoint.tls else None
         try:
-            return open_connection(host, port, context, connect_seconds=self._connect_seconds, deadline=deadline)
+            return open_connection(host, port, context, self._limits.connect_seconds, deadline)
         except TimeoutError:
             raise errors.ConnectTimeoutError from None
         except OSError as error:
@@ -185,7 +184,7 @@ class ConnectionPool:
 
 
 def open_connection(
-    host: str, port: int, context: SSLContext | None, *, connect_seconds: float, deadline: Deadline
+    host: str, port: int, context: SSLContext | None, connect_seconds: float, deadline: Deadline
 ) -> HTTPConnection:
     """Open a connection.
 

@@ -49,6 +49,14 @@ class Credentials(NamedTuple):
         return f"Credentials({self.key_id})"
 
 
+class CallLimits(NamedTuple):
+    """The limits of the calls of one client."""
+
+    connect_seconds: float  # for each address of the host, and for the TLS handshake
+    read_seconds: float  # for each response
+    attempts: int  # 1 for calls that must not happen twice
+
+
 class Endpoint(NamedTuple):
     """The endpoint of one service, and the credentials to call it with."""
 

@@ -55,7 +55,7 @@ class SealFactory:
     def _table(self, max_age: int) -> SealedTable:
         from mcp_functions import store  # noqa: PLC0415 - few functions have a table
 
-        seal = self._codec or store.item_envelope(self._keys, max_age=max_age)
+        seal = self.seal(store.LABEL, max_age=max_age)
         rows = store.DynamoDbTable(self._settings.table, store.make_call)
         blobs = self._blobs(max_age) if self._settings.blobs else None
         return store.SealedTable(rows, seal, self._service, max_age=max_age, blobs=blobs, now=self._now)
@@ -64,11 +64,10 @@ class SealFactory:
         from mcp_functions import store  # noqa: PLC0415
         from mcp_functions.store.s3 import S3  # noqa: PLC0415 - few tables have a bucket
 
-        seal = self._codec or store.item_envelope(self._keys, max_age=max_age, label=store.BLOB_LABEL)
-        return S3(self._settings.blobs), seal
+        return S3(self._settings.blobs), self.seal(store.BLOB_LABEL, max_age=max_age)
 
-    def seal(self, label: bytes, *, max_age: int, max_chars: int) -> Codec:
-        """Make a seal for bytes that are neither states nor items; a token is valid for `max_age` seconds.
+    def seal(self, label: bytes, *, max_age: int, max_chars: int | None = None) -> Codec:
+        """Make a seal. A token is valid for `max_age` seconds, and may be as long as an envelope allows by default.
 
         A token sealed under one label does not open under another. An author's codec ignores the label, so with it the
         caller writes the kind into the bytes.
@@ -76,5 +75,6 @@ class SealFactory:
         if self._codec:
             return self._codec
         from mcp_functions.seal.envelope import Envelope  # noqa: PLC0415 - an author's codec needs no cryptography
+        from mcp_functions.seal.token_format import CEILING  # noqa: PLC0415
 
-        return Envelope(self._keys, label=label, max_age=max_age, max_chars=max_chars)
+        return Envelope(self._keys, label=label, max_age=max_age, max_chars=max_chars or CEILING)

@@ -84,7 +84,6 @@ class Pseudonyms:
             with observability.KmsTimer():
                 key = self._months[in_month] = self._key.mac(LABEL + in_month.encode())
         except McpError:
-            observability.current().kms_failures += 1
             self._retry_at = now + PAUSE_SECONDS
             raise
         return key

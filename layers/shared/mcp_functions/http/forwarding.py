@@ -36,8 +36,7 @@ ENDED = {"Runtime.ExitError", "Runtime.OutOfMemory"}
 ENDED_EARLY = "The function ended before it answered; whether it acted is unknown"
 
 IDLE_SECONDS = 30.0  # an older idle connection is replaced: a frozen environment does not see that it was closed
-CONNECT_SECONDS = 1.0
-READ_SECONDS = 29.0
+LIMITS = aws.CallLimits(connect_seconds=1.0, read_seconds=29.0, attempts=1)
 ANSWER_SECONDS = 0.25  # the time before the deadline in which the client can learn about a timeout
 LEAST_SECONDS = 1.0  # the time limit of a call whose deadline is over
 MEGABYTES = 6  # the largest response of a Lambda function
@@ -61,9 +60,7 @@ class ClosableClient(LambdaClient, Protocol):
 
 def lambda_client() -> ClosableClient:
     """Make the client that invokes functions. It has time limits and does not retry: a call may have effects."""
-    client: ClosableClient = aws.make_client(
-        "lambda", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=1
-    )
+    client: ClosableClient = aws.make_client("lambda", LIMITS)
     return client
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.legacy.exchange import Exchange
-    from mcp_functions.protocol.wire_types import JSONRPCRequest, RequestId
+    from mcp_functions.protocol.wire_types import RequestId
 
 MIN_ROUND_SECONDS = 15.0  # a call that ended without a question runs again at once if this much time is left
 SPARE_SECONDS = 1.5  # kept free of the gateway's time, to store and write the outcome
@@ -118,23 +118,19 @@ class Runner:
     def _request(self, exchange: Exchange, call: Call, capabilities: Mapping[str, Any]) -> Request:
         message = translation.modern_message(exchange, call.id, call.method, call.params, capabilities)
         headers = translation.modern_headers(message, self.catalog, exchange.http.headers)
+        event = exchange.event
+        if self._server.forwards:  # a modern event copies the whole request
+            event = translation.modern_event(event, message, headers, spare_ms=int(SPARE_SECONDS * 1000))
         return Request(
             message=message,
             headers=headers,
             principal=exchange.caller.principal,
             address=exchange.http.address,
             deadline=exchange.deadline - SPARE_SECONDS,
-            event=self._event(exchange, message, headers),
+            event=event,
             scopes=exchange.caller.scopes,
             ends=exchange.ends,
         )
-
-    def _event(self, exchange: Exchange, message: JSONRPCRequest, headers: Mapping[str, str]) -> Mapping[str, Any]:
-        """Return the modern event only where it is forwarded, because it copies the whole request."""
-        if not self._server.forwards:
-            return exchange.event
-        spare_ms = int(SPARE_SECONDS * 1000)
-        return translation.modern_event(exchange.event, message, headers, spare_ms=spare_ms)
 
 
 def _round_params(call: Call, answers: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 SAM takes no condition in `Auth`, so the template holds one mode: the API's `Auth`, the routes that need no
 authorization, and the mode that functions believe. With `oauth` it holds the sign-in front too. Two comments enclose
-each place; what a mode writes there is in scaffold/auth/.
+each place, and scaffold/auth/ has the text of each mode.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from mcp_functions.local import template
 from mcp_functions.local.lambdas.functions import SIGN_IN
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import stop
 from mcp_functions.local.scaffold import files
 
 if TYPE_CHECKING:
@@ -65,8 +65,7 @@ def set_auth(text: str, mode: AuthMode) -> str:
     """
     believing, count = BELIEVED.subn(rf"\1 {mode}", text)
     if count != 1:
-        problem = f"template.yaml must set MCP_AUTH_MODE once, in Globals: it does so {count} times"
-        raise Problem(problem)
+        stop(f"template.yaml must set MCP_AUTH_MODE once, in Globals: it does so {count} times")
     blocks = dict(BLOCK.findall(files.template(f"auth/{mode}.yaml", {})))
     for place in PLACES:
         believing = _replace(believing, place, blocks.get(place, ""))
@@ -78,8 +77,7 @@ def _replace(text: str, mark: str, block: str) -> str:
     place = re.compile(rf"^( *)(# auth: {mark}.*\n)(?:.*\n)*?\1{END}\n", re.MULTILINE)
     found = place.findall(text)
     if len(found) != 1:
-        problem = f"template.yaml needs the comments `# auth: {mark}` and `{END}` once, around what they enclose"
-        raise Problem(problem)
+        stop(f"template.yaml needs the comments `# auth: {mark}` and `{END}` once, around what they enclose")
 
     [(indent, mark_line)] = found
     filled = indent + mark_line + textwrap.indent(f"{block}{END}\n", indent)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.handlers import catalog
 from mcp_functions.local import environment
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, Function, Functions
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.loopback import json_object
+from mcp_functions.local.problems import stop
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -46,7 +47,7 @@ def describe(functions: Iterable[Function]) -> dict[str, Any]:
     try:
         return catalog.merge(catalog.build(function.handlers, function.folder) for function in offering)
     except ValueError as error:
-        raise Problem(str(error)) from error
+        stop(str(error), after=error)
 
 
 def text(catalog_: Mapping[str, Any]) -> str:
@@ -56,11 +57,8 @@ def text(catalog_: Mapping[str, Any]) -> str:
 
 def read(directory: Path) -> dict[str, Any]:
     """Read the catalog; it is empty if the file is missing or unreadable."""
-    try:
-        catalog_ = json.loads((directory / FRONT_DOOR / FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return catalog_ if isinstance(catalog_, dict) else {}
+    path = directory / FRONT_DOOR / FILE
+    return json_object(path.read_bytes()) if path.is_file() else {}
 
 
 def write(directory: Path, catalog_: Mapping[str, Any]) -> Path:
@@ -71,8 +69,7 @@ def write(directory: Path, catalog_: Mapping[str, Any]) -> Path:
     """
     folder = directory / FRONT_DOOR
     if not folder.is_dir():
-        missing = f"there is no {folder}: the catalog belongs beside the front door's app.py"
-        raise Problem(missing)
+        stop(f"there is no {folder}: the catalog belongs beside the front door's app.py")
     (folder / FILE).write_text(text(catalog_), encoding="utf-8")
     return folder / FILE
 

@@ -64,16 +64,12 @@ def place(error: BaseException, folder: Path) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         found = [(error.filename, error.lineno)]
     else:
-        found = [(frame.filename, line) for frame, line in _frames(error)]
+        found = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     for file, line in reversed(found):
         path = Path(file)
         if path.is_relative_to(root) and not file.startswith(PACKAGE) and "site-packages" not in path.parts:
             return f"{path.relative_to(root)}:{line}"
     return ""
-
-
-def _frames(error: BaseException) -> list[tuple[traceback.FrameSummary, int | None]]:
-    return [(frame, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
 
 
 def summary(error: BaseException) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SECONDS = 20
 ARCHITECTURES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}
 DEFAULTS = {"Runtime": "python3.13", "Architecture": "x86_64"}
-EXTRAS = {"moto": "local", "yaml": "local", "awslambdaric": "runtime", "mcp": "demo"}
+EXTRAS = {"moto": "local", "awslambdaric": "runtime", "mcp": "demo"}
 
 
 class Line(NamedTuple):
@@ -65,16 +65,13 @@ def _parameters(root: Path) -> dict[str, str]:
 
 
 def _extras() -> Line:
-    missing = sorted({extra for module, extra in EXTRAS.items() if find_spec(module) is None} - _not_here())
+    not_here = set() if sys.platform == "linux" else {"runtime"}
+    missing = sorted({extra for module, extra in EXTRAS.items() if find_spec(module) is None} - not_here)
     if missing:
         return Line(
             "serve, demo", f"not installed: {', '.join(missing)}", f"pip install 'mcp-functions[{','.join(missing)}]'"
         )
     return Line("serve, demo", f"Python {platform.python_version()}, with every extra that runs here")
-
-
-def _not_here() -> set[str]:
-    return set() if sys.platform == "linux" else {"runtime"}
 
 
 def _sam(root: Path) -> Line:

@@ -10,7 +10,7 @@ import tomlkit
 from botocore.exceptions import BotoCoreError, ClientError
 
 from mcp_functions.local import samconfig, template
-from mcp_functions.local.problems import Problem, first_line
+from mcp_functions.local.problems import first_line, stop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -57,8 +57,8 @@ def change(directory: Path, environment: str, words: Sequence[str], *, now: bool
         session: Any = boto3.Session(profile_name=profile, region_name=region)  # its clients have no types
         _update(session.client("cloudformation"), stack, changes)
     except (BotoCoreError, ClientError) as error:
-        failed = f"the stack {stack} is not changed, and the next deployment will change it: {first_line(error)}"
-        raise Problem(failed) from error
+        later = f"the stack {stack} is not changed, and the next deployment will change it: {first_line(error)}"
+        stop(later, after=error)
     yield "Done"
 
 
@@ -87,37 +87,35 @@ def _changes(directory: Path, words: Sequence[str], present: Parameters) -> Para
     known: dict[str, Any] = template.read(directory / template.FILE).get("Parameters", {})
     pairs = [word.partition("=") for word in words if "=" in word]
     if len(pairs) != len(words):
-        form = "each change is NAME=VALUE, or NAME= for the default"
-        raise Problem(form)
+        stop("each change is NAME=VALUE, or NAME= for the default")
     changes = {name: value or str(known.get(name, {}).get("Default", "")) for name, _, value in pairs}
-    problems = [_problem(known, name, value) for name, value in changes.items()]
-    problems += _dangers(directory, changes, present)
-    for problem in filter(None, problems):
-        raise Problem(problem)
+    for name, value in changes.items():
+        _check(known, name, value)
+    _check_stops(directory, changes, present)
     return changes
 
 
-def _problem(known: Mapping[str, Any], name: str, value: str) -> str:
-    """Return why CloudFormation would refuse a value, or an empty text."""
+def _check(known: Mapping[str, Any], name: str, value: str) -> None:
+    """Refuse what CloudFormation would refuse."""
     if name not in known:
-        return f"{template.FILE} has no parameter {name}"
+        stop(f"{template.FILE} has no parameter {name}")
     rules = known[name]
     allowed = rules.get("AllowedValues")
     if allowed and value not in map(str, allowed):
-        return f"{name} must be one of {', '.join(map(str, allowed))}"
+        stop(f"{name} must be one of {', '.join(map(str, allowed))}")
     if "AllowedPattern" in rules and not re.fullmatch(rules["AllowedPattern"], value):
-        return f"{name} must match {rules['AllowedPattern']}"
+        stop(f"{name} must match {rules['AllowedPattern']}")
     if rules["Type"] == "Number" and not re.fullmatch(r"\d+(\.\d+)?", value):
-        return f"{name} must be a number"
-    return f"{name} must have no quotes" if UNSAFE.search(value) else ""
+        stop(f"{name} must be a number")
+    if UNSAFE.search(value):
+        stop(f"{name} must have no quotes")
 
 
-def _dangers(directory: Path, changes: Parameters, present: Parameters) -> Iterator[str]:
-    """Name values that CloudFormation accepts, but that stop nothing, or undo a stop."""
-    folders = filter(None, changes.get("StoppedFunctions", "").split(","))
-    yield from (
-        f"there is no functions/{one} to stop" for one in folders if not (directory / "functions" / one).is_dir()
-    )
+def _check_stops(directory: Path, changes: Parameters, present: Parameters) -> None:
+    """Refuse values that CloudFormation accepts, but that stop nothing, or undo a stop."""
+    for folder in filter(None, changes.get("StoppedFunctions", "").split(",")):
+        if not (directory / "functions" / folder).is_dir():
+            stop(f"there is no functions/{folder} to stop")
     before, after = present.get("Generation", ""), changes.get("Generation", "")
     if before.isdigit() and after.isdigit() and int(after) < int(before):
-        yield f"Generation is {before}: with {after}, earlier states would be valid again"
+        stop(f"Generation is {before}: with {after}, earlier states would be valid again")

@@ -1,23 +1,26 @@
 """events/<function>/: a conversation as files, one API Gateway event for each round, for `sam local invoke`.
 
-A file has {{requestState}} in the place of a state, and `next` replaces it. Every conversation has the same time and
-the same ids, so that a file changes only if the conversation changes.
+A file has {{requestState}} in the place of a state. `next RESPONSE EVENT` puts the state of a response there, as
+a client does; so `sam local invoke` can hold a whole conversation. Every conversation has the same time and the same
+ids, so that a file changes only if the conversation changes.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.api_gateway.events import Moment, event, event_of_message
+from mcp_functions.attack import messages
+from mcp_functions.local.api_gateway.events import Moment, event, event_of_message, message_in, text_of
 from mcp_functions.local.loopback import HttpRequest
-from mcp_functions.local.next_event import PLACEHOLDER
-from mcp_functions.protocol.constants import META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION
+from mcp_functions.local.problems import Problem, stop
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
+PLACEHOLDER = "{{requestState}}"
 MOMENT = Moment(1_785_000_000.0, "JKJaXmPLvHcESHA=", "Root=1-6a63e840-0123456789abcdef01234567")
 CAPABILITIES: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 OUTDATED = "is out of date: pytest --update-events"
@@ -81,8 +84,7 @@ def round_of(function: str, number: int, method: str, params: Mapping[str, Any])
         method: e.g. "tools/call".
         params: without `_meta`.
     """
-    meta = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: CAPABILITIES}
-    message = {"jsonrpc": "2.0", "id": number, "method": method, "params": {**params, "_meta": meta}}
+    message = messages.message(method, params, number, CAPABILITIES)
     return event_of_message(message, f"/mcp/{function}", MOMENT)
 
 
@@ -101,3 +103,65 @@ def _at_one_moment(sent: dict[str, Any]) -> dict[str, Any]:
     times = {name: fixed[name] for name in ("requestId", "time", "timeEpoch")}
     headers = {**sent["headers"], "x-amzn-trace-id": MOMENT.trace_id}
     return {**sent, "headers": headers, "requestContext": {**sent["requestContext"], **times}}
+
+
+def follow(response: str, event: str) -> str:
+    """Put the state of a response into an event.
+
+    Args:
+        response: the Lambda's result, as JSON.
+        event: the next round's API Gateway event, as JSON.
+
+    Raises:
+        Problem: the response has no state (it is an error, or final), or the event has no place for one.
+    """
+    return json.dumps(_filled(_object(event, "EVENT"), _state(_object(response, "RESPONSE"))), indent=2) + "\n"
+
+
+def _state(response: dict[str, Any]) -> str:
+    if "errorType" in response:
+        stop(f"RESPONSE says that the function failed, {response['errorType']}: {response.get('errorMessage')}")
+    if not isinstance(response.get("body"), str):
+        stop("RESPONSE is not what a Lambda behind API Gateway returns: it has no body")
+    match message_in(_body(response)):
+        case {"error": {"code": code, "message": message}}:
+            problem = f"RESPONSE is an error, {code}: {message}"
+        case {"result": {"requestState": str(state)}}:
+            return state
+        case {"result": {"resultType": "input_required"}}:
+            problem = "RESPONSE asks without a requestState: send the next event as it is"
+        case {"result": _}:
+            problem = "RESPONSE has no requestState: it is the final result, no round follows it"
+        case _:
+            problem = "RESPONSE holds no JSON-RPC response in its body"
+    raise Problem(problem)
+
+
+def _filled(event: dict[str, Any], state: str) -> dict[str, Any]:
+    text = _body(event)
+    if PLACEHOLDER not in text:
+        stop(f"EVENT has no {PLACEHOLDER} in its body: it does not continue a conversation")
+    text = text.replace(PLACEHOLDER, json.dumps(state)[1:-1])  # the placeholder is inside a JSON string
+    headers = dict(event.get("headers") or {})
+    for name in headers:
+        if name.lower() == "content-length":
+            headers[name] = str(len(text.encode()))
+    body = base64.b64encode(text.encode()).decode() if event.get("isBase64Encoded") else text
+    return {**event, **({"headers": headers} if headers else {}), "body": body}
+
+
+def _body(event: dict[str, Any]) -> str:
+    try:
+        return text_of(event)
+    except ValueError:
+        stop("a body says that it is base64, but it is not")
+
+
+def _object(text: str, name: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        stop(f"{name} is not a JSON object" if text.strip() else f"{name} is empty")
+    return value

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import tomlkit
 
-from mcp_functions.local.problems import Problem, first_line
+from mcp_functions.local.problems import first_line, stop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,8 +31,7 @@ def read(path: Path) -> TOMLDocument:
     try:
         return tomlkit.parse(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        unread = f"{path} cannot be read: {first_line(error)}"
-        raise Problem(unread) from error
+        stop(f"{path} cannot be read: {first_line(error)}", after=error)
 
 
 def setting(document: TOMLDocument, environment: str, name: str) -> str | None:
@@ -50,8 +49,7 @@ def parameters(document: TOMLDocument, environment: str) -> dict[str, Parameters
     tables = _tables(document, environment)
     found = {command: _pairs(table[KEY]) for command, table in tables.items() if KEY in table}
     if not found:
-        missing = f"{FILE} has no {KEY} for {environment}"
-        raise Problem(missing)
+        stop(f"{FILE} has no {KEY} for {environment}")
     return found
 
 
@@ -68,8 +66,7 @@ def set_parameters(document: TOMLDocument, environment: str, changes: Mapping[st
         if KEY in table:
             _change(table[KEY], changes)
     if parameters(document, environment) != expected:
-        several = f"an item of {KEY} of {environment} in {FILE} holds several parameters: give each an item of its own"
-        raise Problem(several)
+        stop(f"an item of {KEY} of {environment} in {FILE} holds several parameters: give each an item of its own")
 
 
 def _change(items: list[tomlkit.items.String], changes: Mapping[str, str]) -> None:
@@ -85,8 +82,7 @@ def _tables(document: TOMLDocument, environment: str) -> dict[str, Any]:
     """Return the tables of an environment by their commands."""
     commands = document.get(environment)
     if not isinstance(commands, dict):
-        unknown = f"{FILE} has no environment {environment}"
-        raise Problem(unknown)
+        stop(f"{FILE} has no environment {environment}")
     return {name: command.get("parameters", {}) for name, command in commands.items()}
 
 

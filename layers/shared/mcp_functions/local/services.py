@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.local import environment, template
 from mcp_functions.local.doubles import dynamodb, keyfile, kms, s3
 from mcp_functions.local.doubles.tablefile import StoredTable, TableFile
-from mcp_functions.local.loopback import Loopback
+from mcp_functions.local.loopback import started
 from mcp_functions.local.runtime import configuration
 from mcp_functions.local.runtime.intrinsics import Resolver, Unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from contextlib import ExitStack
     from pathlib import Path
-
-    from mcp_functions.local.loopback import HttpRequest, HttpResponse
 
 Variables = dict[str, str | None]
 
@@ -43,11 +41,11 @@ class Services:
         kms_api.warm()  # functions wait for a shorter time than moto needs for its first answer
         tables = stored_tables(starting, state_dir, own_tables(directory))
         self.key_arn = kms_api.arn
-        self._kms = _started(starting, kms_api.answer, kms.MAX_REQUEST)
-        self._dynamodb = _started(starting, tables.answer, dynamodb.MAX_REQUEST)
+        self._kms = started(starting, kms_api.answer, kms.MAX_REQUEST)
+        self._dynamodb = started(starting, tables.answer, dynamodb.MAX_REQUEST)
         bucket = os.environ.get("MCP_BLOBS")
         objects = s3.S3Api(bucket, s3.MemoryBucket()) if bucket else None
-        self._s3 = _started(starting, objects.answer, s3.MAX_OBJECT) if objects else None
+        self._s3 = started(starting, objects.answer, s3.MAX_OBJECT) if objects else None
 
     def endpoints(self, invoke: str) -> Variables:
         """Return the variables that send AWS clients here, and to the URL of Lambda's Invoke API."""
@@ -59,13 +57,6 @@ def stored_tables(starting: ExitStack, state_dir: Path, own: list[dict[str, Any]
     file = starting.enter_context(contextlib.closing(TableFile(state_dir, now=time.time())))
     tables = dynamodb.Moto(dynamodb.table(environment.TABLE), *own)
     return dynamodb.DynamoDbApi(StoredTable(file, environment.TABLE, tables))
-
-
-def _started(starting: ExitStack, answer: Callable[[HttpRequest], HttpResponse], max_body: int) -> str:
-    """Start an endpoint, and return its URL."""
-    server = starting.enter_context(Loopback(max_body=max_body))
-    server.start(answer)
-    return server.url
 
 
 def own_tables(directory: Path, *, name: str = f"{environment.STACK}-{{}}") -> list[dict[str, Any]]:

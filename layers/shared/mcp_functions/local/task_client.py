@@ -157,7 +157,7 @@ class TaskClient:
 
     def _send(self, message: dict[str, Any], repeated: Sequence[tuple[str, str]]) -> Response:
         credentials = {CALLER: list(self._headers.items())}
-        client = Client(self._url, credentials, requests=1, seconds=self._timeout, response_seconds=self._timeout)
+        client = Client(self._url, credentials, requests=1, seconds=self._timeout)
         response = client.send(messages.write(message, repeated)).response
         if response.failed:
             raise OSError(response.failed)

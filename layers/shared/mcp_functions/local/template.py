@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from mcp_functions.local.problems import Problem, first_line
+from mcp_functions.local.problems import first_line, stop
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,8 +23,7 @@ def read(path: Path) -> dict[str, Any]:
     try:
         return parse(text(path))
     except ValueError as error:
-        broken = f"{path} is no template: {error}"
-        raise Problem(broken) from None
+        stop(f"{path} is no template: {error}")
 
 
 def text(path: Path) -> str:
@@ -36,8 +35,7 @@ def text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        missing = f"there is no {path}: start in the folder of template.yaml and functions/"
-        raise Problem(missing) from error
+        stop(f"there is no {path}: start in the folder of template.yaml and functions/", after=error)
 
 
 def line_of(path: Path, logical_id: str) -> int:

@@ -34,13 +34,10 @@ def is_public(text: str) -> bool:
 
 def network(text: str) -> str:
     """Return the network that is charged for an address: a customer has one IPv4 address, or 64 bits of IPv6."""
-    if ":" not in text:
-        return text
     try:
-        address = IPv6Address(text.partition("%")[0])
-    except ValueError:
+        return str(ipaddress.IPv6Network((text.partition("%")[0], 64), strict=False))
+    except ValueError:  # an IPv4 address
         return text
-    return str(ipaddress.IPv6Network((int(address) >> 64 << 64, 64)))
 
 
 def _is_public(address: IPv4Address | IPv6Address) -> bool:

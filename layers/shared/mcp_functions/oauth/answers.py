@@ -1,4 +1,7 @@
-"""The responses of the front: JSON, redirects and pages. No cache stores them, and no other site can frame them."""
+"""The responses of the front: JSON, redirects and pages. No cache stores them, and no other site can frame them.
+
+An error is a page that tells nothing where a browser shows it, else an error of OAuth.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,15 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.http.responses import SECURITY_HEADERS
+from mcp_functions.oauth import errors
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.protocol.json_writer import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mcp_functions.http.events import Response
-    from mcp_functions.oauth.errors import OAuthError
+    from mcp_functions.http.events import HttpRequest, Response
+    from mcp_functions.protocol.errors import McpError
 
 HEADERS = {**SECURITY_HEADERS, "pragma": "no-cache", "referrer-policy": "no-referrer", "x-frame-options": "DENY"}
 # Pages of hosts call these endpoints. No cookie counts there, so a page of another site gains nothing.
@@ -34,6 +39,17 @@ STYLE_HASH = "sha256-+3RBkE5ZJ5uW/+mrDBbQS3Wct3E4AFdp4qMlE6bv8Rw="
 # No form-action: browsers apply it to every redirect that follows a form, and so to the provider and to the host.
 PAGE_POLICY = f"default-src 'none'; style-src '{STYLE_HASH}'; base-uri 'none'; frame-ancestors 'none'"
 ERROR_PAGE = "<p>This sign-in cannot go on. Close this page and start again in your application.</p>"
+PAGES = ("/authorize", "/callback")  # a browser shows what they answer
+BAD_REQUEST = 400
+UNAUTHORIZED = 401
+SERVER_FAULT = 500
+UNAVAILABLE = 503
+CODES = {SERVER_FAULT: errors.SERVER_ERROR, UNAVAILABLE: errors.TEMPORARILY_UNAVAILABLE}
+SENTENCES = {
+    errors.INVALID_REQUEST: "the request cannot be read",
+    errors.SERVER_ERROR: "the server failed",
+    errors.TEMPORARILY_UNAVAILABLE: "try again in a moment",
+}
 
 
 def json(status: int, value: object, headers: Mapping[str, str] | None = None) -> Response:
@@ -49,12 +65,6 @@ def empty(status: int, headers: Mapping[str, str] | None = None) -> Response:
 def document(value: object) -> Response:
     """Make the response of a public document, which may be cached."""
     return json(200, value, {"cache-control": f"public, max-age={PUBLIC_SECONDS}"})
-
-
-def failure(error: OAuthError, *, with_basic: bool = False) -> Response:
-    """Make the response of a refused request (RFC 6749, section 5.2)."""
-    headers = {"www-authenticate": 'Basic realm="token"'} if with_basic else {}
-    return json(error.status, {"error": error.code, "error_description": error.description}, headers)
 
 
 def redirect(status: int, location: str, cookies: Sequence[str] = ()) -> Response:
@@ -87,7 +97,31 @@ def page(status: int, title: str, content: str, cookies: Sequence[str] = ()) -> 
     return {**response, "cookies": list(cookies)} if cookies else response
 
 
-def error_page(status: int) -> Response:
+def refused(error: OAuthError, http: HttpRequest) -> Response:
+    """Make the response of a request that was refused."""
+    if http.path.endswith(PAGES):
+        return _error_page(BAD_REQUEST if error.status == UNAUTHORIZED else error.status)
+    used_basic = error.status == UNAUTHORIZED and "authorization" in http.headers
+    return _error(error, {"www-authenticate": 'Basic realm="token"'} if used_basic else {})
+
+
+def failed(error: McpError, http: HttpRequest) -> Response:
+    """Make the response of a request that this server could not answer, or not read."""
+    status = error.status if error.status >= BAD_REQUEST else SERVER_FAULT
+    if http.path.endswith(PAGES):
+        response = _error_page(status)
+    else:
+        code = CODES.get(status, errors.INVALID_REQUEST)
+        response = _error(OAuthError(code, SENTENCES[code], status), {})
+    return {**response, "headers": {**response["headers"], **error.headers}}
+
+
+def _error(error: OAuthError, headers: Mapping[str, str]) -> Response:
+    """Make the response to a client (RFC 6749, section 5.2)."""
+    return json(error.status, {"error": error.code, "error_description": error.description}, headers)
+
+
+def _error_page(status: int) -> Response:
     """Make the page of a sign-in that cannot go on. Its text never changes: an attacker may have led the user here."""
     response = page(status, "Sign-in stopped", ERROR_PAGE)
     return {**response, "headers": {**response["headers"], "referrer-policy": "no-referrer"}}

@@ -11,19 +11,9 @@ import secrets
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from mcp_functions.oauth import answers, consent_page, redirects
+from mcp_functions.oauth import answers, consent_page, errors, redirects
 from mcp_functions.oauth.browsers import consent_name
-from mcp_functions.oauth.errors import (
-    ACCESS_DENIED,
-    FORBIDDEN,
-    INTERACTION_REQUIRED,
-    INVALID_REQUEST,
-    INVALID_SCOPE,
-    INVALID_TARGET,
-    REQUEST_NOT_SUPPORTED,
-    UNSUPPORTED_RESPONSE_TYPE,
-    OAuthError,
-)
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.sealed_values import CONSENT, REQUEST
 from mcp_functions.protocol.errors import InvalidRequestState
 
@@ -80,7 +70,7 @@ def begin(visit: Visit, parts: Parts) -> Response:
     state = parameters.get("state", "")
     parts.clients.check_redirect(client, redirect)
     if not re.fullmatch(STATE, state):  # the client could not use an answer without its whole state
-        raise OAuthError(INVALID_REQUEST, "state is too long, or not in ASCII")
+        raise OAuthError(errors.INVALID_REQUEST, "state is too long, or not in ASCII")
     unchecked = SignIn(client=parts.digest(client.id), redirect=redirect, state=state)
     try:
         sign_in = _check_request(unchecked, client, parameters, parts.settings)
@@ -106,16 +96,16 @@ def decide(visit: Visit, parts: Parts) -> Response:
     headers = visit.http.headers
     browser = parts.browsers.recognise(visit)
     if headers.get("origin") != parts.origin or headers.get("sec-fetch-site", "same-origin") != "same-origin":
-        raise OAuthError(INVALID_REQUEST, "the form comes from another site", FORBIDDEN)
+        raise OAuthError(errors.INVALID_REQUEST, "the form comes from another site", status=403)
     if browser is None:
-        raise OAuthError(INVALID_REQUEST, "the browser sent no cookie", FORBIDDEN)
+        raise OAuthError(errors.INVALID_REQUEST, "the browser sent no cookie", status=403)
     try:
         claims = parts.values.open(CONSENT, visit.parameters.get("request", ""), visit.caller_id, browser.bound)
     except InvalidRequestState:
-        raise OAuthError(INVALID_REQUEST, "the page was not shown to this browser, or some time ago") from None
+        raise OAuthError(errors.INVALID_REQUEST, "the page was not shown to this browser, or some time ago") from None
     sign_in = SignIn.of(claims)
     if visit.parameters.get("decision") != "allow":
-        return _refuse(sign_in, OAuthError(ACCESS_DENIED, "the user did not consent"), parts)
+        return _refuse(sign_in, OAuthError(errors.ACCESS_DENIED, "the user did not consent"), parts)
     cookies = []
     if sign_in.consent and visit.parameters.get("remember") == "yes":
         cookies.append(parts.browsers.remember(visit, browser, sign_in.consent))
@@ -157,15 +147,15 @@ def _refuse(sign_in: SignIn, error: OAuthError, parts: Parts) -> Response:
 def _check_request(sign_in: SignIn, client: Client, parameters: Mapping[str, str], settings: FrontSettings) -> SignIn:
     """Check a request whose client and redirect URI are known; its errors go to the client."""
     if "request" in parameters or "request_uri" in parameters:
-        raise OAuthError(REQUEST_NOT_SUPPORTED, "request objects are not supported")
+        raise OAuthError(errors.REQUEST_NOT_SUPPORTED, "request objects are not supported")
     if parameters.get("response_type") != "code":
-        raise OAuthError(UNSUPPORTED_RESPONSE_TYPE, "only response_type=code is supported")
+        raise OAuthError(errors.UNSUPPORTED_RESPONSE_TYPE, "only response_type=code is supported")
     if parameters.get("response_mode", "query") != "query":
-        raise OAuthError(INVALID_REQUEST, "only response_mode=query is supported")
+        raise OAuthError(errors.INVALID_REQUEST, "only response_mode=query is supported")
     challenge = parameters.get("code_challenge", "")
     # RFC 9700, 2.1.1: "plain" would show the verifier in the request, and without PKCE a stolen code is enough.
     if parameters.get("code_challenge_method") != "S256" or not re.fullmatch(CHALLENGE, challenge):
-        raise OAuthError(INVALID_REQUEST, "PKCE is required: code_challenge, and code_challenge_method=S256")
+        raise OAuthError(errors.INVALID_REQUEST, "PKCE is required: code_challenge, and code_challenge_method=S256")
     check_resource(parameters, settings)
     scope = _scope(parameters.get("scope", ""), settings)
     prompt = _prompt(parameters.get("prompt", ""))
@@ -186,26 +176,23 @@ def check_resource(parameters: Mapping[str, str], settings: FrontSettings) -> No
     """
     resource = parameters.get("resource", settings.resource)
     # An empty path and "/" are the same resource (RFC 3986, 6.2.3), and clients' URL types write the second.
-    if resource not in {settings.resource, _with_slash(settings.resource)}:
-        raise OAuthError(INVALID_TARGET, "the resource is not this server's")
-
-
-def _with_slash(url: str) -> str:
-    return url if urlsplit(url).path else f"{url}/"
+    with_slash = settings.resource if urlsplit(settings.resource).path else f"{settings.resource}/"
+    if resource not in {settings.resource, with_slash}:
+        raise OAuthError(errors.INVALID_TARGET, "the resource is not this server's")
 
 
 def _scope(text: str, settings: FrontSettings) -> str:
     if len(text) > MAX_SCOPE:
-        raise OAuthError(INVALID_SCOPE, "scope is too long")
+        raise OAuthError(errors.INVALID_SCOPE, "scope is too long")
     supported = settings.common.scopes_supported
     names = [name for name in dict.fromkeys(text.split()) if name not in IGNORED_SCOPES]
     if not set(names) <= set(supported):
-        raise OAuthError(INVALID_SCOPE, "a scope is not one of this server's")
+        raise OAuthError(errors.INVALID_SCOPE, "a scope is not one of this server's")
     return " ".join(names or supported)
 
 
 def _prompt(text: str) -> str:
     names = text.split()
     if "none" in names:  # the front keeps no session, so it cannot know whether the user has signed in
-        raise OAuthError(INTERACTION_REQUIRED, "this server always shows a page")
+        raise OAuthError(errors.INTERACTION_REQUIRED, "this server always shows a page")
     return " ".join(name for name in names if name in PROMPTS)

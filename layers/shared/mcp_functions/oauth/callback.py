@@ -9,16 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from mcp_functions.oauth import answers
+from mcp_functions.oauth import answers, errors
 from mcp_functions.oauth.authorization import SignIn
-from mcp_functions.oauth.errors import (
-    ACCESS_DENIED,
-    FORBIDDEN,
-    INVALID_REQUEST,
-    SERVER_ERROR,
-    TEMPORARILY_UNAVAILABLE,
-    OAuthError,
-)
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.sealed_values import CODE, REQUEST
 from mcp_functions.protocol.errors import InvalidRequestState
 
@@ -31,7 +24,10 @@ if TYPE_CHECKING:
 
 FOUND = 302
 CODE_SYNTAX = r"[!#-\[\]-~]{1,4096}"  # a provider's code (RFC 6749, A.11) without characters that JSON escapes
-FORWARDED_ERRORS = {ACCESS_DENIED, TEMPORARILY_UNAVAILABLE}  # from a provider; any other becomes SERVER_ERROR
+FORWARDED_ERRORS = {
+    errors.ACCESS_DENIED,
+    errors.TEMPORARILY_UNAVAILABLE,
+}  # from a provider; any other becomes errors.SERVER_ERROR
 
 
 def receive(visit: Visit, parts: Parts) -> Response:
@@ -43,11 +39,11 @@ def receive(visit: Visit, parts: Parts) -> Response:
     parameters = visit.parameters
     browser = parts.browsers.recognise(visit)
     if browser is None:
-        raise OAuthError(INVALID_REQUEST, "the browser sent no cookie", FORBIDDEN)
+        raise OAuthError(errors.INVALID_REQUEST, "the browser sent no cookie", status=403)
     try:
         claims = parts.values.open(REQUEST, parameters.get("state", ""), visit.caller_id, browser.bound)
     except InvalidRequestState:
-        raise OAuthError(INVALID_REQUEST, "this browser did not start the sign-in, or some time ago") from None
+        raise OAuthError(errors.INVALID_REQUEST, "this browser did not start the sign-in, or some time ago") from None
     parts.provider.check_issuer(parameters.get("iss"))
     sign_in = SignIn.of(claims)
     answer = _answer(sign_in, claims["seed"], parameters, parts)
@@ -67,5 +63,5 @@ def _answer(sign_in: SignIn, seed: str, parameters: Mapping[str, str], parts: Pa
 
 def _error(code: str) -> OAuthError:
     """Return the error that the client gets in place of the provider's."""
-    forwarded = code if code in FORWARDED_ERRORS else SERVER_ERROR
+    forwarded = code if code in FORWARDED_ERRORS else errors.SERVER_ERROR
     return OAuthError(forwarded, "the provider did not sign the user in")

@@ -7,10 +7,10 @@ import hmac
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_plus
 
-from mcp_functions.oauth import json_web_tokens
+from mcp_functions.oauth import errors, json_web_tokens
 from mcp_functions.oauth.client_metadata import BASIC, NONE, POST, PRIVATE_KEY, SECRET_METHODS
 from mcp_functions.oauth.clients import digest
-from mcp_functions.oauth.errors import INVALID_CLIENT, INVALID_REQUEST, UNAUTHORIZED, OAuthError
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.json_web_tokens import BadToken
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ def authenticate(visit: Visit, clients: Clients, audiences: set[str], now: float
     client = clients.find(client_id, visit.caller_id)
     # RFC 9700, 2.5: a client that registered a key or a secret may not do without it.
     if method != client.method:
-        raise OAuthError(INVALID_CLIENT, "the client authenticates by another method than it registered", UNAUTHORIZED)
+        raise OAuthError(errors.INVALID_CLIENT, "the client authenticates by another method than it registered")
     if method in SECRET_METHODS and not hmac.compare_digest(digest(secret), client.secret_digest):
-        raise OAuthError(INVALID_CLIENT, "the client's secret is wrong", UNAUTHORIZED)
+        raise OAuthError(errors.INVALID_CLIENT, "the client's secret is wrong")
     if method == PRIVATE_KEY:
         _check_assertion(
             visit.parameters["client_assertion"], client, clients.keys(client, visit.caller_id), audiences, now
@@ -60,15 +60,15 @@ def _presented(visit: Visit) -> tuple[str, str, str]:
     if header:
         ways.append("authorization")
     if len(ways) > 1:  # "The client MUST NOT use more than one authentication method in each request."
-        raise OAuthError(INVALID_REQUEST, "the request has more than one way of client authentication")
+        raise OAuthError(errors.INVALID_REQUEST, "the request has more than one way of client authentication")
     if header:
         client_id, secret = _basic(header)
         if form.get("client_id", client_id) != client_id:
-            raise OAuthError(INVALID_REQUEST, "the request names two clients")
+            raise OAuthError(errors.INVALID_REQUEST, "the request names two clients")
         return BASIC, client_id, secret
     if "client_assertion" in form:
         if form.get("client_assertion_type") != ASSERTION:
-            raise OAuthError(INVALID_CLIENT, "client_assertion_type is not that of a JWT", UNAUTHORIZED)
+            raise OAuthError(errors.INVALID_CLIENT, "client_assertion_type is not that of a JWT")
         return PRIVATE_KEY, form.get("client_id") or _subject(form), ""
     if "client_secret" in form:
         return POST, form.get("client_id", ""), form["client_secret"]
@@ -82,7 +82,7 @@ def _basic(header: str) -> tuple[str, str]:
     except ValueError:
         separator = ""
     if scheme.lower() != "basic" or not separator:
-        raise OAuthError(INVALID_CLIENT, "the Authorization header is not Basic authentication", UNAUTHORIZED)
+        raise OAuthError(errors.INVALID_CLIENT, "the Authorization header is not Basic authentication")
     return unquote_plus(client_id), unquote_plus(secret)
 
 
@@ -90,23 +90,21 @@ def _subject(form: Mapping[str, str]) -> str:
     try:
         return str(json_web_tokens.claims_of(form["client_assertion"]).get("sub", ""))
     except BadToken:
-        raise OAuthError(INVALID_CLIENT, "the client assertion is malformed", UNAUTHORIZED) from None
+        raise OAuthError(errors.INVALID_CLIENT, "the client assertion is malformed") from None
 
 
 def _check_assertion(assertion: str, client: Client, keys: Mapping[str, Any], audiences: set[str], now: float) -> None:
     try:
         claims = json_web_tokens.verify(assertion, keys)
     except BadToken:
-        raise OAuthError(
-            INVALID_CLIENT, "the client assertion is not signed by a key of the client", UNAUTHORIZED
-        ) from None
+        raise OAuthError(errors.INVALID_CLIENT, "the client assertion is not signed by a key of the client") from None
     audience = claims.get("aud")
     expires = claims.get("exp")
     named = audience if isinstance(audience, list) else [audience]
     if (claims.get("iss"), claims.get("sub")) != (client.id, client.id):
-        raise OAuthError(INVALID_CLIENT, "the client assertion is about another client", UNAUTHORIZED)
+        raise OAuthError(errors.INVALID_CLIENT, "the client assertion is about another client")
     if not any(isinstance(name, str) and name in audiences for name in named):
-        raise OAuthError(INVALID_CLIENT, "the client assertion is for another server", UNAUTHORIZED)
+        raise OAuthError(errors.INVALID_CLIENT, "the client assertion is for another server")
     # The assertion may be presented again until then, but every code and refresh token is still needed with it.
     if not isinstance(expires, int) or not now - SKEW_SECONDS < expires <= now + MAX_ASSERTION_SECONDS + SKEW_SECONDS:
-        raise OAuthError(INVALID_CLIENT, "the client assertion has expired, or lives too long", UNAUTHORIZED)
+        raise OAuthError(errors.INVALID_CLIENT, "the client assertion has expired, or lives too long")

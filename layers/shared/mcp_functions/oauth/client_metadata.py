@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.oauth import redirects
-from mcp_functions.oauth.errors import INVALID_CLIENT_METADATA, INVALID_REDIRECT_URI, OAuthError
+from mcp_functions.oauth import errors, redirects
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.safe_fetch import may_be_fetched
 from mcp_functions.protocol.json_writer import dumps_ascii
 
@@ -53,10 +53,10 @@ def read(metadata: object, client_id: str = "") -> Client:
         OAuthError: the metadata is not that of a client that can sign in here.
     """
     if not isinstance(metadata, dict):
-        raise OAuthError(INVALID_CLIENT_METADATA, "the metadata is not a JSON object")
+        raise OAuthError(errors.INVALID_CLIENT_METADATA, "the metadata is not a JSON object")
     method = metadata.get("token_endpoint_auth_method", NONE)
     if method not in METHODS:
-        raise OAuthError(INVALID_CLIENT_METADATA, "token_endpoint_auth_method is not supported")
+        raise OAuthError(errors.INVALID_CLIENT_METADATA, "token_endpoint_auth_method is not supported")
     _check_flow(metadata)
     keys, keys_url = _keys(metadata) if method == PRIVATE_KEY else (None, "")
     return Client(
@@ -73,17 +73,17 @@ def _check_flow(metadata: Mapping[str, Any]) -> None:
     for name, needed in (("response_types", "code"), ("grant_types", "authorization_code")):
         offered = metadata.get(name, [needed])
         if not isinstance(offered, list) or needed not in offered:
-            raise OAuthError(INVALID_CLIENT_METADATA, "only the authorization code flow is supported")
+            raise OAuthError(errors.INVALID_CLIENT_METADATA, "only the authorization code flow is supported")
 
 
 def _redirect_uris(uris: object) -> tuple[str, ...]:
     if not isinstance(uris, list) or not uris or not all(isinstance(uri, str) for uri in uris):
-        raise OAuthError(INVALID_REDIRECT_URI, "redirect_uris must be a list of URIs")
+        raise OAuthError(errors.INVALID_REDIRECT_URI, "redirect_uris must be a list of URIs")
     if len(uris) > MAX_REDIRECTS or sum(map(len, uris)) > MAX_REDIRECT_CHARS:
-        raise OAuthError(INVALID_REDIRECT_URI, "redirect_uris are too many or too long")
+        raise OAuthError(errors.INVALID_REDIRECT_URI, "redirect_uris are too many or too long")
     if not all(map(redirects.may_be_registered, uris)):
         sentence = "a redirect URI must be https, http on loopback, or of an application's own scheme, without fragment"
-        raise OAuthError(INVALID_REDIRECT_URI, sentence)
+        raise OAuthError(errors.INVALID_REDIRECT_URI, sentence)
     return tuple(uris)
 
 
@@ -99,9 +99,9 @@ def _keys(metadata: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str]:
     keys = metadata.get("jwks")
     url = metadata.get("jwks_uri")
     if (keys is None) == (url is None):  # "The jwks_uri and jwks parameters MUST NOT both be present"
-        raise OAuthError(INVALID_CLIENT_METADATA, "private_key_jwt needs jwks or jwks_uri, and not both")
+        raise OAuthError(errors.INVALID_CLIENT_METADATA, "private_key_jwt needs jwks or jwks_uri, and not both")
     if isinstance(url, str) and may_be_fetched(url):
         return None, url
     if isinstance(keys, dict) and isinstance(keys.get("keys"), list) and len(dumps_ascii(keys)) <= MAX_KEYS:
         return {"keys": keys["keys"]}, ""
-    raise OAuthError(INVALID_CLIENT_METADATA, "jwks must be a small JWK set, or jwks_uri an https URL")
+    raise OAuthError(errors.INVALID_CLIENT_METADATA, "jwks must be a small JWK set, or jwks_uri an https URL")

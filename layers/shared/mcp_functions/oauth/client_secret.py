@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,7 @@ if TYPE_CHECKING:
 
 SERVICE = "secretsmanager"
 FRESH_SECONDS = 300  # how long a secret stays in memory, because it may be rotated
-CONNECT_SECONDS = 1.0
-READ_SECONDS = 2.0
-ATTEMPTS = 2
+LIMITS = aws.CallLimits(connect_seconds=1.0, read_seconds=2.0, attempts=2)
 MEMBERS = ("client_secret", "ClientSecret", "secret")  # the member to read if the secret is a JSON object
 
 
@@ -34,9 +33,7 @@ class ClientSecret:
         """
         self._arn = arn
         self._now = now
-        self._lock = Lock()
-        self._value = ""
-        self._until = 0.0
+        self.reset()
         register_for_reset(self)
 
     def reset(self) -> None:
@@ -62,25 +59,25 @@ class ClientSecret:
 
 
 def _read(arn: str) -> str:
+    client = aws.make_client(SERVICE, LIMITS)
     try:
-        client = aws.make_client(SERVICE, connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
         value: str = client.get_secret_value(SecretId=arn)["SecretString"]
-        client.close()
     except (KeyError, ValueError, TypeError):
-        raise Misconfigured(reason="secretsmanager:UnexpectedAnswer") from None
+        raise Misconfigured(reason=f"{SERVICE}:UnexpectedAnswer") from None
     except Exception as error:  # noqa: BLE001 - botocore's classes are not imported; its text may quote the request
         failure = read_failure(error)
-        reason = f"secretsmanager:{failure.code}"
-        raise (TemporarilyUnavailable(reason) if failure.is_outage else Misconfigured(reason)) from None
+        kind = TemporarilyUnavailable if failure.is_outage else Misconfigured
+        raise kind(reason=f"{SERVICE}:{failure.code}") from None
+    finally:
+        client.close()
     return value
 
 
 def _text(secret: str) -> str:
     """Return the secret itself, if it is a member of a JSON object."""
-    try:
-        value: Any = json.loads(secret)
-    except ValueError:
-        return secret.strip()
+    value: Any = None
+    with suppress(ValueError):
+        value = json.loads(secret)
     if not isinstance(value, dict):
         return secret.strip()
     member = next((value[name] for name in MEMBERS if isinstance(value.get(name), str)), "")

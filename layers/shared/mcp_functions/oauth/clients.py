@@ -10,16 +10,9 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.oauth import client_metadata, redirects
+from mcp_functions.oauth import client_metadata, errors, redirects
 from mcp_functions.oauth.client_metadata import NONE, PRIVATE_KEY, SECRET_METHODS, Client
-from mcp_functions.oauth.errors import (
-    INVALID_CLIENT,
-    INVALID_CLIENT_METADATA,
-    INVALID_REDIRECT_URI,
-    INVALID_REQUEST,
-    UNAUTHORIZED,
-    OAuthError,
-)
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.https import NoAnswer
 from mcp_functions.oauth.sealed_values import CLIENT, SealedValues
 from mcp_functions.protocol.errors import InvalidRequestState
@@ -62,11 +55,11 @@ class Clients:
         """
         observability.current().flow = client_id  # the line of a request names the client by a digest
         if {observability.digest(client_id), client_id, _site(client_id)} & self._settings.blocked_clients:
-            raise OAuthError(INVALID_CLIENT, "the client is blocked", UNAUTHORIZED)
+            raise OAuthError(errors.INVALID_CLIENT, "the client is blocked")
         client = self._find(client_id, caller_id)
         # Checked for every request of the client: its refresh tokens live longer than the operator may wait.
         if self._leads_to_blocked_host(client):
-            raise OAuthError(INVALID_CLIENT, "the host of a redirect URI is blocked", UNAUTHORIZED)
+            raise OAuthError(errors.INVALID_CLIENT, "the host of a redirect URI is blocked")
         return client
 
     def check_redirect(self, client: Client, uri: str) -> None:
@@ -77,7 +70,7 @@ class Clients:
         """
         # A client id is valid for months, so it may have been registered under looser rules than today's.
         if not redirects.matches(uri, client.redirect_uris) or not redirects.may_be_registered(uri):
-            raise OAuthError(INVALID_REQUEST, "redirect_uri is not registered for this client")
+            raise OAuthError(errors.INVALID_REQUEST, "redirect_uri is not registered for this client")
 
     def keys(self, client: Client, caller_id: str) -> Mapping[str, Any]:
         """Return the JWK set of a client.
@@ -90,7 +83,7 @@ class Clients:
         try:
             return self._documents.get(client.keys_url, caller_id)
         except NoAnswer:
-            raise OAuthError(INVALID_CLIENT, "the keys of the client cannot be fetched", UNAUTHORIZED) from None
+            raise OAuthError(errors.INVALID_CLIENT, "the keys of the client cannot be fetched") from None
 
     def register(self, metadata: object) -> tuple[Client, str]:
         """Register a client, and return it with its secret ("" if it has none).
@@ -100,7 +93,7 @@ class Clients:
         """
         client = client_metadata.read(metadata)
         if self._leads_to_blocked_host(client):
-            raise OAuthError(INVALID_REDIRECT_URI, "the host of a redirect URI is blocked")
+            raise OAuthError(errors.INVALID_REDIRECT_URI, "the host of a redirect URI is blocked")
         secret = secrets.token_urlsafe(32) if client.method in SECRET_METHODS else ""
         client = client._replace(secret_digest=digest(secret) if secret else "")
         return client._replace(id=self._values.seal(CLIENT, self._claims(client))), secret
@@ -116,15 +109,15 @@ class Clients:
             return self._registered(client_id, caller_id)
         if client_id.startswith("https://") and self._settings.documents:
             return self._published(client_id, caller_id)
-        raise OAuthError(INVALID_CLIENT, UNKNOWN, UNAUTHORIZED)
+        raise OAuthError(errors.INVALID_CLIENT, UNKNOWN)
 
     def _registered(self, client_id: str, caller_id: str) -> Client:
         try:
             claims = self._values.open(CLIENT, client_id, caller_id)
         except InvalidRequestState:
-            raise OAuthError(INVALID_CLIENT, UNKNOWN, UNAUTHORIZED) from None
+            raise OAuthError(errors.INVALID_CLIENT, UNKNOWN) from None
         if claims["generation"] != self._settings.client_generation:
-            raise OAuthError(INVALID_CLIENT, UNKNOWN, UNAUTHORIZED)
+            raise OAuthError(errors.INVALID_CLIENT, UNKNOWN)
         return Client(
             id=client_id,
             name=claims["name"],
@@ -153,14 +146,14 @@ class Clients:
         try:
             document = self._documents.get(url, caller_id)
         except NoAnswer:
-            raise OAuthError(INVALID_CLIENT, "the client's metadata document cannot be fetched", UNAUTHORIZED) from None
+            raise OAuthError(errors.INVALID_CLIENT, "the client's metadata document cannot be fetched") from None
         # "The client_id property … MUST match the URL of the document using simple string comparison"
         if document.get("client_id") != url:
-            raise OAuthError(INVALID_CLIENT, "the client's metadata document has another client_id", UNAUTHORIZED)
+            raise OAuthError(errors.INVALID_CLIENT, "the client's metadata document has another client_id")
         client = client_metadata.read(document, url)
         # "The client_secret … MUST NOT be used": all who read the document would know it.
         if client.method not in {NONE, PRIVATE_KEY} or "client_secret" in document:
-            raise OAuthError(INVALID_CLIENT_METADATA, "a metadata document cannot have a shared secret")
+            raise OAuthError(errors.INVALID_CLIENT_METADATA, "a metadata document cannot have a shared secret")
         return client._replace(site=_site(url))
 
 

@@ -18,10 +18,6 @@ UNSUPPORTED_GRANT_TYPE = "unsupported_grant_type"
 UNSUPPORTED_RESPONSE_TYPE = "unsupported_response_type"
 CANNOT_REVOKE = "unsupported_token_type"
 
-BAD_REQUEST = 400
-UNAUTHORIZED = 401
-FORBIDDEN = 403
-
 
 class OAuthError(Exception):
     """A request was refused.
@@ -32,9 +28,9 @@ class OAuthError(Exception):
         status: the status of the HTTP response.
     """
 
-    def __init__(self, code: str, description: str, status: int = BAD_REQUEST) -> None:
-        """Keep what the response and the log need."""
+    def __init__(self, code: str, description: str, status: int = 400) -> None:
+        """Keep what the response and the log need; an unknown client gets 401 (RFC 6749, 5.2)."""
         super().__init__(description)
         self.code = code
         self.description = description
-        self.status = status
+        self.status = 401 if code == INVALID_CLIENT else status

@@ -10,17 +10,15 @@ from mcp_functions import observability
 from mcp_functions.dispatch.seal_factory import SealFactory
 from mcp_functions.oauth import answers, authorization, callback, discovery, registration, settings, token, visits
 from mcp_functions.oauth.browsers import Browsers
+from mcp_functions.oauth.caller_budgets import FETCHES, REFUSALS, CallerBudgets
 from mcp_functions.oauth.client_secret import ClientSecret
 from mcp_functions.oauth.clients import Clients
-from mcp_functions.oauth.failures import PAGES
 from mcp_functions.oauth.provider import Provider
 from mcp_functions.oauth.provider_api import ProviderApi
-from mcp_functions.oauth.refusal_budget import RefusalBudget
 from mcp_functions.oauth.safe_fetch import SafeFetch
 from mcp_functions.oauth.sealed_values import SealedValues
-from mcp_functions.protocol.errors import Busy, FunctionStopped
+from mcp_functions.protocol.errors import FunctionStopped
 from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.seal.budgets import Limits, UnwrapBudgets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.visits import Visit
     from mcp_functions.seal.data_keys import Wrapping
 
-FETCHES = Limits(burst=10, refill_seconds=6, ratio=1)  # fetches that one caller causes, at once and later
 REGISTER = "/register"
 ENDPOINTS: dict[tuple[str, str], Callable[[Visit, Parts], Response]] = {
     ("GET", "/authorize"): authorization.begin,
@@ -51,16 +48,13 @@ class Parts(NamedTuple):
     clients: Clients
     browsers: Browsers
     provider: Provider
-    refusals: RefusalBudget
+    refusals: CallerBudgets
     now: Callable[[], float]
 
     def at(self, context: Mapping[str, Any]) -> Parts:
         """Return the parts for the domain that a request called; they share what is kept in memory."""
         settings = self.settings.at(context)
-        if settings is self.settings:
-            return self
-        browsers = Browsers(settings, self.values)
-        provider = self.provider.at(settings)
+        browsers, provider = Browsers(settings, self.values), Provider(settings, self.provider.api, self.now)
         return self._replace(settings=settings, browsers=browsers, provider=provider)
 
     @property
@@ -82,13 +76,9 @@ class Front:
     """Answers the requests of one deployment."""
 
     def __init__(self, parts: Parts) -> None:
-        """Take the parts."""
+        """Keep the parts, and the methods and paths of the endpoints."""
         self._parts = parts
-        self._base = urlsplit(parts.settings.url).path
-
-    def endpoint(self, http: HttpRequest) -> str:
-        """Return the endpoint of a request: its path within the front."""
-        return http.path.removeprefix(self._base) if http.path.startswith(f"{self._base}/") else http.path
+        self._routes = [*ENDPOINTS, ("POST", REGISTER)] if parts.settings.registration else [*ENDPOINTS]
 
     def answer(self, event: Mapping[str, Any], http: HttpRequest) -> Response:
         """Answer one request.
@@ -100,34 +90,27 @@ class Front:
         notes = observability.current()
         parts = self._parts.at(http.context)
         document = discovery.documents(parts.settings).get(http.path)
-        if document is not None:
-            notes.method = "metadata"
-            return self._document(http, document)
-        path = self.endpoint(http)
-        methods = [method for method, endpoint in self._routes() if endpoint == path]
+        path = self._endpoint(http.path)
+        methods = ["GET"] if document is not None else [method for method, at in self._routes if at == path]
         if not methods:
             notes.reason = "not_found"
             return answers.empty(404)
-        notes.method = path.removeprefix("/")
-        if http.method == "OPTIONS" and path not in PAGES:
+        notes.method = path.removeprefix("/") if document is None else "metadata"
+        if http.method == "OPTIONS" and path not in answers.PAGES:
             return answers.empty(204, answers.PREFLIGHT)
         if http.method not in methods:
             notes.reason = "http_method"
             return answers.empty(405, {"allow": ", ".join(methods)})
+        if document is not None:
+            return answers.document(document)
         if path == REGISTER:
             return registration.register(http, parts)
-        visit = visits.read(event, http)
-        return ENDPOINTS[http.method, path](visit, parts)
+        return ENDPOINTS[http.method, path](visits.read(event, http), parts)
 
-    def _routes(self) -> list[tuple[str, str]]:
-        return [*ENDPOINTS, ("POST", REGISTER)] if self._parts.settings.registration else [*ENDPOINTS]
-
-    def _document(self, http: HttpRequest, document: Mapping[str, Any]) -> Response:
-        if http.method == "OPTIONS":
-            return answers.empty(204, answers.PREFLIGHT)
-        if http.method != "GET":
-            return answers.empty(405, {"allow": "GET"})
-        return answers.document(document)
+    def _endpoint(self, path: str) -> str:
+        """Return the path of an endpoint within the front."""
+        base = urlsplit(self._parts.settings.url).path
+        return path.removeprefix(base) if path.startswith(f"{base}/") else path
 
 
 def make(
@@ -160,21 +143,10 @@ def make(
     parts = Parts(
         settings=configured,
         values=values,
-        clients=Clients(configured, values, SafeFetch(now, _fetch_budget(now), network)),
+        clients=Clients(configured, values, SafeFetch(now, CallerBudgets(FETCHES, "fetch_budget", now), network)),
         browsers=Browsers(configured, values),
         provider=Provider(configured, api, now),
-        refusals=RefusalBudget(now),
+        refusals=CallerBudgets(REFUSALS, "provider_budget", now),
         now=now,
     )
     return Front(parts)
-
-
-def _fetch_budget(now: Callable[[], float]) -> Callable[[str], None]:
-    """Return the check that a caller may cause another fetch."""
-    budgets = UnwrapBudgets(FETCHES)
-
-    def admit(caller_id: str) -> None:
-        if not budgets.charge(caller_id, now(), 1):
-            raise Busy(reason="fetch_budget")
-
-    return admit

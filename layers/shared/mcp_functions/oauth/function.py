@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws, observability
 from mcp_functions.http import events, outcomes
-from mcp_functions.oauth import failures, front
+from mcp_functions.oauth import answers, front
 from mcp_functions.oauth.errors import OAuthError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class SignInFunction:
         """
         http = events.read(event)
         return self._log.respond(
-            http, context, lambda: self._answer(event, http, context), lambda error: failures.failed(error, http)
+            http, context, lambda: self._answer(event, http, context), lambda error: answers.failed(error, http)
         )
 
     def fresh(self, *, now: Callable[[], float] | None = None) -> SignInFunction:
@@ -89,7 +89,7 @@ class SignInFunction:
             return self._ready(context).answer(event, http)
         except OAuthError as error:
             observability.current().conclude("refused", error.description)
-            return failures.refused(error, http)
+            return answers.refused(error, http)
 
     def _ready(self, context: LambdaContext) -> front.Front:
         """Make the front once. Lambda runs one request at a time, but the local harness runs several."""

@@ -19,7 +19,11 @@ TLS_PORT = 443
 
 
 class NoAnswer(Exception):
-    """No usable response arrived; the text is a constant."""
+    """No usable response arrived."""
+
+    def __init__(self, reason: str) -> None:
+        """Keep the reason, a constant."""
+        super().__init__(reason)
 
 
 class Answer(NamedTuple):
@@ -39,15 +43,13 @@ class Answer(NamedTuple):
         if media_type != "application/json" and not (
             media_type.startswith("application/") and media_type.endswith("+json")
         ):
-            message = "the response is not JSON"
-            raise NoAnswer(message)
+            raise NoAnswer(reason="the response is not JSON")
         try:
             value = json.loads(self.body)
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
-            message = "the response is not a JSON object"
-            raise NoAnswer(message)
+            raise NoAnswer(reason="the response is not a JSON object")
         return value
 
 
@@ -66,7 +68,7 @@ def connect(scheme: str, host: str, port: int, deadline: Deadline) -> HTTPConnec
         OSError: the host does not accept it.
     """
     context = tls_context() if scheme == "https" else None
-    connection = open_connection(host, port, context, connect_seconds=CONNECT_SECONDS, deadline=deadline)
+    connection = open_connection(host, port, context, CONNECT_SECONDS, deadline)
     if context:
         connection.default_port = TLS_PORT  # so the Host header names no port
     return connection
@@ -90,11 +92,9 @@ def exchange(connection: HTTPConnection, request: Request, limit: int) -> Answer
         response = connection.getresponse()
         body = response.read(limit + 1)
     except (OSError, HTTPException, ValueError):
-        message = "no response arrived in time"
-        raise NoAnswer(message) from None
+        raise NoAnswer(reason="no response arrived in time") from None
     finally:
         connection.close()
     if len(body) > limit:
-        message = "the response is too large"
-        raise NoAnswer(message)
+        raise NoAnswer(reason="the response is too large")
     return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, body)

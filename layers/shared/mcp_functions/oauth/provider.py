@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
 
 from mcp_functions.http import access_tokens
-from mcp_functions.oauth import json_web_tokens
-from mcp_functions.oauth.errors import INVALID_GRANT, OAuthError
+from mcp_functions.oauth import errors, json_web_tokens
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.json_web_tokens import BadToken
 from mcp_functions.oauth.provider_api import FRESH_SECONDS
 from mcp_functions.protocol.errors import Misconfigured, Unauthorized
@@ -50,12 +50,8 @@ class Provider:
             now: the clock, unix seconds.
         """
         self._settings = settings
-        self._api = api
+        self.api = api
         self._now = now
-
-    def at(self, settings: FrontSettings) -> Provider:
-        """Return the same provider, as the front of these settings sees it."""
-        return Provider(settings, self._api, self._now)
 
     @property
     def callback(self) -> str:
@@ -73,7 +69,7 @@ class Provider:
         """
         parameters = {
             "response_type": "code",
-            "client_id": self._api.client_id,
+            "client_id": self.api.client_id,
             "redirect_uri": self.callback,
             "scope": self._scope(scope),
             "state": state,
@@ -85,7 +81,7 @@ class Provider:
             parameters[self._settings.resource_parameter] = self._settings.resource
         if prompt:
             parameters["prompt"] = prompt
-        endpoint = str(self._api.metadata()["authorization_endpoint"])
+        endpoint = str(self.api.metadata()["authorization_endpoint"])
         return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(parameters)}"
 
     def check_issuer(self, issuer: str | None) -> None:
@@ -94,10 +90,10 @@ class Provider:
         Raises:
             OAuthError: the response is another provider's.
         """
-        if issuer is None and self._api.metadata().get("authorization_response_iss_parameter_supported") is not True:
+        if issuer is None and self.api.metadata().get("authorization_response_iss_parameter_supported") is not True:
             return
-        if issuer != self._api.issuer:
-            raise OAuthError(INVALID_GRANT, "the response is of another issuer")
+        if issuer != self.api.issuer:
+            raise OAuthError(errors.INVALID_GRANT, "the response is of another issuer")
 
     def redeem(self, code: str, seed: str) -> Tokens:
         """Spend the provider's code.
@@ -106,7 +102,7 @@ class Provider:
             OAuthError: the code has been spent, or is too old.
             TemporarilyUnavailable, Misconfigured: the provider does not answer, or not as it has to.
         """
-        answer = self._api.request_tokens(
+        answer = self.api.request_tokens(
             {
                 "grant_type": "authorization_code",
                 "code": code,
@@ -129,16 +125,7 @@ class Provider:
             TemporarilyUnavailable, Misconfigured: the provider does not answer, or not as it has to.
         """
         form = {"grant_type": "refresh_token", "refresh_token": token}
-        return self._tokens(self._api.request_tokens({**form, "scope": self._scope(scope)} if scope else form))
-
-    def revoke(self, token: str) -> None:
-        """Revoke the provider's refresh token.
-
-        Raises:
-            OAuthError: the provider cannot revoke.
-            TemporarilyUnavailable, Misconfigured: the provider does not answer, or not as it has to.
-        """
-        self._api.revoke(token)
+        return self._tokens(self.api.request_tokens({**form, "scope": self._scope(scope)} if scope else form))
 
     def _scope(self, scope: str) -> str:
         """Return the scopes to ask for. `openid` brings the ID token, whose nonce binds the response to the browser."""
@@ -180,24 +167,24 @@ class Provider:
         audience = claims.get("aud")
         audiences = audience if isinstance(audience, list) else [audience]
         expires = claims.get("exp")
-        if claims.get("iss") != self._api.issuer or self._api.client_id not in audiences:
-            raise OAuthError(INVALID_GRANT, "the ID token is of another issuer, or for another client")
-        if len(audiences) > 1 and claims.get("azp") != self._api.client_id:
-            raise OAuthError(INVALID_GRANT, "the ID token is for another client")
+        if claims.get("iss") != self.api.issuer or self.api.client_id not in audiences:
+            raise OAuthError(errors.INVALID_GRANT, "the ID token is of another issuer, or for another client")
+        if len(audiences) > 1 and claims.get("azp") != self.api.client_id:
+            raise OAuthError(errors.INVALID_GRANT, "the ID token is for another client")
         if not isinstance(expires, int | float) or not expires > self._now() - SKEW_SECONDS:
-            raise OAuthError(INVALID_GRANT, "the ID token has expired")
+            raise OAuthError(errors.INVALID_GRANT, "the ID token has expired")
         if not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
-            raise OAuthError(INVALID_GRANT, "the ID token is of another sign-in")
+            raise OAuthError(errors.INVALID_GRANT, "the ID token is of another sign-in")
 
     def _verified(self, token: object) -> dict[str, Any]:
         if token is None:
             raise Misconfigured(reason="provider:no_id_token")
         for max_age in (FRESH_SECONDS, RETRY_SECONDS):  # a provider may have changed its keys a moment ago
             try:
-                return json_web_tokens.verify(token, self._api.keys(max_age))
+                return json_web_tokens.verify(token, self.api.keys(max_age))
             except BadToken:
                 continue
-        raise OAuthError(INVALID_GRANT, "the provider has not signed the ID token")
+        raise OAuthError(errors.INVALID_GRANT, "the provider has not signed the ID token")
 
 
 def derive(seed: str, use: str) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_plus, urlencode, urlsplit
 
 from mcp_functions.aws.connection import Deadline
-from mcp_functions.oauth import https
-from mcp_functions.oauth.errors import CANNOT_REVOKE, INVALID_GRANT, INVALID_REQUEST, INVALID_SCOPE, OAuthError
+from mcp_functions.oauth import errors, https
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.https import Answer, NoAnswer
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 
@@ -27,7 +27,11 @@ SERVER_FAULT = 500
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 NEEDED = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 # A browser may bring any text as the provider's code, so a malformed one must not raise an alarm.
-REFUSALS = {INVALID_GRANT: INVALID_GRANT, INVALID_REQUEST: INVALID_GRANT, INVALID_SCOPE: INVALID_SCOPE}
+REFUSALS = {
+    errors.INVALID_GRANT: errors.INVALID_GRANT,
+    errors.INVALID_REQUEST: errors.INVALID_GRANT,
+    errors.INVALID_SCOPE: errors.INVALID_SCOPE,
+}
 # Errors of the token endpoint that only a configuration can cause, the provider's or this deployment's.
 OPERATOR = {"invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_target"}
 
@@ -94,7 +98,7 @@ class ProviderApi:
         """
         endpoint = self.metadata().get("revocation_endpoint")
         if endpoint is None:
-            raise OAuthError(CANNOT_REVOKE, "the provider cannot revoke tokens")
+            raise OAuthError(errors.CANNOT_REVOKE, "the provider cannot revoke tokens")
         _check_url(endpoint)
         answer = self._post(str(endpoint), {"token": token, "token_type_hint": "refresh_token"})
         if answer.status != OK:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.http import events
-from mcp_functions.oauth import answers
+from mcp_functions.oauth import answers, errors
 from mcp_functions.oauth.client_metadata import GRANTS
-from mcp_functions.oauth.errors import INVALID_CLIENT_METADATA, OAuthError
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.sealed_values import CLIENT
 from mcp_functions.protocol import json_reader
 from mcp_functions.protocol.errors import ParseError
@@ -31,13 +31,19 @@ def register(http: HttpRequest, parts: Parts) -> Response:
     try:
         metadata = json_reader.loads(events.read_body(http, MAX_BODY))
     except ParseError:
-        raise OAuthError(INVALID_CLIENT_METADATA, "the body is not JSON") from None
+        raise OAuthError(errors.INVALID_CLIENT_METADATA, "the body is not JSON") from None
     client, secret = parts.clients.register(metadata)
-    return answers.json(CREATED, _described(client, secret, int(parts.now())))
+    return answers.json(CREATED, describe(client, secret, int(parts.now())))
 
 
-def _described(client: Client, secret: str, now: int) -> dict[str, Any]:
-    """Return the client information response (RFC 7591, section 3.2.1)."""
+def describe(client: Client, secret: str, now: int) -> dict[str, Any]:
+    """Return the client information response (RFC 7591, section 3.2.1).
+
+    Args:
+        client: the client.
+        secret: its secret; "" if it has none.
+        now: the current time in unix seconds.
+    """
     described: dict[str, Any] = {
         "client_id": client.id,
         "client_id_issued_at": now,

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from ssl import SSLContext
 
+    from mcp_functions.oauth.caller_budgets import CallerBudgets
+
 SECONDS = 3.0  # the time limit for name, connection, handshake and response together
 MAX_BYTES = 5 * 1024
 MAX_URL = 512
@@ -66,16 +68,16 @@ class Network(NamedTuple):
 class SafeFetch:
     """Fetches JSON objects from URLs that strangers chose, and keeps them in memory for some minutes."""
 
-    def __init__(self, now: Callable[[], float], admit: Callable[[str], None], network: Network | None = None) -> None:
+    def __init__(self, now: Callable[[], float], budgets: CallerBudgets, network: Network | None = None) -> None:
         """Start with an empty memory.
 
         Args:
             now: the clock, unix seconds.
-            admit: the check that raises if a caller id may not cause another fetch.
+            budgets: how many fetches each caller may cause.
             network: the network for fetches, which tests replace.
         """
         self._now = now
-        self._admit = admit
+        self._budgets = budgets
         self._network = network or Network()
         self._lock = Lock()
         self._kept: OrderedDict[str, tuple[float, dict[str, Any] | None]] = OrderedDict()
@@ -93,11 +95,10 @@ class SafeFetch:
         with self._lock:
             until, document = self._kept.get(url, (0.0, None))
         if self._now() >= until:
-            self._admit(caller_id)
+            self._budgets.charge(caller_id)
             document = self._fetch(url)
         if document is None:
-            message = "the client's URL has no usable document"
-            raise NoAnswer(message)
+            raise NoAnswer(reason="the client's URL has no usable document")
         return document
 
     def _fetch(self, url: str) -> dict[str, Any] | None:
@@ -122,14 +123,12 @@ def fetch(url: str, network: Network) -> dict[str, Any]:
     """
     parts = re.fullmatch(URL, url)
     if parts is None or not may_be_fetched(url):
-        message = "the URL is not https on port 443, with a host name and a path"
-        raise NoAnswer(message)
+        raise NoAnswer(reason="the URL is not https on port 443, with a host name and a path")
     deadline = Deadline.after(SECONDS)
     connection = _open(parts[1], _public_addresses(parts[1], network, deadline), network, deadline)
     answer = https.exchange(connection, https.Request(parts[2]), MAX_BYTES)
     if answer.status != OK:  # a redirect too: it would lead to a host without any check
-        message = "the response is not a document"
-        raise NoAnswer(message)
+        raise NoAnswer(reason="the response is not a document")
     return answer.json()
 
 
@@ -151,8 +150,7 @@ def _public_addresses(host: str, network: Network, deadline: Deadline) -> list[s
     thread.join(max(0.0, deadline.ends - deadline.clock()))
     candidates = list(resolved)
     if not candidates or thread.is_alive() or not all(map(addresses.is_public, candidates)):
-        message = "the host has no address, or one that is not public"
-        raise NoAnswer(message)
+        raise NoAnswer(reason="the host has no address, or one that is not public")
     return candidates
 
 
@@ -173,5 +171,4 @@ def _open(host: str, public: Sequence[str], network: Network, deadline: Deadline
         connection.default_port = PORT  # so the Host header names no port
         connection.sock = DeadlineSocket(encrypted, deadline)
         return cast("HTTPConnection", connection)
-    message = "the host does not accept a connection"
-    raise NoAnswer(message)
+    raise NoAnswer(reason="the host does not accept a connection")

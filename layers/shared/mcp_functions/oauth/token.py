@@ -9,17 +9,10 @@ import hmac
 import re
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.oauth import answers
+from mcp_functions.oauth import answers, errors
 from mcp_functions.oauth.authorization import check_resource
 from mcp_functions.oauth.client_authentication import authenticate
-from mcp_functions.oauth.errors import (
-    CANNOT_REVOKE,
-    INVALID_GRANT,
-    INVALID_REQUEST,
-    INVALID_SCOPE,
-    UNSUPPORTED_GRANT_TYPE,
-    OAuthError,
-)
+from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.provider import challenge
 from mcp_functions.oauth.sealed_values import CODE, REFRESH
 from mcp_functions.protocol.errors import InvalidRequestState
@@ -50,7 +43,7 @@ def issue(visit: Visit, parts: Parts) -> Response:
         return _redeem(visit, client, parts)
     if grant == "refresh_token":
         return _refresh(visit, client, parts)
-    raise OAuthError(UNSUPPORTED_GRANT_TYPE, "only authorization_code and refresh_token are supported")
+    raise OAuthError(errors.UNSUPPORTED_GRANT_TYPE, "only authorization_code and refresh_token are supported")
 
 
 def revoke(visit: Visit, parts: Parts) -> Response:
@@ -63,15 +56,15 @@ def revoke(visit: Visit, parts: Parts) -> Response:
     client = authenticate(visit, parts.clients, {parts.settings.url, f"{parts.settings.url}/revoke"}, parts.now())
     token = visit.parameters.get("token")
     if token is None:
-        raise OAuthError(INVALID_REQUEST, "token is missing")
+        raise OAuthError(errors.INVALID_REQUEST, "token is missing")
     if not token.startswith("ks1."):
-        raise OAuthError(CANNOT_REVOKE, "only refresh tokens can be revoked: an access token ends by itself")
+        raise OAuthError(errors.CANNOT_REVOKE, "only refresh tokens can be revoked: an access token ends by itself")
     try:
         claims = parts.values.open(REFRESH, token, visit.caller_id, parts.digest(client.id), parts.settings.resource)
     except InvalidRequestState:
         return answers.json(200, {})  # "invalid tokens do not cause an error response"
-    with parts.refusals.charged(visit.caller_id):
-        parts.provider.revoke(claims["token"])
+    with parts.refusals.charged_if_refused(visit.caller_id):
+        parts.provider.api.revoke(claims["token"])
     return answers.json(200, {})
 
 
@@ -82,8 +75,8 @@ def _redeem(visit: Visit, client: Client, parts: Parts) -> Response:
     verifier = form.get("code_verifier", "")
     matches = hmac.compare_digest(challenge(verifier), claims["challenge"]) if verifier.isascii() else False
     if not re.fullmatch(VERIFIER, verifier) or not matches:
-        raise OAuthError(INVALID_GRANT, "code_verifier does not match code_challenge")
-    with parts.refusals.charged(visit.caller_id):
+        raise OAuthError(errors.INVALID_GRANT, "code_verifier does not match code_challenge")
+    with parts.refusals.charged_if_refused(visit.caller_id):
         tokens = parts.provider.redeem(claims["code"], claims["seed"])
     return _response(tokens, client, claims["scope"], parts)
 
@@ -94,9 +87,9 @@ def _refresh(visit: Visit, client: Client, parts: Parts) -> Response:
     scope = " ".join(visit.parameters.get("scope", "").split())
     # "The requested scope MUST NOT include any scope not originally granted by the resource owner."
     if not set(scope.split()) <= set(claims["scope"].split()):
-        raise OAuthError(INVALID_SCOPE, "the scope is more than was granted")
+        raise OAuthError(errors.INVALID_SCOPE, "the scope is more than was granted")
     narrower = scope if set(scope.split()) != set(claims["scope"].split()) else ""
-    with parts.refusals.charged(visit.caller_id):
+    with parts.refusals.charged_if_refused(visit.caller_id):
         tokens = parts.provider.refresh(claims["token"], narrower)
     # A provider that does not rotate its refresh tokens sends none: the old one stays valid.
     issued = tokens._replace(refresh_token=tokens.refresh_token or claims["token"])
@@ -107,7 +100,7 @@ def _open(visit: Visit, parts: Parts, purpose: Purpose, value: str, *bound: str)
     try:
         return parts.values.open(purpose, value, visit.caller_id, *bound)
     except InvalidRequestState:
-        raise OAuthError(INVALID_GRANT, GONE) from None
+        raise OAuthError(errors.INVALID_GRANT, GONE) from None
 
 
 def _response(tokens: Tokens, client: Client, granted: str, parts: Parts, *, shown: str = "") -> Response:

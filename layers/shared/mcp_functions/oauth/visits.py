@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from mcp_functions.http import events
+from mcp_functions.oauth import errors
 from mcp_functions.oauth.addresses import network
-from mcp_functions.oauth.errors import INVALID_REQUEST, OAuthError
+from mcp_functions.oauth.errors import OAuthError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +39,7 @@ def read(event: Mapping[str, Any], http: HttpRequest) -> Visit:
     """
     query = str(event.get("rawQueryString") or "")
     text = _form(http) if http.method == "POST" else query
-    return Visit(http, _parameters(text), _cookies(event.get("cookies")), caller_id(http))
+    return Visit(http, read_parameters(text), _cookies(event.get("cookies")), caller_id(http))
 
 
 def caller_id(http: HttpRequest) -> str:
@@ -48,26 +49,32 @@ def caller_id(http: HttpRequest) -> str:
 
 def _form(http: HttpRequest) -> str:
     if http.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
-        raise OAuthError(INVALID_REQUEST, "the body must be a form: application/x-www-form-urlencoded")
+        raise OAuthError(errors.INVALID_REQUEST, "the body must be a form: application/x-www-form-urlencoded")
     body = events.read_body(http, MAX_BODY)
     try:
         return body if isinstance(body, str) else body.decode()
     except UnicodeDecodeError:
-        raise OAuthError(INVALID_REQUEST, "the form is not UTF-8") from None
+        raise OAuthError(errors.INVALID_REQUEST, "the form is not UTF-8") from None
 
 
-def _parameters(text: str) -> dict[str, str]:
-    """Read parameters. "Request and response parameters MUST NOT be included more than once" (RFC 6749, 3.1)."""
+def read_parameters(text: str) -> dict[str, str]:
+    """Read a query or a form.
+
+    "Request and response parameters MUST NOT be included more than once" (RFC 6749, 3.1).
+
+    Raises:
+        OAuthError: a parameter is there twice, or they are too many or too long.
+    """
     if len(text) > MAX_BODY:
-        raise OAuthError(INVALID_REQUEST, "the parameters are too long")
+        raise OAuthError(errors.INVALID_REQUEST, "the parameters are too long")
     try:
         # "Parameters sent without a value MUST be treated as if they were omitted": parse_qsl leaves them out.
         pairs = parse_qsl(text, errors="strict", max_num_fields=MAX_FIELDS)
     except ValueError:
-        raise OAuthError(INVALID_REQUEST, "the parameters are too many, or not UTF-8") from None
+        raise OAuthError(errors.INVALID_REQUEST, "the parameters are too many, or not UTF-8") from None
     parameters = dict(pairs)
     if len(parameters) != len(pairs):
-        raise OAuthError(INVALID_REQUEST, "a parameter is there twice")
+        raise OAuthError(errors.INVALID_REQUEST, "a parameter is there twice")
     return parameters
 
 

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from itertools import dropwhile
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.protocol.errors import DeveloperError
+from mcp_functions.protocol.errors import DeveloperError, Misconfigured, TemporarilyUnavailable
 from mcp_functions.protocol.json_writer import base64url
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ restore_current = _current.reset
 
 
 class KmsTimer:
-    """A context manager that counts one call of KMS and its duration."""
+    """A context manager that counts one call of KMS, its duration and its failure. A bad token is no failure."""
 
     __slots__ = ("_began", "_notes")
 
@@ -119,9 +119,10 @@ class KmsTimer:
         self._notes = current()
         self._began = time.perf_counter()
 
-    def __exit__(self, *_error: object) -> None:
+    def __exit__(self, _type: object, error: object, _traceback: object) -> None:
         """Add the call to the notes."""
         self._notes.kms_calls += 1
+        self._notes.kms_failures += isinstance(error, TemporarilyUnavailable | Misconfigured)
         self._notes.kms_seconds += time.perf_counter() - self._began
 
 

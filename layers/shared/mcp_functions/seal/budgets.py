@@ -66,12 +66,12 @@ class CachedKey(NamedTuple):
     """A data key in the memory of a container."""
 
     key: DataKey
-    caller: str  # whose token made this container ask KMS; "" for a key that was generated here
+    caller: str | None  # whose token made this container ask KMS; None for a key that was generated here
     is_proven: bool  # whether a token under the key was authentic
 
 
 class KeyCache:
-    """The data keys that a container has opened. It needs a lock if threads share it.
+    """The data keys that a container has opened.
 
     A full cache drops a key of the caller with the most keys, the least recently used one. So a caller with a thousand
     keys drops its own, and the keys of others stay.
@@ -80,39 +80,44 @@ class KeyCache:
     def __init__(self, most: int) -> None:
         """Set the maximal number of keys."""
         self._most = most
+        self._lock = threading.RLock()
         self._keys: OrderedDict[Header, CachedKey] = OrderedDict()
 
-    def __len__(self) -> int:
-        """Count the keys."""
-        return len(self._keys)
+    def all(self) -> list[CachedKey]:
+        """Return the keys, the least recently used one first."""
+        with self._lock:
+            return list(self._keys.values())
 
     def get(self, header: Header) -> DataKey | None:
         """Return a key, and count this as a use."""
-        if header not in self._keys:
-            return None
-        self._keys.move_to_end(header)
-        return self._keys[header].key
+        with self._lock:
+            if header not in self._keys:
+                return None
+            self._keys.move_to_end(header)
+            return self._keys[header].key
 
     def add(self, cached: CachedKey) -> None:
         """Add a key, if the cache does not have it."""
-        self._keys.setdefault(cached.key.header, cached)
-        while len(self._keys) > self._most:
-            counts = Counter(each.caller for each in self._keys.values())
-            most = max(counts.values())
-            del self._keys[next(header for header, each in self._keys.items() if counts[each.caller] == most)]
+        with self._lock:
+            self._keys.setdefault(cached.key.header, cached)
+            while len(self._keys) > self._most:
+                counts = Counter(each.caller for each in self._keys.values())
+                most = max(counts.values())
+                del self._keys[next(header for header, each in self._keys.items() if counts[each.caller] == most)]
 
-    def prove(self, key: DataKey) -> bool:
-        """Keep that a token under a key was authentic; return whether this was the first such token."""
-        cached = self._keys.pop(key.header, CachedKey(key, "", is_proven=False))
-        self.add(cached._replace(is_proven=True))
-        return not cached.is_proven
+    def prove(self, key: DataKey) -> None:
+        """Keep that a token under a key was authentic."""
+        with self._lock:
+            cached = self._keys.pop(key.header, CachedKey(key, "", is_proven=False))
+            self.add(cached._replace(is_proven=True))
 
     def drop_unproven(self, header: Header) -> bool:
         """Drop a key, unless it is proven; return whether it is not proven."""
-        if header in self._keys and self._keys[header].is_proven:
-            return False
-        self._keys.pop(header, None)
-        return True
+        with self._lock:
+            if header in self._keys and self._keys[header].is_proven:
+                return False
+            self._keys.pop(header, None)
+            return True
 
 
 class UnwrapBudgets:

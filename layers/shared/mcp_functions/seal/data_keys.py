@@ -10,9 +10,7 @@ from __future__ import annotations
 import logging
 import math
 import os
-import threading
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mcp_functions import observability
@@ -28,7 +26,6 @@ from mcp_functions.seal.key_choice import (
     Scope,
     TokenReason,
     choose_key,
-    keep_oldest,
     kek_hint,
     last_use,
 )
@@ -36,7 +33,7 @@ from mcp_functions.seal.kms import KmsKey, Wrapping
 from mcp_functions.seal.resets import register_for_reset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = [
     "MAX_WRAPPED", "DataKey", "Header", "Keyring", "KmsKey", "Limits", "Rules", "Scope", "TokenReason", "Wrapping",
@@ -53,11 +50,9 @@ class _State:
     """The memory of a keyring in one object, so that one assignment resets it."""
 
     def __init__(self, limits: Limits) -> None:
-        self.lock = threading.Lock()
         self.calls = SingleFlight()
         self.budgets = UnwrapBudgets(limits)
         self.opened = KeyCache(limits.opened)
-        self.sealing: dict[int, DataKey] = {}  # epoch -> the oldest key that this container generated or adopted
         self.early: tuple[int, float] = (-1, 0.0)  # epoch, seconds
         self.paused_until = 0.0  # until then no GenerateDataKey follows a failed one; unix seconds
 
@@ -136,23 +131,16 @@ class Keyring:
             raise InvalidRequestState(TokenReason.BORN_FUTURE)
         if now > last_use(header.born, self.rules) + max_age + self.rules.skew:
             raise InvalidRequestState(TokenReason.BORN_PAST)
-        return _recall(state, header) or self._unwrap_on_budget(state, header, caller, now)
+        return state.opened.get(header) or self._unwrap_on_budget(state, header, caller, now)
 
     def confirm(self, key: DataKey) -> None:
-        """Keep a key after a token under it was authentic, and adopt it if the primary wrapping key wrapped it."""
-        state = self._state
-        with state.lock:
-            is_news = state.opened.prove(key)
-            # "never adopt on KMS success alone; never adopt a key wrapped by a non-primary KEK"
-            if is_news and key.kek == self._primary and self.rules.adopt:
-                keep_oldest(state.sealing, key, self._now(), self.rules)
+        """Keep a key after a token under it was authentic: this container may seal with it, too."""
+        self._state.opened.prove(key)
 
     def reject(self, key: DataKey, caller: str) -> None:
         """Charge for a failed unwrap after a token was not authentic, unless another token confirmed the key."""
         state = self._state
-        with state.lock:
-            is_forged = state.opened.drop_unproven(key.header)
-        if is_forged:
+        if state.opened.drop_unproven(key.header):
             state.budgets.charge(caller, self._now(), self._limits.ratio - 1)
 
     def _unwrap_on_budget(self, state: _State, header: Header, caller: str, now: float) -> DataKey:
@@ -166,19 +154,18 @@ class Keyring:
         def ask() -> DataKey:
             # A denial costs as much as a failed unwrap; otherwise every token would cause a call while it lasts.
             try:
-                key = _recall(state, header) or self._unwrap(header)
+                key = state.opened.get(header) or self._unwrap(header)
             except TemporarilyUnavailable:
                 state.budgets.refund(caller, now, ratio)  # the caller did not cause the outage
                 raise
             state.budgets.refund(caller, now, ratio - 1)  # `reject` charges it again for a forged token
-            with state.lock:
-                state.opened.add(CachedKey(key, caller, is_proven=False))
+            state.opened.add(CachedKey(key, caller, is_proven=False))
             return key
 
         return state.calls.run(header, ask, admit)
 
     def _unwrap(self, header: Header) -> DataKey:
-        with _kms_call():
+        with observability.KmsTimer():
             try:
                 plaintext = self._wrappings[header.kek].unwrap(header.wrapped, self._context(header.born))
             except Misconfigured:
@@ -186,8 +173,10 @@ class Keyring:
                     raise
                 # The conversation starts again, without an alarm.
                 raise InvalidRequestState(TokenReason.KEK_RETIRED) from None
-            except (InvalidRequestState, TemporarilyUnavailable, OSError):
+            except (InvalidRequestState, TemporarilyUnavailable):
                 raise
+            except OSError as error:
+                raise _outage(error) from None
             except Exception:  # noqa: BLE001 - an author's wrapping may raise anything for damaged bytes: it fails closed
                 raise InvalidRequestState(TokenReason.WRAPPED_KEY) from None
             return _checked(DataKey(*header, plaintext))
@@ -207,17 +196,17 @@ class Keyring:
                 raise
             _log.warning("sealing under %r, of an earlier epoch: %s", choice.stale, error.reason)
             return choice.stale
-        with state.lock:
-            state.opened.add(CachedKey(key, "", is_proven=True))
-            keep_oldest(state.sealing, key, now, self.rules)
+        state.opened.add(CachedKey(key, None, is_proven=True))
         return key
 
     def _generate(self, born: int) -> DataKey:
-        with _kms_call():
+        with observability.KmsTimer():
             try:
                 plaintext, wrapped = self._wrappings[self._primary].generate(self._context(born))
-            except (TemporarilyUnavailable, Misconfigured, OSError):
+            except (TemporarilyUnavailable, Misconfigured):
                 raise
+            except OSError as error:
+                raise _outage(error) from None
             except Exception as error:  # noqa: BLE001 - of an author's wrapping; the client cannot cause it
                 raise Misconfigured(reason=f"wrapping:{type(error).__name__}") from None
             return _checked(DataKey(born, self._primary, wrapped, plaintext))
@@ -231,9 +220,13 @@ class Keyring:
 
     def _choice(self, state: _State) -> Choice:
         now = self._now()
-        early = self._early(state, now)
-        with state.lock:
-            return choose_key(state.sealing, now, early, self.rules)
+        keys = [cached.key for cached in state.opened.all() if self._may_seal(cached)]
+        return choose_key(keys, now, self._early(state, now), self.rules)
+
+    def _may_seal(self, cached: CachedKey) -> bool:
+        # "never adopt on KMS success alone; never adopt a key wrapped by a non-primary KEK"
+        is_allowed = self.rules.adopt or cached.caller is None
+        return is_allowed and cached.is_proven and cached.key.kek == self._primary
 
     def _early(self, state: _State, now: float) -> float:
         """Draw Exp(grace/12) once per epoch, so that few containers generate a key and the others adopt it."""
@@ -244,26 +237,11 @@ class Keyring:
         return state.early[1]
 
 
-@contextmanager
-def _kms_call() -> Iterator[None]:
-    """Note a call of a wrapping key and its failure; an OSError of it is an outage."""
-    try:
-        with observability.KmsTimer():
-            yield
-    except (TemporarilyUnavailable, Misconfigured):
-        observability.current().kms_failures += 1
-        raise
-    except OSError as error:
-        observability.current().kms_failures += 1
-        raise TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}") from None
-
-
-def _recall(state: _State, header: Header) -> DataKey | None:
-    with state.lock:
-        return state.opened.get(header)
-
-
 def _checked(key: DataKey) -> DataKey:
     if len(key.plaintext) != KEY_BYTES or not 1 <= len(key.wrapped) <= MAX_WRAPPED:
         raise Misconfigured(reason="wrapping:KeyLength")
     return key
+
+
+def _outage(error: OSError) -> TemporarilyUnavailable:
+    return TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable
 
 KEY_BYTES = 32
 MAX_WRAPPED = 1024
@@ -104,35 +104,27 @@ def rank(key: DataKey) -> tuple[int, bytes]:
     return key.born, hashlib.sha256(key.wrapped).digest()
 
 
-def keep_oldest(known: dict[int, DataKey], key: DataKey, now: float, rules: Rules) -> None:
-    """Add a key to those that may seal, by epoch: the oldest key of each, without the epochs that are over."""
-    epoch = key.born // rules.epoch
-    if epoch not in known or rank(key) < rank(known[epoch]):
-        known[epoch] = key
-    over = [epoch for epoch, old in known.items() if now >= end_of(old.born, rules) + rules.stale]
-    for epoch in over:
-        del known[epoch]
-
-
-def choose_key(known: Mapping[int, DataKey], now: float, early: float, rules: Rules) -> Choice:
+def choose_key(keys: Iterable[DataKey], now: float, early: float, rules: Rules) -> Choice:
     """Choose the data key to seal with (§6.2). It reads no clock and asks no KMS.
 
     Args:
-        known: the oldest key of each epoch, generated here or confirmed by a token (`keep_oldest`).
+        keys: the keys that may seal: this container generated them, or adopted them from tokens.
         now: the current time in unix seconds.
         early: the seconds by which this container leaves the grace period early, drawn again for each epoch.
         rules: the lifetime of a key.
     """
+    alive = [key for key in keys if now < end_of(key.born, rules) + rules.stale]
+    oldest = {key.born // rules.epoch: key for key in sorted(alive, key=rank, reverse=True)}  # of each epoch
     epoch = int(now // rules.epoch)
     # "the oldest proven key of the current epoch": two containers that know the same keys choose the same one.
-    if epoch in known:
-        return Choice(known[epoch])
+    if epoch in oldest:
+        return Choice(oldest[epoch])
     # "a few containers roll early, their key spreads through tokens, the rest adopt it within the grace period."
-    if epoch - 1 in known and rules.adopt and now - epoch * rules.epoch < rules.grace - early:
-        return Choice(known[epoch - 1])
+    if epoch - 1 in oldest and rules.adopt and now - epoch * rules.epoch < rules.grace - early:
+        return Choice(oldest[epoch - 1])
     # "while KMS cannot answer, a proven key serves for `stale` seconds after its epoch": the newest such epoch.
-    past = [born for born in known if born < epoch and now < (born + 1) * rules.epoch + rules.stale]
-    return Choice(None, known[max(past)] if past else None)
+    past = [born for born in oldest if born < epoch]
+    return Choice(None, oldest[max(past)] if past else None)
 
 
 def end_of(born: int, rules: Rules) -> int:

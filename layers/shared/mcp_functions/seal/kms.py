@@ -17,9 +17,7 @@ from mcp_functions.seal.resets import register_for_reset
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CONNECT_SECONDS = 0.5
-READ_SECONDS = 1.0
-ATTEMPTS = 3
+LIMITS = aws.CallLimits(connect_seconds=0.5, read_seconds=1.0, attempts=3)
 # Error codes of KMS for a bad token (§8).
 _BAD_BLOB = {"InvalidCiphertextException", "IncorrectKeyException", "ValidationException"}
 
@@ -45,7 +43,7 @@ class Wrapping(Protocol):
 
 def kms_client() -> Any:  # noqa: ANN401 - see make_client
     """Build a KMS client with short timeouts."""
-    return aws.make_client("kms", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
+    return aws.make_client("kms", LIMITS)
 
 
 class KmsKey:

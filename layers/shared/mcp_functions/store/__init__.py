@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from mcp_functions.store.blobs import Bucket, ObjectNotFound
 from mcp_functions.store.dynamodb import DynamoDbError, DynamoDbTable, make_call
-from mcp_functions.store.item_seal import BLOB_LABEL, LABEL, item_envelope
+from mcp_functions.store.item_seal import BLOB_LABEL, LABEL
 from mcp_functions.store.sealed_table import SealedTable
 from mcp_functions.store.table import Conflict, Item, ItemTooLarge, Key, UnreadableItem
 
 __all__ = [
     "BLOB_LABEL", "LABEL", "Bucket", "Conflict", "DynamoDbError", "DynamoDbTable", "Item", "ItemTooLarge", "Key",
-    "ObjectNotFound", "SealedTable", "UnreadableItem", "item_envelope", "make_call",
+    "ObjectNotFound", "SealedTable", "UnreadableItem", "make_call",
 ]  # fmt: skip

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 # AWS, "Constraints in Amazon DynamoDB": "The maximum item size in DynamoDB is 400 KB", with the names of attributes
 MAX_BYTES = 400_000
 METHODS = {"GetItem": "get_item", "PutItem": "put_item", "DeleteItem": "delete_item"}  # the client's methods
-CONNECT_SECONDS = 0.5
-READ_SECONDS = 1.0
-ATTEMPTS = 3
+LIMITS = aws.CallLimits(connect_seconds=0.5, read_seconds=1.0, attempts=3)
 
 
 class Row(NamedTuple):
@@ -124,7 +122,7 @@ class DynamoDbTable:
 
 def make_call() -> Call:
     """Return a function that sends requests to DynamoDB."""
-    client = aws.make_client("dynamodb", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS)
+    client = aws.make_client("dynamodb", LIMITS)
 
     def call(operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         try:

@@ -12,8 +12,7 @@ from mcp_functions import observability
 from mcp_functions.seal.codec_adapter import CodecAdapter
 
 if TYPE_CHECKING:
-    from mcp_functions.seal.data_keys import Keyring
-    from mcp_functions.seal.envelope import Codec, Envelope
+    from mcp_functions.seal.envelope import Codec
     from mcp_functions.store.dynamodb import Row
 
 LABEL = b"ks1/item"
@@ -24,7 +23,7 @@ class ItemSeal:
     """Seals and opens the payloads of rows."""
 
     def __init__(self, codec: Codec, label: bytes = LABEL) -> None:
-        """Use the envelope of `item_envelope` with the same label, or an author's codec."""
+        """Use an envelope with the same label, or an author's codec."""
         self._codec = CodecAdapter(codec, label)
 
     def seal(self, row: Row, plaintext: bytes) -> str:
@@ -45,14 +44,6 @@ class ItemSeal:
         # Failed unwraps are charged to the caller of the request. A worker has no caller, so its item is charged.
         caller_id = observability.current().caller_id or f"item:{row.key}"
         return self._codec.unseal(token, caller=caller_id, about=_binding(row))
-
-
-def item_envelope(keys: Keyring, *, max_age: int, label: bytes = LABEL) -> Envelope:
-    """Return the envelope of items that live `max_age` seconds; its tokens may be as long as an envelope allows."""
-    from mcp_functions.seal.envelope import Envelope  # noqa: PLC0415 - an author's codec needs no cryptography
-    from mcp_functions.seal.token_format import CEILING  # noqa: PLC0415
-
-    return Envelope(keys, label=label, max_chars=CEILING, max_age=max_age)
 
 
 def _binding(row: Row) -> bytes:

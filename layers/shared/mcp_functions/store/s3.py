@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.aws import by_boto3
+from mcp_functions.aws import CallLimits, by_boto3
 from mcp_functions.aws.errors import read_failure
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.resets import register_for_reset
@@ -14,9 +13,7 @@ from mcp_functions.store.blobs import ObjectNotFound
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CONNECT_SECONDS = 0.5
-READ_SECONDS = 3.0
-ATTEMPTS = 3
+LIMITS = CallLimits(connect_seconds=0.5, read_seconds=3.0, attempts=3)
 # AWS, "GetObject": "If you don't have the s3:ListBucket permission, Amazon S3 returns an HTTP status code 403" for an
 # object that does not exist
 MISSING = {"NoSuchKey", "404", "AccessDenied", "403", "Forbidden", "InvalidObjectState"}
@@ -29,11 +26,12 @@ class S3:
         """Use a bucket; no request is sent, and no client is built."""
         self._name = name
         self._make_client = make_client or s3_client
+        self._client: object = None
         register_for_reset(self)
 
     def reset(self) -> None:
         """Discard the client: its sockets and credentials belong to the process that made them."""
-        self.__dict__.pop("_client", None)
+        self._client = None
 
     def put(self, key: str, body: bytes) -> None:
         """Write an object; see `Bucket`."""
@@ -47,34 +45,24 @@ class S3:
         """Delete an object; see `Bucket`."""
         self._ask("delete_object", Key=key)
 
-    @cached_property
-    def _client(self) -> object:
-        return self._make_client()
-
     def _ask(self, operation: str, **request: object) -> bytes:
         try:
-            answer = getattr(self._client, operation)(Bucket=self._name, **request)
+            client = self._client = self._client or self._make_client()
+            answer = getattr(client, operation)(Bucket=self._name, **request)
             return answer["Body"].read() if "Body" in answer else b""
         except Exception as error:  # noqa: BLE001 - botocore's and urllib3's classes are not imported
-            raise _translated(error, reading=operation == "get_object") from None
+            failure = read_failure(error)
+            if operation == "get_object" and failure.code in MISSING:
+                raise ObjectNotFound from None
+            reason = f"blobs:{failure.code}"
+            raise (TemporarilyUnavailable(reason) if failure.is_outage else Misconfigured(reason)) from None
 
 
 def s3_client() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
     """Return boto3's client with limits for time."""
     return by_boto3.client(
         "s3",
-        connect_seconds=CONNECT_SECONDS,
-        read_seconds=READ_SECONDS,
-        attempts=ATTEMPTS,
+        LIMITS,
         request_checksum_calculation="when_required",  # the item keeps a digest
         response_checksum_validation="when_required",
     )
-
-
-def _translated(error: Exception, *, reading: bool) -> Exception:
-    """Return the toolkit's error: a missing object, a temporary failure, or a task for the operator."""
-    failure = read_failure(error)
-    if reading and failure.code in MISSING:
-        return ObjectNotFound()
-    reason = f"blobs:{failure.code}"
-    return TemporarilyUnavailable(reason) if failure.is_outage else Misconfigured(reason)

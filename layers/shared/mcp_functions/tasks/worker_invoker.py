@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.aws.clients import Invocation
 
-CONNECT_SECONDS, READ_SECONDS, ATTEMPTS = 1, 2, 2
+LIMITS = aws.CallLimits(connect_seconds=1, read_seconds=2, attempts=2)
 
 log = logging.getLogger("mcp_functions")
 
@@ -56,7 +56,5 @@ class WorkerInvoker:
 
 def lambda_client() -> Invoking:
     """Return the client that invokes workers; it repeats a request without a response."""
-    client: Invoking = aws.make_client(
-        "lambda", connect_seconds=CONNECT_SECONDS, read_seconds=READ_SECONDS, attempts=ATTEMPTS
-    )
+    client: Invoking = aws.make_client("lambda", LIMITS)
     return client

@@ -15,11 +15,11 @@ from urllib.parse import unquote
 from mcp_functions.local import environment
 from mcp_functions.local.doubles import dynamodb, keyfile, s3
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
-from mcp_functions.local.loopback import HttpResponse, Loopback, json_response
+from mcp_functions.local.loopback import HttpResponse, json_response, started
 from mcp_functions.testing.dynamodb import MemoryTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from mcp_functions.local.loopback import HttpRequest
     from mcp_functions.store import Bucket
@@ -44,21 +44,15 @@ def deployed(table: Call | None = None, bucket: Bucket | None = None, /, **chang
         changes: variables with other values, `MCP_AUTH_MODE="jwt"`; None unsets one.
     """
     with ExitStack() as stack:
-
-        def start(answer: Callable[[HttpRequest], HttpResponse], max_body: int) -> str:
-            server = stack.enter_context(Loopback(max_body=max_body))
-            server.start(answer)
-            return server.url
-
         kms = KmsApi(keyfile.load(Path(stack.enter_context(TemporaryDirectory()))))
         bucket_name = changes.get("MCP_BLOBS") or "blobs"
         dynamodb_api = dynamodb.DynamoDbApi(table or _Tables())
         s3_api = s3.S3Api(bucket_name, bucket or s3.MemoryBucket())
         endpoints = environment.endpoints(
-            kms=start(kms.answer, MAX_REQUEST),
-            invoke=start(_queue_invocation, MAX_INVOCATION),
-            dynamodb=start(dynamodb_api.answer, dynamodb.MAX_REQUEST),
-            s3=start(s3_api.answer, s3.MAX_OBJECT),
+            kms=started(stack, kms.answer, MAX_REQUEST),
+            invoke=started(stack, _queue_invocation, MAX_INVOCATION),
+            dynamodb=started(stack, dynamodb_api.answer, dynamodb.MAX_REQUEST),
+            s3=started(stack, s3_api.answer, s3.MAX_OBJECT),
         )
         own = environment.settings(port=80, name="tested", key_arn=kms.arn)
         stack.enter_context(environment.applied(environment.CREDENTIALS | own | endpoints | changes))

@@ -9,6 +9,7 @@ import secrets
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from mcp_functions.attack import schema_values
 from mcp_functions.attack.findings import Basis, Check, Proof, Severity, skip
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def _edited(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
             value = json.loads(read(valid))
         except (ValueError, UnicodeDecodeError):
             continue
-        for path, other in _edits(value):
+        for path, other in schema_values.edits(value):
             has_edits = True
             yield f"{path} of its {name} changed", write(json.dumps(other, separators=(",", ":")))
     if not has_edits:
@@ -209,23 +210,6 @@ def _decoded(part: str) -> str:
         return _unwrapped(part.translate(str.maketrans("+/", "-_")).rstrip("="))
     except ValueError:
         return ""
-
-
-def _edits(value: object, path: str = "the whole") -> Iterator[tuple[str, Any]]:
-    """Yield copies of a JSON value with one scalar changed, and the path of the change."""
-    if isinstance(value, dict):
-        for key, member in value.items():
-            yield from ((where, {**value, key: other}) for where, other in _edits(member, str(key)))
-    elif isinstance(value, list):
-        for at, member in enumerate(value):
-            for where, other in _edits(member, f"{path}[{at}]"):
-                yield where, [*value[:at], other, *value[at + 1 :]]
-    elif isinstance(value, bool):
-        yield path, not value
-    elif isinstance(value, int | float):
-        yield path, value + 1
-    elif isinstance(value, str):
-        yield path, value + "x"
 
 
 CHECKS = (

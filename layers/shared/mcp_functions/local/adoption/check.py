@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_functions.local.adoption import known_calls
 from mcp_functions.local.adoption.events import FUNCTIONS, Event, Reader, Source, dotted
-from mcp_functions.local.problems import Problem, first_line
+from mcp_functions.local.problems import first_line, stop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,12 +54,11 @@ def check(path: Path) -> Report:
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, SyntaxError) as error:
-        unreadable = f"{path} cannot be read as Python: {first_line(error)}"
-        raise Problem(unreadable) from error
+        stop(f"{path} cannot be read as Python: {first_line(error)}", after=error)
     source = Source.read(tree)
-    reader, asking, findings = Reader(source), [], set[Finding]()
+    asking, findings = [], set[Finding]()
     for function in _handlers(tree, source):
-        events = list(reader.read(function))
+        events = Reader(source).read(function)
         last = max((place for place, event in enumerate(events) if event.asks), default=-1)
         if last >= 0:
             asking.append(function.name)

@@ -1,4 +1,4 @@
-"""What a function of a server does, in order, as its source says: calls, questions, and changes of module variables.
+"""The events of a server's function, in the order of its source: calls, questions, and changes of module variables.
 
 A function of the same file is read where it is called. The body of a loop is read twice: what follows a question in it
 happens before the question of the next turn.
@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from mcp_functions.local.adoption.known_calls import CHANGING_METHODS, MODULE_STATE, QUESTIONS, STEPS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Mapping
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
+NOT_RUN_HERE = (*FUNCTIONS, ast.ClassDef, ast.Lambda)  # a function is read where it is called
 MAX_DEPTH = 8  # of functions that call each other
 
 
@@ -30,7 +31,7 @@ class Event(NamedTuple):
 
 
 class Source(NamedTuple):
-    """What one file defines."""
+    """The names that one file defines."""
 
     functions: Mapping[str, Function]
     classes: frozenset[str]
@@ -45,70 +46,61 @@ class Source(NamedTuple):
         return cls(functions, classes, frozenset(target.id for target in targets if isinstance(target, ast.Name)))
 
 
-class Reader:
+class Reader(ast.NodeVisitor):
     """Reads the events of a function and of those that it calls."""
 
-    def __init__(self, source: Source) -> None:
-        """Take what the file defines."""
-        self._source = source
+    def __init__(self, source: Source, *, depth: int = 0) -> None:
+        """Keep the names of the file."""
+        self._source, self._depth = source, depth
+        self._events, self._changed = list[Event](), set[str]()
 
-    def read(self, function: Function, *, depth: int = 0) -> Iterator[Event]:
+    def read(self, function: Function) -> list[Event]:
         """Read the events of one function, its dependencies first."""
-        if depth > MAX_DEPTH:
-            return
         for default in [*function.args.defaults, *function.args.kw_defaults]:
             if isinstance(default, ast.Call) and dotted(default.func).endswith("Depends"):
                 for dependency in map(dotted, default.args):
-                    yield from self._called(dependency, depth)
-        changed = {
-            name for node in ast.walk(function) if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names
-        }
-        yield from self._statements(function.body, changed, depth)
+                    self._enter(dependency)
+        declared = [node for node in ast.walk(function) if isinstance(node, ast.Global | ast.Nonlocal)]
+        self._changed = {name for node in declared for name in node.names}
+        for statement in function.body:
+            self.visit(statement)
+        return self._events
 
-    def _statements(self, statements: Iterable[ast.stmt], changed: set[str], depth: int) -> Iterator[Event]:
-        for statement in statements:
-            if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
-                continue  # read where it is called
-            if isinstance(statement, LOOPS):
-                yield from self._node(statement, changed, depth)
-            yield from self._node(statement, changed, depth)
-
-    def _node(self, node: ast.AST, changed: set[str], depth: int) -> Iterator[Event]:
-        """Read a node: first what is inside it, because arguments are computed before their call."""
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.stmt):
-                yield from self._statements([child], changed, depth)
-            elif not isinstance(child, ast.Lambda):
-                yield from self._node(child, changed, depth)
+    def visit(self, node: ast.AST) -> None:
+        """Read a node: its parts come first, because arguments are computed before their call."""
+        if isinstance(node, NOT_RUN_HERE):
+            return
+        for _turn in range(2 if isinstance(node, LOOPS) else 1):
+            self.generic_visit(node)
         for target in _targets(node):
-            yield from self._changes(target, changed)
+            self._change(target)
         if isinstance(node, ast.Call):
-            yield from self._call(node, depth)
+            self._call(node)
 
-    def _changes(self, target: ast.expr, changed: set[str]) -> Iterator[Event]:
+    def _change(self, target: ast.expr) -> None:
         root = target
         while isinstance(root, ast.Attribute | ast.Subscript):
             root = root.value
         if not isinstance(root, ast.Name):
             return
         is_module_s = root.id in self._source.variables and root is not target
-        if is_module_s or root.id in changed:
-            yield Event(target.lineno, root.id, change=MODULE_STATE)
+        if is_module_s or root.id in self._changed:
+            self._events.append(Event(target.lineno, root.id, change=MODULE_STATE))
 
-    def _call(self, node: ast.Call, depth: int) -> Iterator[Event]:
+    def _call(self, node: ast.Call) -> None:
         name = dotted(node.func)
         owner, _dot, last = name.rpartition(".")
         if name in self._source.functions and name not in STEPS:
-            yield from self._called(name, depth)
+            self._enter(name)
         elif owner in self._source.variables and last in CHANGING_METHODS:
-            yield Event(node.lineno, name, change=MODULE_STATE)
+            self._events.append(Event(node.lineno, name, change=MODULE_STATE))
         else:
-            yield Event(node.lineno, name, asks=last in QUESTIONS)
+            self._events.append(Event(node.lineno, name, asks=last in QUESTIONS))
 
-    def _called(self, name: str, depth: int) -> Iterator[Event]:
-        function = self._source.functions.get(name)
-        if function:
-            yield from self.read(function, depth=depth + 1)
+    def _enter(self, name: str) -> None:
+        """Read a function of the file where it is called."""
+        if name in self._source.functions and self._depth < MAX_DEPTH:
+            self._events += Reader(self._source, depth=self._depth + 1).read(self._source.functions[name])
 
 
 def dotted(node: ast.expr) -> str:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_functions.local.checks import FOLDER, pascal
-from mcp_functions.local.problems import Problem
-from mcp_functions.local.scaffold import adding, spelling
+from mcp_functions.local.problems import stop
+from mcp_functions.local.scaffold import editing, spelling
 from mcp_functions.local.scaffold.files import template
 from mcp_functions.local.scaffold.samples import Sample
 
@@ -36,8 +36,7 @@ class ServerFile(NamedTuple):
         """
         file, _colon, variable = text.rpartition(":")
         if not file.endswith(".py") or not variable.isidentifier():
-            form = f"{text} is not FILE.py:VARIABLE, as in server.py:server"
-            raise Problem(form)
+            stop(f"{text} is not FILE.py:VARIABLE, as in server.py:server")
         return cls(Path(file), variable)
 
 
@@ -53,8 +52,7 @@ def write(server: ServerFile, functions: Path, name: str | None) -> str:
         Problem: the server cannot be moved, or the project has its name already.
     """
     if functions.name != FOLDER:
-        elsewhere = f"--into names a project's {FOLDER}/ folder, and not {functions}"
-        raise Problem(elsewhere)
+        stop(f"--into names a project's {FOLDER}/ folder, and not {functions}")
     folder = spelling.check(name or _name_of(server.path))
     files = _modules(server.path)
     values = {
@@ -68,7 +66,7 @@ def write(server: ServerFile, functions: Path, name: str | None) -> str:
     texts[f"{FOLDER}/{folder}/app.py"] = template("adopted/app.py", values)
     texts[f"{FOLDER}/{folder}/requirements.txt"] = "".join(f"{line}\n" for line in _requirements(files))
     texts[f"tests/functions/test_{folder}.py"] = template("adopted/test.py", values)
-    return adding.add(functions.parent, Sample(folder, pascal(folder), REMARK, "seal", texts))
+    return editing.add(functions.parent, Sample(folder, pascal(folder), REMARK, "seal", texts))
 
 
 def _name_of(path: Path) -> str:
@@ -78,8 +76,7 @@ def _name_of(path: Path) -> str:
 def _modules(path: Path) -> list[Path]:
     """Find the files beside a server that it imports, itself first."""
     if path.name == "app.py":
-        taken = "functions/<name>/app.py is Lambda's entry point: rename the server's file first"
-        raise Problem(taken)
+        stop("functions/<name>/app.py is Lambda's entry point: rename the server's file first")
     found = [path]
     for file in found:
         beside = (path.with_name(f"{module}.py") for module in _imported(file))
@@ -91,11 +88,10 @@ def _imported(path: Path) -> Iterator[str]:
     """List the modules that a file imports, by the first part of their names."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level:
-            relative = (
+            stop(
                 f"{path}:{node.lineno} imports from its own package: put the package into requirements.txt, and write "
                 "functions/<name>/app.py by hand, with `from package.module import server`"
             )
-            raise Problem(relative)
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.module.partition(".")[0]
         if isinstance(node, ast.Import):

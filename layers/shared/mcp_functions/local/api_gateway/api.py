@@ -18,7 +18,7 @@ from mcp_functions.local.api_gateway.events import INTERNAL_ERROR, Moment, event
 from mcp_functions.local.lambdas import MAX_PAYLOAD, Throttled
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN
 from mcp_functions.local.loopback import json_response
-from mcp_functions.local.open_routes import SIGN_IN_ROUTES
+from mcp_functions.local.open_routes import METADATA_PATHS, SIGN_IN_PATHS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 
 MAX_BODY = 10 * 1024 * 1024  # bytes of a request's body; "Payload size: 10 MB"
 ENDPOINT = re.compile(r"/mcp(?:/([^/]+))?")
-METADATA = re.compile(r"/\.well-known/oauth-protected-resource(?:/mcp)?")
-
-
-SIGN_IN_PATHS = frozenset(SIGN_IN_ROUTES.values())
 
 
 class Route(NamedTuple):
@@ -90,7 +86,7 @@ class Api:
         return INTERNAL_ERROR if outcome.failed else response(outcome.payload, moment)
 
     def _route(self, method: str, path: str) -> Route | None:
-        if self._authorizer and METADATA.fullmatch(path):
+        if self._authorizer and path in METADATA_PATHS:
             return Route("ANY", path, FRONT_DOOR, has_authorizer=False)
         if self._signs_in and path in SIGN_IN_PATHS:
             return Route("ANY", path, SIGN_IN, has_authorizer=False)

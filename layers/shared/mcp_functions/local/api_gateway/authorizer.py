@@ -11,8 +11,9 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.issuer import jwts
 from mcp_functions.local.loopback import json_response
+from mcp_functions.oauth import json_web_tokens
+from mcp_functions.oauth.json_web_tokens import BadToken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -61,8 +62,8 @@ class JwtAuthorizer:
             raise Denied(_unauthorized("Bearer"))
         token = header[7:].strip() if header[:7].lower() == "bearer " else header
         try:
-            claims = jwts.read(token, self._jwks())
-        except jwts.BadToken as bad:
+            claims = json_web_tokens.verify(token, self._jwks())
+        except BadToken as bad:
             raise Denied(_invalid(str(bad))) from None
         refusal = self._refusal(claims)
         if refusal:

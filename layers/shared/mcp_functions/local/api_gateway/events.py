@@ -170,8 +170,7 @@ def _joined(pairs: list[tuple[str, str]]) -> dict[str, str]:
 
 
 def _cookies(request: HttpRequest) -> list[str]:
-    lines = [value for name, value in request.headers if name.lower() == "cookie"]
-    return [cookie.strip() for line in lines for cookie in line.split(";") if cookie.strip()]
+    return [cookie.strip() for line in request.values("cookie") for cookie in line.split(";") if cookie.strip()]
 
 
 def _body(request: HttpRequest, content_type: str) -> dict[str, Any]:

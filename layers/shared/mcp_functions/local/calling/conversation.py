@@ -38,7 +38,7 @@ class Call(NamedTuple):
 
 
 def prepare(server: Server, target: str, words: Sequence[str], terminal: Terminal) -> Call:
-    """Find a tool, a prompt or a resource, and read its arguments; what is required and missing is asked.
+    """Find a tool, a prompt or a resource, and read its arguments; a required one that is missing is asked.
 
     Args:
         server: that has it.

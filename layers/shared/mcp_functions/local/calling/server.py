@@ -10,15 +10,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypedDict
 
-import boto3
-from botocore.exceptions import BotoCoreError
-
 from mcp_functions.attack import messages
 from mcp_functions.handlers import lookup
 from mcp_functions.local import catalog
 from mcp_functions.local.calling import terminal as showing
 from mcp_functions.local.harness import Harness
-from mcp_functions.local.problems import Problem, first_line, stop
+from mcp_functions.local.problems import stop
 from mcp_functions.local.task_client import ENDED, TaskClient
 from mcp_functions.local.verification import lists, server
 from mcp_functions.protocol.constants import META_LOG_LEVEL
@@ -107,7 +104,7 @@ def of_folder(functions: Path, terminal: Terminal, *, runtime: bool) -> Iterator
             Harness(functions, state_dir=Path(state_dir), runtime=runtime, on_log=_log) as harness,
         ):
             listed = catalog.describe(harness.functions.values())
-            yield Server(server.Server(harness.url, lambda _url, request: request), listed, terminal)
+            yield Server(server.Server(harness.url), listed, terminal)
     finally:
         log.setLevel(before)
 
@@ -127,11 +124,6 @@ def of_url(url: str, access: Access, terminal: Terminal) -> Server:
     Raises:
         Problem: it is no MCP server of 2026-07-28, or the credentials are missing.
     """
-    asked = server.Server(url.rstrip("/"), lambda _url, request: request)
-    mode = server.find_mode(asked)
-    try:
-        session = boto3.Session(profile_name=access["profile"], region_name=access["region"])
-    except BotoCoreError as error:
-        raise Problem(first_line(error)) from error
-    asked.authorize = server.authorization(mode, asked.url, access["token"], session)
+    session = server.session(access["region"], access["profile"])
+    asked, _mode = server.reach(url.rstrip("/"), access["token"], session)
     return Server(asked, None, terminal)

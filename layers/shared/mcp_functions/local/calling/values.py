@@ -1,4 +1,4 @@
-"""What a user types, as a value of a JSON Schema."""
+"""Reads a text of the user as a value of a JSON Schema."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def read(text: str, schema: Mapping[str, Any]) -> JSONValue:
 
 
 def choices(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a choice, by the text that stands for each: a title, or the value itself."""
+    """Return the values of a choice, by the text that selects each: a title, or the value itself."""
     titled = [one for one in schema.get("oneOf") or schema.get("anyOf") or () if "const" in one]
     if titled:
         return {str(one.get("title", one["const"])): one["const"] for one in titled}

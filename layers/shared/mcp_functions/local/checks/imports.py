@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local import template
+from mcp_functions.local.checks import iam
 from mcp_functions.local.checks.packages import distribution_of, shipped
 from mcp_functions.local.checks.project import FOLDER, Project
-from mcp_functions.local.checks.statements import as_list
 from mcp_functions.local.lambdas.functions import SIGN_IN, find
 from mcp_functions.local.lambdas.loading import COMMON, IN_THE_RUNTIME, elsewhere, holds
 
@@ -128,12 +128,12 @@ def common_layer(project: Project) -> str:
 
 
 def has_layer(project: Project, block: Block, layer: str) -> bool:
-    """Whether a function has a layer, of its own or of Globals."""
+    """Whether a function has a layer, in its block or in Globals."""
     return {"Ref": layer} in _layers(project, block)
 
 
 def _layers(project: Project, block: Block) -> list[Any]:
-    return [one for each in (project.globals, block.properties) for one in as_list(each.get("Layers", []))]
+    return [one for each in (project.globals, block.properties) for one in iam.as_list(each.get("Layers", []))]
 
 
 def _has_other_layers(project: Project, block: Block) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from mcp_functions.local.checks import iam
 from mcp_functions.local.checks.permissions import WRITE_BLOCK
-from mcp_functions.local.checks.statements import KEEP, MAY_INVOKE, SEAL, managed, own_statements, policies, touches
 from mcp_functions.local.lambdas.functions import FRONT_DOOR
 from mcp_functions.protocol.constants import WORKER
 
@@ -24,9 +24,9 @@ def the_front_door_may_invoke_this_stacks_functions(project: Project) -> Iterato
     if project.front_door is None:
         return
     logical_id, properties = project.front_door
-    others = [one for one in own_statements(properties) if touches(one, "lambda")]
-    if MAY_INVOKE not in policies(properties) or others:
-        yield f"{logical_id} must have this policy for Lambda, and no other: {json.dumps(MAY_INVOKE)}"
+    others = [one for one in iam.own_statements(properties) if iam.touches(one, "lambda")]
+    if iam.MAY_INVOKE not in iam.policies(properties) or others:
+        yield f"{logical_id} must have this policy for Lambda, and no other: {json.dumps(iam.MAY_INVOKE)}"
 
 
 def functions_time_out_before_their_callers(project: Project) -> Iterator[str]:
@@ -65,8 +65,8 @@ def _continues(folder: str, block: Block, worker: Block) -> Iterator[str]:
         yield f"{worker_id} must have FunctionName: !Sub {name}"
     if properties.get("Environment") != block.properties.get("Environment"):
         yield f"{worker_id} must have the Environment of {block.logical_id}, whose states it opens"
-    if not {SEAL, KEEP} <= managed(properties):
-        yield f"{worker_id} must have Policies: [!Ref {SEAL}, !Ref {KEEP}], as {block.logical_id} has"
+    if not {iam.SEAL, iam.KEEP} <= iam.managed(properties):
+        yield f"{worker_id} must have Policies: [!Ref {iam.SEAL}, !Ref {iam.KEEP}], as {block.logical_id} has"
     if properties.get("RecursiveLoop") != "Allow":
         seconds = properties.get("Timeout")
         yield f"{worker_id} needs RecursiveLoop: Allow, for work that takes longer than {seconds} s"

@@ -7,21 +7,7 @@ from copy import deepcopy
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.checks.statements import (
-    KEEP,
-    MAY_INVOKE,
-    SEAL,
-    actions,
-    as_list,
-    is_opened,
-    names,
-    pattern,
-    policies,
-    resources,
-    shown,
-    touches,
-    written_statements,
-)
+from mcp_functions.local.checks import iam
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,12 +47,12 @@ def a_function_reaches_the_key_and_the_table_by_these_policies_only(project: Pro
             yield f"{block.logical_id} must have no Role: SAM then ignores its Tags and Policies; write Policies"
         for statement in project.statements(block):
             yield from _reaches(block, statement)
-        for policy in policies(block.properties):
-            if policy == MAY_INVOKE and block == project.front_door:
+        for policy in iam.policies(block.properties):
+            if policy == iam.MAY_INVOKE and block == project.front_door:
                 continue
             for name, value in _ready_made(policy):
-                if name in BROAD or names(value) in ours or _opens_ours(name, value):
-                    yield f"{block.logical_id} may not have {name} on {shown(value)}: name a resource of your own"
+                if name in BROAD or iam.names(value) in ours or _opens_ours(name, value):
+                    yield f"{block.logical_id} may not have {name} on {iam.shown(value)}: name a resource of your own"
 
 
 def nobody_else_may_invoke_a_function(project: Project) -> Iterator[str]:
@@ -74,21 +60,21 @@ def nobody_else_may_invoke_a_function(project: Project) -> Iterator[str]:
     ours = {block.logical_id for block in project.functions.values()}
     for block in project.blocks:
         for statement in project.statements(block) if block != project.front_door else ():
-            opened = [one for one in resources(statement) if _is_function(one, ours)]
-            if opened and touches(statement, "lambda"):
-                yield f"{block.logical_id} may use lambda on {shown(opened[0])}: it could call a function as any user"
+            opened = [iam.shown(one) for one in iam.resources(statement) if _is_function(one, ours)]
+            if opened and iam.touches(statement, "lambda"):
+                yield f"{block.logical_id} may use lambda on {opened[0]}: it could call a function as any user"
     for name, permission in project.of_type("AWS::Lambda::Permission").items():
-        if names(permission.get("FunctionName")) in ours:
+        if iam.names(permission.get("FunctionName")) in ours:
             yield f"{name} lets others than the API and the endpoint invoke a function: they could claim any identity"
 
 
 def _is_function(resource: object, ours: set[str]) -> bool:
-    text = shown(resource)
-    return text in ours or "${AWS::StackName}_" in text or is_opened(resource, "", FUNCTION)
+    text = iam.shown(resource)
+    return text in ours or "${AWS::StackName}_" in text or iam.is_opened(resource, "", FUNCTION)
 
 
 def _opens_ours(name: str, value: object) -> bool:
-    text = pattern(value)
+    text = iam.pattern(value)
     if name == "LambdaInvokePolicy" and text.startswith("STACK_"):
         return True
     found = [made for begin, made in READY_MADE.items() if name.startswith(begin)]
@@ -96,24 +82,24 @@ def _opens_ours(name: str, value: object) -> bool:
 
 
 def _reaches(block: Block, statement: dict[str, Any]) -> Iterator[str]:
-    roles = [one for one in resources(statement) if is_opened(one, "", ROLE)]
+    roles = [one for one in iam.resources(statement) if iam.is_opened(one, "", ROLE)]
     if roles and any(_allows(statement, action) for action in CHANGES_OF_ROLES):
-        yield f"{block.logical_id} may use iam on {shown(roles[0])}: it could open what other functions keep"
+        yield f"{block.logical_id} may use iam on {iam.shown(roles[0])}: it could open what other functions keep"
     if _is_for_an_audience(statement):
         return
     for service, (logical_id, example) in SHARED.items():
-        opened = [one for one in resources(statement) if is_opened(one, logical_id, example)]
-        if opened and touches(statement, service):
+        opened = [one for one in iam.resources(statement) if iam.is_opened(one, logical_id, example)]
+        if opened and iam.touches(statement, service):
             yield (
-                f"{block.logical_id} may use {service} on {shown(opened[0])}, beyond its own name:"
-                f" name a resource of your own, or !Ref {SEAL if service == 'kms' else KEEP}"
+                f"{block.logical_id} may use {service} on {iam.shown(opened[0])}, beyond its own name:"
+                f" name a resource of your own, or !Ref {iam.SEAL if service == 'kms' else iam.KEEP}"
             )
 
 
 def _allows(statement: dict[str, Any], action: str) -> bool:
     """Whether a statement allows an action of IAM."""
     excludes = "NotAction" in statement
-    named = as_list(statement["NotAction"]) if excludes else actions(statement)
+    named = iam.as_list(statement["NotAction"]) if excludes else iam.actions(statement)
     is_named = any(fnmatchcase(action.lower(), one.lower()) for one in named)
     return not is_named if excludes else is_named
 
@@ -121,7 +107,7 @@ def _allows(statement: dict[str, Any], action: str) -> bool:
 def _is_for_an_audience(statement: dict[str, Any]) -> bool:
     """Whether a statement opens states under a name that functions share, which is the name of none."""
     audience = statement.get("Condition", {}).get("StringEquals", {}).get(AUDIENCE)
-    (allowed,) = deepcopy(written_statements(SEAL))
+    (allowed,) = deepcopy(iam.written_statements(iam.SEAL))
     allowed["Condition"]["StringEquals"][AUDIENCE] = audience
     return isinstance(audience, str) and re.fullmatch(r"[\w-]+", audience) is not None and statement == allowed
 

@@ -1,4 +1,4 @@
-"""The packages that a function finds on Lambda: of the runtime, of the layer, and of its own requirements.txt."""
+"""The packages that a function finds on Lambda: the runtime's, the layer's, and those of its requirements.txt."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from importlib import metadata
 from pathlib import Path
 
 LAYER = Path(__file__).parent.parent / "scaffold" / "layer.txt"  # what the toolkit needs
+_installed = cache(metadata.packages_distributions)
 REQUIREMENTS = "layers/dependencies/requirements.txt"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -48,11 +49,6 @@ def _requires(name: str) -> list[str]:
         return metadata.requires(name) or []
     except metadata.PackageNotFoundError:
         return []
-
-
-@cache
-def _installed() -> dict[str, list[str]]:
-    return {module: list(names) for module, names in metadata.packages_distributions().items()}
 
 
 def _normal(requirement: str) -> str:

@@ -6,17 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.checks.statements import (
-    KEEP,
-    SEAL,
-    TABLE,
-    TAG,
-    as_written,
-    managed,
-    resources,
-    statements,
-    written_statements,
-)
+from mcp_functions.local.checks import iam
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN
 
 if TYPE_CHECKING:
@@ -36,22 +26,22 @@ def a_function_has_the_policies_that_its_handlers_need(project: Project) -> Iter
     The endpoint may do both for clients of 2025, even if no handler asks.
     """
     for folder, (logical_id, properties) in sorted(project.functions.items()):
-        found, write = managed(properties) & {SEAL, KEEP}, f"{WRITE_BLOCK} {folder}"
+        found, write = iam.managed(properties) & {iam.SEAL, iam.KEEP}, f"{WRITE_BLOCK} {folder}"
         for policy in sorted(_needed(project, folder) - found):
             yield f"functions/{folder} needs {policy}: add !Ref {policy} to Policies of {logical_id}, {write}"
         if folder == FRONT_DOOR:
             continue
         for policy in sorted(found - _needed(project, folder)):
-            why = f"never asks{STOPPED}" if policy == SEAL else "keeps nothing"
+            why = f"never asks{STOPPED}" if policy == iam.SEAL else "keeps nothing"
             yield f"functions/{folder} {why}: remove !Ref {policy} from Policies of {logical_id}, {write}"
 
 
 def a_function_is_tagged_with_its_own_name(project: Project) -> Iterator[str]:
     """Check the tag by which the two policies know a function: with another's, it could open the other's states."""
     for folder, block in [*sorted(project.functions.items()), *sorted(project.workers.items())]:
-        tag = block.properties.get("Tags", {}).get(TAG)
-        if tag != folder and (tag is not None or managed(block.properties) & {SEAL, KEEP}):
-            yield f"{block.logical_id} must have Tags: {TAG}: {folder}, not {tag}, {WRITE_BLOCK} {folder}"
+        tag = block.properties.get("Tags", {}).get(iam.TAG)
+        if tag != folder and (tag is not None or iam.managed(block.properties) & {iam.SEAL, iam.KEEP}):
+            yield f"{block.logical_id} must have Tags: {iam.TAG}: {folder}, not {tag}, {WRITE_BLOCK} {folder}"
 
 
 def the_two_policies_open_what_is_under_a_functions_own_name(project: Project) -> Iterator[str]:
@@ -59,33 +49,33 @@ def the_two_policies_open_what_is_under_a_functions_own_name(project: Project) -
     if not (project.asking | project.keeping):
         return
     policies = project.of_type("AWS::IAM::ManagedPolicy")
-    sealing, keeping = (statements(policies.get(name, {}).get("PolicyDocument")) for name in (SEAL, KEEP))
-    (may_seal,) = written_statements(SEAL)
+    sealing, keeping = (iam.statements(policies.get(name, {}).get("PolicyDocument")) for name in (iam.SEAL, iam.KEEP))
+    (may_seal,) = iam.written_statements(iam.SEAL)
     if [{**one, "Resource": may_seal["Resource"]} for one in sealing] != [may_seal]:
-        yield f"{SEAL} must have exactly this statement: {json.dumps(may_seal)}"
+        yield f"{iam.SEAL} must have exactly this statement: {json.dumps(may_seal)}"
     else:
-        yield from _keys(project, resources(sealing[0]))
-    allowed = written_statements(KEEP)
+        yield from _keys(project, iam.resources(sealing[0]))
+    allowed = iam.written_statements(iam.KEEP)
     if project.keeping and (keeping[:1] != allowed[:1] or any(one not in allowed for one in keeping)):
-        yield f"{KEEP} must have no statements but these, and the first: {json.dumps(allowed)}"
+        yield f"{iam.KEEP} must have no statements but these, and the first: {json.dumps(allowed)}"
 
 
 def the_table_keeps_what_is_written_and_deletes_what_has_expired(project: Project) -> Iterator[str]:
     """Check that the table has the toolkit's key and expiry, is billed by use, and outlives the stack."""
     if not project.keeping:
         return
-    if project.variable("MCP_TABLE") not in (TABLE, {"Fn::If": ["HasTable", TABLE, ""]}):
+    if project.variable("MCP_TABLE") not in (iam.TABLE, {"Fn::If": ["HasTable", iam.TABLE, ""]}):
         yield "functions keep something: Globals needs MCP_TABLE: !Ref Table"
     if project.template.get("Parameters", {}).get("WithTable", {}).get("Default") == "false":
         yield f"functions/{min(project.keeping)} keeps something: the parameter WithTable must be true"
-    table = project.of_type("AWS::DynamoDB::Table").get(TABLE["Ref"])
+    table = project.of_type("AWS::DynamoDB::Table").get(iam.TABLE["Ref"])
     if table is None:
         yield "functions keep something: template.yaml needs a Table of type AWS::DynamoDB::Table"
         return
-    for name, expected in as_written(TABLE["Ref"]).items():
+    for name, expected in iam.as_written(iam.TABLE["Ref"]).items():
         if name != "Tags" and table.get(name) != expected:
             yield f"Table must have {name}: {json.dumps(expected)}"
-    resource = project.template["Resources"][TABLE["Ref"]]
+    resource = project.template["Resources"][iam.TABLE["Ref"]]
     survives_deletion = str(resource.get("DeletionPolicy")).startswith("Retain")
     if not survives_deletion or resource.get("UpdateReplacePolicy") != "Retain":
         yield "Table must have DeletionPolicy and UpdateReplacePolicy Retain: without it a round could run again"
@@ -93,14 +83,14 @@ def the_table_keeps_what_is_written_and_deletes_what_has_expired(project: Projec
 
 def _needed(project: Project, folder: str) -> set[str]:
     if folder in project.keeping:
-        return {SEAL, KEEP}
-    return {SEAL} if folder in project.asking or folder == SIGN_IN else set()
+        return {iam.SEAL, iam.KEEP}
+    return {iam.SEAL} if folder in project.asking or folder == SIGN_IN else set()
 
 
 def _keys(project: Project, allowed: list[Any]) -> Iterator[str]:
     patterns = [key for key in allowed if not _is_a_key(key)]
     if patterns:
-        yield f"{SEAL} opens more than your own keys: {patterns[0]}"
+        yield f"{iam.SEAL} opens more than your own keys: {patterns[0]}"
     if not any(key in allowed for key in _listed_keys(project.variable("MCP_KMS_KEYS"))):
         yield "functions ask: Globals needs MCP_KMS_KEYS: !GetAtt RequestStateKey.Arn"
 

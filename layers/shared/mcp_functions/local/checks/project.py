@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.local import catalog as catalogs
 from mcp_functions.local import environment, template
-from mcp_functions.local.checks.statements import KEEP, SEAL, managed, own_statements, shown
+from mcp_functions.local.checks import iam
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, Functions
 from mcp_functions.protocol.constants import WORKER
 
@@ -30,7 +30,7 @@ class Block(NamedTuple):
     @property
     def is_worker(self) -> bool:
         """Whether it continues the tasks of a function."""
-        return shown(self.properties.get("FunctionName")).endswith(WORKER)
+        return iam.shown(self.properties.get("FunctionName")).endswith(WORKER)
 
     def variable(self, name: str) -> JSONValue:
         """Return an environment variable's value; None if the block does not set it."""
@@ -112,9 +112,9 @@ class Project:
     def statements(self, block: Block) -> list[dict[str, Any]]:
         """List what a function's own policies allow, those of the template too, but not MaySeal and MayKeep."""
         written = self.of_type("AWS::IAM::ManagedPolicy")
-        attached = [written[name] for name in managed(block.properties) - {SEAL, KEEP} if name in written]
+        attached = [written[name] for name in iam.managed(block.properties) - {iam.SEAL, iam.KEEP} if name in written]
         documents = [{"Policies": policy.get("PolicyDocument", {})} for policy in attached]
-        return [one for properties in (block.properties, *documents) for one in own_statements(properties)]
+        return [one for properties in (block.properties, *documents) for one in iam.own_statements(properties)]
 
     def _deployed(self) -> Iterator[tuple[str, Block]]:
         for logical_id, properties in self.of_type(FUNCTION).items():

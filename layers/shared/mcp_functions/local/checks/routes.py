@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.local import template
 from mcp_functions.local.checks.project import pascal
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN
-from mcp_functions.local.open_routes import METADATA, SIGN_IN_ROUTES
+from mcp_functions.local.open_routes import METADATA_PATHS, SIGN_IN_PATHS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,7 @@ API = {"Ref": "HttpApi"}
 ROUTE = "HttpApi"  # the type of an event that is a route
 NO_AUTHORIZER = {"Authorizer": "NONE"}
 PREFLIGHT = frozenset({"OPTIONS /mcp"})
-DOCUMENTS = frozenset({f"ANY {METADATA}", f"ANY {METADATA}/mcp"})
+DOCUMENTS = frozenset(f"ANY {path}" for path in METADATA_PATHS)
 # mode -> the routes that need no authorization, because their answers are public. With none, ANY /mcp is open itself.
 OPEN = {
     "iam": PREFLIGHT,
@@ -26,7 +26,10 @@ OPEN = {
     "oauth": PREFLIGHT | DOCUMENTS,
     "none": frozenset[str](),
 }
-OF_SIGN_IN = frozenset(f"ANY {path}" for path in SIGN_IN_ROUTES.values())
+OF_SIGN_IN = frozenset(f"ANY {path}" for path in SIGN_IN_PATHS)
+
+# folder -> the routes that it must have, and those that may need no authorization
+ROUTES = {FRONT_DOOR: (frozenset({"ANY /mcp"}), OPEN["jwt"]), SIGN_IN: (OF_SIGN_IN, OF_SIGN_IN)}
 
 
 def every_folder_is_deployed(project: Project) -> Iterator[str]:
@@ -64,7 +67,8 @@ def every_folder_is_listed(project: Project) -> Iterator[str]:
 def every_function_has_its_route_behind_the_authorizer(project: Project) -> Iterator[str]:
     """Check that every function answers at its own path, and that no other path of it is open."""
     for folder, (logical_id, properties) in project.functions.items():
-        routes, own, public = _routes(properties), _own_routes(folder), _public_routes(folder)
+        routes = _routes(properties)
+        own, public = ROUTES.get(folder, (frozenset({f"ANY /mcp/{folder}"}), frozenset[str]()))
         for key in sorted(own - routes.keys()):
             yield f"{logical_id} has no route: add an event of type HttpApi with {key}"
         for key, route in routes.items():
@@ -122,16 +126,3 @@ def _routes(properties: dict[str, Any]) -> dict[str, dict[str, Any]]:
         if event and event["Type"] == ROUTE
     ]
     return {f"{event.get('Method', 'ANY')} {event.get('Path')}": event for event in events}
-
-
-def _own_routes(folder: str) -> frozenset[str]:
-    if folder == SIGN_IN:
-        return OF_SIGN_IN
-    return frozenset({"ANY /mcp" if folder == FRONT_DOOR else f"ANY /mcp/{folder}"})
-
-
-def _public_routes(folder: str) -> frozenset[str]:
-    """Return the routes that may need no authorization."""
-    if folder == SIGN_IN:
-        return OF_SIGN_IN
-    return OPEN["jwt"] if folder == FRONT_DOOR else frozenset()

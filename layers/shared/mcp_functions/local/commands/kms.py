@@ -18,7 +18,6 @@ from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.harness import STATE_DIR
 from mcp_functions.local.loopback import HOST, Loopback
 from mcp_functions.local.services import own_tables, stored_tables
-from mcp_functions.local.stopping import LOOK_SECONDS, until_stopped
 
 if TYPE_CHECKING:
     from mcp_functions.local.loopback import HttpRequest
@@ -51,7 +50,7 @@ def command(port: int, address: str) -> None:
     """Serve KMS and DynamoDB until Ctrl-C, for functions in containers."""
     names = [banner.HOST_OF_CONTAINERS]
     with (
-        until_stopped() as stopped,
+        options.until_stopped() as stopped,
         contextlib.ExitStack() as running,
         Loopback(port=port, max_body=MAX_REQUEST, address=address, names=names) as server,
     ):
@@ -61,7 +60,7 @@ def command(port: int, address: str) -> None:
         server.start(lambda request: (tables if _is_for_dynamodb(request) else keys).answer(request))
         click.echo(banner.kms(server.url, keys.arn))
         while not stopped():
-            time.sleep(LOOK_SECONDS)
+            time.sleep(options.LOOK_SECONDS)
 
 
 def _is_for_dynamodb(request: HttpRequest) -> bool:

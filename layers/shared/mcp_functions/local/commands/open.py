@@ -13,7 +13,7 @@ from mcp_functions.local import environment
 from mcp_functions.local.commands import options
 from mcp_functions.local.harness import STATE_DIR
 from mcp_functions.local.inspection import explain, key_source
-from mcp_functions.local.inspection.explain import UNKNOWN, Request
+from mcp_functions.local.inspection.explain import Request
 from mcp_functions.local.lambdas import functions
 from mcp_functions.local.problems import Problem, stop
 from mcp_functions.protocol import json_reader
@@ -85,14 +85,17 @@ def command(token: str, **chosen: Unpack[Opening]) -> int:
 
 
 def _request(chosen: Opening) -> Request:
-    principal = Principal(*chosen["principal"]) if chosen["principal"] else None
-    return Request(
-        method=chosen["method"] or UNKNOWN,
-        target=UNKNOWN if chosen["target"] is None else chosen["target"],
-        arguments=UNKNOWN if chosen["arguments"] is None else _json(chosen["arguments"]),
-        principal=principal if principal or chosen["nobody"] else UNKNOWN,
-        answer_within=chosen["answer_within"],
-    )
+    """Return what the options say of the request."""
+    request = Request(answer_within=chosen["answer_within"])
+    if chosen["method"]:
+        request["method"] = chosen["method"]
+    if chosen["target"] is not None:
+        request["target"] = chosen["target"]
+    if chosen["arguments"] is not None:
+        request["arguments"] = _json(chosen["arguments"])
+    if chosen["principal"] or chosen["nobody"]:
+        request["principal"] = Principal(*chosen["principal"]) if chosen["principal"] else None
+    return request
 
 
 def _json(text: str) -> object:

@@ -1,7 +1,9 @@
-"""Options that several commands have, and what they write with."""
+"""Options that several commands have, what they read with, and how `serve` and `kms` end."""
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +14,12 @@ import click
 from mcp_functions.local.problems import first_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 USAGE = 2  # exit code for an error that the user can correct
 INTERRUPTED = 130  # exit code of a command that Ctrl-C ended
+LOOK_SECONDS = 0.2  # between two looks at the flag
+STOPPING = (signal.SIGINT, signal.SIGTERM)
 Command = TypeVar("Command", bound="Callable[..., object]")
 
 
@@ -80,3 +84,33 @@ def read(name: str) -> str:
 
 def _set_debug(context: click.Context, _parameter: click.Parameter, value: object) -> None:
     context.ensure_object(Reporting).debug |= bool(value)
+
+
+class _Stopped(BaseException):
+    """A signal asks to stop. It is no `Exception`, so that no function catches it."""
+
+
+@contextlib.contextmanager
+def until_stopped() -> Iterator[Callable[[], bool]]:
+    """Run the block until SIGINT or SIGTERM; a second signal does nothing.
+
+    The signal raises an exception where the block is, and sets a flag too, because an exception in a finalizer is lost.
+    There is no lock: a handler that interrupts the holder of a lock would wait for ever.
+    """
+    stopped = False
+
+    def stop(_number: int, _frame: object) -> None:
+        nonlocal stopped
+        for number in STOPPING:
+            signal.signal(number, signal.SIG_IGN)
+        stopped = True
+        raise _Stopped
+
+    before = {number: signal.signal(number, stop) for number in STOPPING}
+    try:
+        yield lambda: stopped
+    except _Stopped:
+        pass
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mcp_functions.local import auth, machine, next_event, parameter_changes, template
+from mcp_functions.local import auth, machine, parameter_changes, recording, template
 from mcp_functions.local.adoption import check as checking
 from mcp_functions.local.adoption import writing
 from mcp_functions.local.commands import options
 from mcp_functions.local.problems import Problem, stop
-from mcp_functions.local.scaffold import adding, beginning, editing, samples
+from mcp_functions.local.scaffold import beginning, editing, samples
 from mcp_functions.settings import AUTH_MODES
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def init(directory: Path) -> None:
 @options.debug
 def new(kind: str, name: str) -> None:
     """Add a function."""
-    click.echo(adding.new(Path(), kind, name))
+    click.echo(editing.new(Path(), kind, name))
 
 
 @commands.command("block")
@@ -171,4 +171,4 @@ def fill_next(response: str, event: str) -> None:
     """
     if response == event == "-":
         stop("only one of RESPONSE and EVENT can be -")
-    click.echo(next_event.follow(options.read(response), options.read(event)), nl=False)
+    click.echo(recording.follow(options.read(response), options.read(event)), nl=False)

@@ -15,7 +15,6 @@ from mcp_functions.local.commands import options
 from mcp_functions.local.harness import Harness
 from mcp_functions.local.problems import Problem, not_installed
 from mcp_functions.local.reloading import Reloader
-from mcp_functions.local.stopping import until_stopped
 
 try:
     from mcp_functions.local.terminal.outlets import JsonOutlet, TextOutlet
@@ -64,7 +63,7 @@ def command(functions: Path, *, no_reuse: bool, show_answers: bool, log: str, **
         reports=True,
         **words,
     )
-    with until_stopped() as stopped, outlet.output(), harness:
+    with options.until_stopped() as stopped, outlet.output(), harness:
         outlet.opens_states_with(harness.key_arn)
         reloader = Reloader(harness)
         refreshed = list(reloader.refresh_catalog())

@@ -41,12 +41,12 @@ def command(
 
     Unless --tool names tools, only resources, prompts and tools with readOnlyHint are called.
     """
-    settings = verification.Options(
-        named=named_calls(tools, arguments),
-        answers=json_object("--answers", answers),
-        patience=verification.Patience(seconds),
+    settings: verification.Options = {
+        "named": named_calls(tools, arguments),
+        "answers": json_object("--answers", answers),
+        "patience": verification.Patience(seconds),
         **given,
-    )
+    }
     outcomes = set[str]()
     for line in verification.verify(target, settings):
         outcomes.add(line.outcome)

@@ -15,10 +15,9 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
-from mcp_functions.aws import by_boto3
+from mcp_functions.aws import CallLimits, by_boto3
 from mcp_functions.local.demo import clients
-from mcp_functions.local.demo.rounds import COUNT, TOOL, Rounds, expect, stage
-from mcp_functions.local.demo.transcript import Transcript
+from mcp_functions.local.demo.rounds import COUNT, TOOL, Rounds, Transcript, expect, stage
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.harness import Harness
 from mcp_functions.local.inspection.public_part import describe
@@ -140,7 +139,7 @@ class _Pause:
 
 
 def _rotate() -> int:
-    kms, key = by_boto3.client("kms", connect_seconds=1, read_seconds=5, attempts=3), os.environ["MCP_KMS_KEYS"]
+    kms, key = by_boto3.client("kms", CallLimits(1, 5, 3)), os.environ["MCP_KMS_KEYS"]
     with contextlib.closing(kms):
         kms.rotate_key_on_demand(KeyId=key)
         return len(kms.list_key_rotations(KeyId=key)["Rotations"])

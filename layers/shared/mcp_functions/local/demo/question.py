@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from mcp import MCPError
 
 from mcp_functions.local.demo import one_round
-from mcp_functions.local.demo.rounds import ANSWERS, COUNT, TOOL, Rounds, expect, stage
-from mcp_functions.local.demo.transcript import Transcript
+from mcp_functions.local.demo.rounds import ANSWERS, COUNT, TOOL, Rounds, Transcript, expect, stage
 from mcp_functions.local.harness import Harness
 from mcp_functions.local.problems import DemoError
 

@@ -1,4 +1,4 @@
-"""The parts that two demos share: the call of `update_work_item`, and its rounds as the client's file keeps them."""
+"""What the demos share: the transcript at the terminal, and the rounds of `update_work_item` as a client keeps them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ import json
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from mcp_functions.local import banner, catalog
 from mcp_functions.local.problems import DemoError, Problem, first_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
-    from mcp_functions.local.demo.transcript import Transcript
     from mcp_functions.local.harness import Harness
     from mcp_functions.local.lambdas import Invocation
 
@@ -30,6 +29,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
 }
 ENDING = "Bug #4522 resolved as Duplicate of Bug #4301."
 COUNT = 3  # of rounds
+FIRST, LAST = 24, 6  # characters of a state that are shown, from its start and its end
 
 
 def expect(condition: object, otherwise: str) -> None:
@@ -56,6 +56,62 @@ def stage() -> Iterator[Path]:
             if isinstance(cause, DemoError | Problem):
                 raise cause from error
             raise DemoError(first_line(cause)) from error
+
+
+class Transcript:
+    """Writes a conversation while it happens."""
+
+    def __init__(self, out: TextIO) -> None:
+        """Write to `out`; on a terminal headings are bold."""
+        self._out = out
+        self._bold, self._plain = ("\033[1m", "\033[0m") if out.isatty() else ("", "")
+
+    def write(self, text: str) -> None:
+        """Write a line."""
+        self._out.write(f"{text}\n")
+        self._out.flush()
+
+    def heading(self, text: str) -> None:
+        """Start a block."""
+        self.write(f"{self._bold}{text}{self._plain}")
+
+    def line(self, label: str, text: str) -> None:
+        """Write a line with a label."""
+        self.write(f"  {label:<8} {text}")
+
+    def call(self, tool: str, arguments: Mapping[str, Any], answers: Mapping[str, Any], state_of: int) -> None:
+        """Show one call: its arguments, the answers by key, and the round whose state it returns (0: none)."""
+        self.line("client", f"tools/call {tool} {json.dumps(arguments)}")
+        for key, answer in answers.items():
+            self.line("", f"  answers {key}: {json.dumps(answer)}")
+        if state_of:
+            self.line("", f"  carries the state of round {state_of}")
+
+    def invocation(self, invocation: Invocation) -> None:
+        """Show the Lambda invocation that answered."""
+        process = f" as pid {invocation.pid}" if invocation.pid else ""
+        ran = f"local_{invocation.folder} ran {invocation.milliseconds:.1f} ms{process} and ended"
+        self.line("Lambda", f"{ran}, request {invocation.request_id}")
+
+    def question(self, key: str, message: str, schema: Mapping[str, Any]) -> None:
+        """Show one question and its form."""
+        self.line("asks", f"{key}: {message}")
+        for name, part in schema["properties"].items():
+            self.line("", f"  {name}: {' | '.join(part['enum']) if 'enum' in part else part['type']}")
+
+    def state(self, sealed: str) -> None:
+        """Show the sealed state, which the client cannot read."""
+        self.line("state", f"{sealed[:FIRST]}...{sealed[-LAST:]}  sealed, {len(sealed)} characters\n")
+
+    def result(self, text: str) -> None:
+        """Show the result of the call."""
+        self.line("result", f"{text}\n")
+
+    def refusal(self, round_: int, position: int, code: int, message: str) -> None:
+        """Show a state with one changed character, and the server's error."""
+        self.heading("An attacker changes the state")
+        self.line("client", f"sends round {round_} again, with character {position} of the state changed")
+        self.line("refused", f"{code} {message}\n")
 
 
 @dataclass

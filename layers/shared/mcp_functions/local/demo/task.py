@@ -10,8 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TextIO
 
-from mcp_functions.local.demo.rounds import expect
-from mcp_functions.local.demo.transcript import Transcript
+from mcp_functions.local.demo.rounds import Transcript, expect
 from mcp_functions.local.harness import Harness
 from mcp_functions.local.problems import DemoError
 from mcp_functions.local.task_client import Refused, TaskClient

@@ -7,10 +7,9 @@ and not only the first. Answers and state are shown only on request, keys never.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from mcp_functions.local.inspection.key_source import FOR_EVER, unlimited_envelope
 from mcp_functions.local.inspection.public_part import describe
@@ -33,20 +32,18 @@ if TYPE_CHECKING:
     from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.data_keys import Wrapping
 
-UNKNOWN: Any = object()  # a part of the request that is not known, and so not compared
 ON_REQUEST = "(--show-state shows it)"
 UNITS = ((86_400, "days"), (3600, "h"), (60, "min"), (1, "s"))
 
 
-@dataclass(frozen=True)
-class Request:
-    """The refused request, as far as the operator knows it."""
+class Request(TypedDict, total=False):
+    """The refused request, as far as the operator knows it; a part that is left out is not compared."""
 
-    method: str = UNKNOWN  # one of `CALLS`
-    target: str = UNKNOWN  # the name or URI of the call
-    arguments: Any = UNKNOWN  # JSON
-    principal: Principal | None = UNKNOWN  # of the sender; None on a server without authentication
-    answer_within: int | None = None  # the handler's lifetime of a state, in seconds
+    method: str  # one of `CALLS`
+    target: str  # the name or URI of the call
+    arguments: Any  # JSON
+    principal: Principal | None  # of the sender; None on a server without authentication
+    answer_within: int | None  # the handler's lifetime of a state, in seconds
 
 
 class Explanation(NamedTuple):
@@ -103,7 +100,7 @@ def explain(token: str, keyring: KeySource, request: Request, *, now: float, sho
     claims = _claims(payload) if isinstance(payload, bytes) else None
     allowed = claims and ceil((claims.expires - claims.issued) / 1000)
     envelope = Envelope(
-        Keyring([wrapping], scope, now=lambda: now), max_age=request.answer_within or allowed or FOR_EVER
+        Keyring([wrapping], scope, now=lambda: now), max_age=request.get("answer_within") or allowed or FOR_EVER
     )
     today = _unseal(envelope, token)  # with the server's own limits: it may be too long, or its data key too old
     early = [today] if isinstance(today, str) else []
@@ -177,18 +174,18 @@ def _claims(payload: bytes) -> Claims | None:
 
 def _bound(audience: str, request: Request, claims: Claims) -> Binding:
     """Make the binding of the request; its unknown parts come from the token."""
-    method = claims.binding.method if request.method is UNKNOWN else request.method
-    target = claims.binding.target if request.target is UNKNOWN else request.target
-    params = {CALLS.get(method, "name"): target, "arguments": request.arguments}
+    known = claims.binding
+    method, target = request.get("method", known.method), request.get("target", known.target)
+    bound = known._replace(audience=audience, method=method, target=target)
+    if "principal" in request:
+        bound = bound._replace(principal=principal_digest(request["principal"]))
+    if "arguments" not in request:
+        return bound
+    params = {CALLS.get(method, "name"): target, "arguments": request["arguments"]}
     try:
-        bound = bind_request(audience, method, params if request.arguments is not UNKNOWN else {}, None)
+        return bound._replace(arguments_digest=bind_request(audience, method, params, None).arguments_digest)
     except InvalidParams as error:
         stop(f"--arguments: {error.message}", after=error)
-    return bound._replace(
-        target=target,
-        arguments_digest=claims.binding.arguments_digest if request.arguments is UNKNOWN else bound.arguments_digest,
-        principal=claims.binding.principal if request.principal is UNKNOWN else principal_digest(request.principal),
-    )
 
 
 def _refusals(payload: bytes, bound: Binding, claims: Claims, *, now: float, lifetime: int) -> tuple[str, ...]:
@@ -211,18 +208,18 @@ def _refusals(payload: bytes, bound: Binding, claims: Claims, *, now: float, lif
 
 
 def _inside(claims: Claims, request: Request, differing: set[str], now: float) -> Iterator[str]:
-    def compared(name: str, known: object) -> str:
-        if known is UNKNOWN:
+    def compared(name: Claim) -> str:
+        if name not in request:
             return "not compared"
         return "other than the request's" if name in differing else "as in the request"
 
     binding = claims.binding
     principal = "nobody" if binding.principal is None else binding.principal
     yield _line("audience", binding.audience)
-    yield _line("method", f"{binding.method} ({compared(Claim.METHOD, request.method)})")
-    yield _line("target", f"{binding.target} ({compared(Claim.TARGET, request.target)})")
-    yield _line("arguments", f"digest {binding.arguments_digest} ({compared(Claim.ARGUMENTS, request.arguments)})")
-    yield _line("principal", f"{principal} ({compared(Claim.PRINCIPAL, request.principal)})")
+    yield _line("method", f"{binding.method} ({compared(Claim.METHOD)})")
+    yield _line("target", f"{binding.target} ({compared(Claim.TARGET)})")
+    yield _line("arguments", f"digest {binding.arguments_digest} ({compared(Claim.ARGUMENTS)})")
+    yield _line("principal", f"{principal} ({compared(Claim.PRINCIPAL)})")
     yield _line("sealed", _when(claims.issued / 1000, now))
     yield _line("expires", _when(claims.expires / 1000, now))
     yield _line("conversation", f"{claims.flow}, ends {_when(claims.flow_deadline / 1000, now)}")

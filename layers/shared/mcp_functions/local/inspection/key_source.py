@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mcp_functions.local import environment
 from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
-from mcp_functions.local.loopback import Loopback
+from mcp_functions.local.loopback import started
 from mcp_functions.local.problems import stop
 from mcp_functions.seal.data_keys import Keyring, KmsKey, Scope
 from mcp_functions.seal.envelope import Envelope
@@ -54,10 +54,9 @@ def local_key(state_dir: Path, scopes: Sequence[Scope], expected: Scope | None) 
     if not file.exists():
         stop(f"there is no {file}: start where the harness ran, or name the keys with --key")
     with ExitStack() as stack:
-        kms = stack.enter_context(Loopback(max_body=MAX_REQUEST))
         api = KmsApi(keyfile.load(state_dir))
-        kms.start(api.answer)
-        pointed = environment.endpoints(kms=kms.url, invoke=kms.url)
+        url = started(stack, api.answer, MAX_REQUEST)
+        pointed = environment.endpoints(kms=url, invoke=url)
         stack.enter_context(environment.applied(environment.CREDENTIALS | pointed))
         yield KeySource([KmsKey(api.arn)], scopes, expected)
 
@@ -76,8 +75,8 @@ def aws_keys(arns: Sequence[str], scope: Scope) -> KeySource:
 
 def _client_of(arn: str) -> Callable[[], object]:
     def make() -> object:
-        from mcp_functions.aws import by_boto3  # noqa: PLC0415 - only who asks AWS needs it
+        from mcp_functions.aws import CallLimits, by_boto3  # noqa: PLC0415 - only who asks AWS needs it
 
-        return by_boto3.client("kms", connect_seconds=2, read_seconds=5, attempts=2, region=arn.split(":")[3])
+        return by_boto3.client("kms", CallLimits(2, 5, 2), arn.split(":")[3])
 
     return make

@@ -12,20 +12,13 @@ import time
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, unquote_plus, urlencode, urlsplit
+from urllib.parse import unquote_plus
 
 from mcp_functions.local.issuer.grants import Grant, Grants
 from mcp_functions.local.issuer.jwts import Signer
 from mcp_functions.local.loopback import HttpResponse, json_response
-from mcp_functions.oauth.errors import (
-    INVALID_CLIENT,
-    INVALID_CLIENT_METADATA,
-    INVALID_REQUEST,
-    INVALID_TARGET,
-    UNSUPPORTED_GRANT_TYPE,
-    UNSUPPORTED_RESPONSE_TYPE,
-    OAuthError,
-)
+from mcp_functions.oauth import client_metadata, errors, redirects, registration, visits
+from mcp_functions.oauth.errors import OAuthError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -105,7 +98,7 @@ class Issuer:
         except OAuthError as error:
             return json_response(400, {"error": error.code, "error_description": error.description}, NOT_STORED)
         except (ValueError, RecursionError):
-            return json_response(400, {"error": INVALID_REQUEST}, NOT_STORED)
+            return json_response(400, {"error": "invalid_request"}, NOT_STORED)
 
     def _answered(self, request: HttpRequest, path: str, query: str) -> HttpResponse:
         body = request.body or b""
@@ -114,11 +107,11 @@ class Issuer:
             case "GET", _ if path in documents:
                 return json_response(200, documents[path])
             case "GET", "/authorize":
-                return self._authorize(_form(query))
+                return self._authorize(visits.read_parameters(query))
             case "POST", "/token":
-                return self._token(self._authenticated(request, _form(body.decode())))
+                return self._token(self._authenticated(request, visits.read_parameters(body.decode())))
             case "POST", "/revoke":
-                return self._revoke(self._authenticated(request, _form(body.decode())))
+                return self._revoke(self._authenticated(request, visits.read_parameters(body.decode())))
             case "POST", "/register":
                 return self._register(json.loads(body))
         return json_response(404, {"message": "Not Found"})
@@ -141,25 +134,14 @@ class Issuer:
         }
 
     def _register(self, wanted: object) -> HttpResponse:
-        uris = wanted.get("redirect_uris") if isinstance(wanted, dict) else None
-        if not isinstance(wanted, dict) or not isinstance(uris, list) or not all(isinstance(uri, str) for uri in uris):
-            raise OAuthError(INVALID_CLIENT_METADATA, "redirect_uris must be a list of URIs")
-        client = self._grants.register(tuple(uris))
-        registered = {
-            "client_id": client,
-            "client_id_issued_at": int(self._now()),
-            "client_name": wanted.get("client_name"),
-            "redirect_uris": uris,
-            "grant_types": ["authorization_code", "refresh_token"],
-            "response_types": ["code"],
-            "token_endpoint_auth_method": "none",
-        }
-        return json_response(201, {name: value for name, value in registered.items() if value}, NOT_STORED)
+        asked = client_metadata.read(wanted)
+        client = asked._replace(id=self._grants.register(asked.redirect_uris), method=client_metadata.NONE)
+        return json_response(201, registration.describe(client, "", int(self._now())), NOT_STORED)
 
     def _authorize(self, asked: Mapping[str, str]) -> HttpResponse:
         client, redirect_uri = asked.get("client_id", ""), asked.get("redirect_uri", "")
         if not self._grants.knows(client, redirect_uri):  # an error must not be sent to an unknown URI
-            raise OAuthError(INVALID_REQUEST, "client_id and redirect_uri are not those of a registered client")
+            raise OAuthError(errors.INVALID_REQUEST, "client_id and redirect_uri are not those of a registered client")
         if self._behaviour.asks and "login_hint" not in asked:
             return _login_page(asked)
         try:
@@ -167,12 +149,11 @@ class Issuer:
         except OAuthError as error:
             answer = {"error": error.code, "error_description": error.description}
         answer |= {"iss": self.url, **({"state": asked["state"]} if "state" in asked else {})}
-        joint = "&" if urlsplit(redirect_uri).query else "?"
-        return HttpResponse(302, (("location", f"{redirect_uri}{joint}{urlencode(answer)}"), NOT_STORED))
+        return HttpResponse(302, (("location", redirects.with_answer(redirect_uri, answer)), NOT_STORED))
 
     def _code(self, asked: Mapping[str, str]) -> str:
         if asked.get("response_type") != "code":
-            raise OAuthError(UNSUPPORTED_RESPONSE_TYPE, "only response_type=code")
+            raise OAuthError(errors.UNSUPPORTED_RESPONSE_TYPE, "only response_type=code")
         grant = Grant(
             client=asked["client_id"],
             subject=asked.get("login_hint") or USER,
@@ -198,9 +179,9 @@ class Issuer:
             case "refresh_token":
                 grant = self._grants.refresh(asked.get("refresh_token", ""), client=client, scope=asked.get("scope"))
             case _:
-                raise OAuthError(UNSUPPORTED_GRANT_TYPE, "only authorization_code and refresh_token")
+                raise OAuthError(errors.UNSUPPORTED_GRANT_TYPE, "only authorization_code and refresh_token")
         if asked.get("resource", grant.resource) != grant.resource:
-            raise OAuthError(INVALID_TARGET, "the code was for another resource")
+            raise OAuthError(errors.INVALID_TARGET, "the code was for another resource")
         return json_response(200, self._issued(grant), NOT_STORED)
 
     def _revoke(self, asked: Mapping[str, str]) -> HttpResponse:
@@ -215,7 +196,7 @@ class Issuer:
             form = {**form, "client_id": unquote_plus(client), "client_secret": unquote_plus(secret)}
         expected = self._behaviour.secrets.get(form.get("client_id", ""))
         if expected is not None and form.get("client_secret") != expected:
-            raise OAuthError(INVALID_CLIENT, "the client's secret is wrong")
+            raise OAuthError(errors.INVALID_CLIENT, "the client's secret is wrong")
         return form
 
     def _issued(self, grant: Grant) -> dict[str, Any]:
@@ -237,11 +218,3 @@ def _login_page(asked: Mapping[str, str]) -> HttpResponse:
     form = f'<form action="/authorize">{hidden}<input name="login_hint"><button>Sign in</button></form>'
     headers = (("content-type", "text/html; charset=utf-8"), NOT_STORED)
     return HttpResponse(200, headers, f"<!doctype html><title>Sign in</title>{form}".encode())
-
-
-def _form(text: str) -> dict[str, str]:
-    pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text))
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise OAuthError(INVALID_REQUEST, "a parameter is there twice")
-    return found

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import re
 import secrets
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import urlsplit
 
-from mcp_functions.local.issuer import jwts
-from mcp_functions.oauth.errors import INVALID_GRANT, INVALID_REDIRECT_URI, INVALID_REQUEST, INVALID_SCOPE, OAuthError
+from mcp_functions.oauth import errors, redirects
+from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.oauth.provider import challenge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +20,6 @@ T = TypeVar("T")
 
 CODE_SECONDS = 60.0
 MAX_ENTRIES = 1000  # of each kind, so that a client cannot fill the memory
-LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
@@ -61,23 +59,16 @@ class Grants:
         Raises:
             OAuthError: a redirect URI leads to another machine.
         """
-        if not redirect_uris or not all(map(_returns_here, redirect_uris)):
+        if any(map(redirects.is_web, redirect_uris)):
             sentence = (
                 "redirect_uris must lead to this machine, because this server signs every user in without a question"
             )
-            raise OAuthError(INVALID_REDIRECT_URI, sentence)
+            raise OAuthError(errors.INVALID_REDIRECT_URI, sentence)
         return _keep(self._lock, self._clients, redirect_uris)
 
     def knows(self, client: str, redirect_uri: str) -> bool:
-        """Tell whether a client registered a redirect URI.
-
-        "Authorization servers MUST validate exact redirect URIs against pre-registered values"; only the port of a
-        loopback address may be another (RFC 8252, section 7.3).
-        """
-        known = self._clients.get(client, ())
-        return redirect_uri in known or (
-            _is_loopback(redirect_uri) and _portless(redirect_uri) in map(_portless, filter(_is_loopback, known))
-        )
+        """Tell whether a client registered a redirect URI."""
+        return redirects.matches(redirect_uri, self._clients.get(client, ()))
 
     def code(self, grant: Grant, now: float) -> str:
         """Issue a code for a grant.
@@ -86,7 +77,7 @@ class Grants:
             OAuthError: the request has no PKCE challenge.
         """
         if not CHALLENGE.fullmatch(grant.challenge):
-            raise OAuthError(INVALID_REQUEST, "PKCE is needed: code_challenge and code_challenge_method=S256")
+            raise OAuthError(errors.INVALID_REQUEST, "PKCE is needed: code_challenge and code_challenge_method=S256")
         return _keep(self._lock, self._codes, replace(grant, until=now + CODE_SECONDS))
 
     def redeem(self, code: str, *, client: str, redirect_uri: str, verifier: str, now: float) -> Grant:
@@ -98,9 +89,9 @@ class Grants:
         with self._lock:
             grant = self._codes.pop(code, None)
         if grant is None or now > grant.until or (grant.client, grant.redirect_uri) != (client, redirect_uri):
-            raise OAuthError(INVALID_GRANT, "this code is unknown, used, too old, or another client's")
-        if not hmac.compare_digest(jwts.encode(hashlib.sha256(verifier.encode()).digest()), grant.challenge):
-            raise OAuthError(INVALID_GRANT, "code_verifier does not match code_challenge")
+            raise OAuthError(errors.INVALID_GRANT, "this code is unknown, used, too old, or another client's")
+        if not hmac.compare_digest(challenge(verifier), grant.challenge):
+            raise OAuthError(errors.INVALID_GRANT, "code_verifier does not match code_challenge")
         return grant
 
     def refresh_token(self, grant: Grant) -> str:
@@ -118,9 +109,9 @@ class Grants:
             if grant and not self._rotates:
                 self._refreshes[token] = grant
         if grant is None or grant.client != client:
-            raise OAuthError(INVALID_GRANT, "this refresh token is unknown, used, or another client's")
+            raise OAuthError(errors.INVALID_GRANT, "this refresh token is unknown, used, or another client's")
         if scope is not None and not set(scope.split()) <= set(grant.scope.split()):
-            raise OAuthError(INVALID_SCOPE, "a refreshed token has no scope that was not granted")
+            raise OAuthError(errors.INVALID_SCOPE, "a refreshed token has no scope that was not granted")
         return grant if scope is None else replace(grant, scope=scope)
 
     def revoke(self, token: str) -> None:
@@ -136,19 +127,3 @@ def _keep(lock: Lock, kept: dict[str, T], value: T) -> str:
         while len(kept) > MAX_ENTRIES:
             del kept[next(iter(kept))]
     return name
-
-
-def _returns_here(uri: str) -> bool:
-    parts = urlsplit(uri)
-    if parts.scheme in {"http", "https"}:
-        return parts.hostname in LOOPBACK_HOSTS and not parts.fragment
-    return parts.scheme not in {"", "javascript", "data", "file"}  # an application's scheme, e.g. `cursor://…`
-
-
-def _is_loopback(uri: str) -> bool:
-    return urlsplit(uri).scheme == "http" and _returns_here(uri)
-
-
-def _portless(uri: str) -> tuple[str | None, str, str]:
-    parts = urlsplit(uri)
-    return parts.hostname, parts.path, parts.query

@@ -63,36 +63,22 @@ class Functions(AbstractContextManager["Functions", None]):
             self.close()
             raise
 
-    def load(self, app: Path) -> Function:
+    def load(self, app: Path) -> None:
         """Import a function, or import it again; the earlier one stays if this fails.
 
         Raises:
             Problem: it does not load.
         """
-        folder, shown = Folder(app.parent), f"{app.parent.parent.name}/{app.parent.name}/app.py"
-        name = running.set(app.parent.name)
+        name, folder = app.parent.name, Folder(app.parent)
         try:
-            module = folder.load("app")
-        except (Exception, SystemExit) as error:
-            folder.close()
-            raise Problem(_not_loaded(error, app, shown)) from error
-        finally:
-            running.reset(name)
-        try:
-            _check_forms(app, vars(module))
+            self.by_folder[name] = Function(name, app, _load_handler(folder, app))
         except Problem:
             folder.close()
             raise
-        handler = getattr(module, "handler", None)
-        if not callable(handler):
-            folder.close()
-            stop(f"{shown} has no `handler`: end it with `handler = serve(your_tool)`")
-        function = self.by_folder[app.parent.name] = Function(app.parent.name, app, handler)
-        versions = self._folders.setdefault(app.parent.name, [])
+        versions = self._folders.get(name, [])
         for old in versions[:-1]:
             old.close()
-        self._folders[app.parent.name] = [*versions[-1:], folder]
-        return function
+        self._folders[name] = [*versions[-1:], folder]
 
     def unload(self, name: str) -> None:
         """Forget the function of a folder."""
@@ -108,6 +94,22 @@ class Functions(AbstractContextManager["Functions", None]):
     def __exit__(self, *_error: object) -> None:
         """Close."""
         self.close()
+
+
+def _load_handler(folder: Folder, app: Path) -> Callable[[dict[str, Any], Any], Any]:
+    shown = f"{app.parent.parent.name}/{app.parent.name}/app.py"
+    name = running.set(app.parent.name)
+    try:
+        module = folder.load("app")
+    except (Exception, SystemExit) as error:
+        raise Problem(_not_loaded(error, app, shown)) from error
+    finally:
+        running.reset(name)
+    _check_forms(app, vars(module))
+    handler: Callable[[dict[str, Any], Any], Any] | None = getattr(module, "handler", None)
+    if not callable(handler):
+        stop(f"{shown} has no `handler`: end it with `handler = serve(your_tool)`")
+    return handler
 
 
 def _not_loaded(error: BaseException, app: Path, shown: str) -> str:

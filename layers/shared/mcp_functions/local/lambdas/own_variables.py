@@ -30,12 +30,11 @@ class _Layers(MutableMapping[str, str]):
     def _own(self) -> dict[str, str | None]:
         return self.functions.get(running.get(), {})
 
+    def _visible(self) -> dict[str, str]:
+        return {name: value for name, value in {**self.process, **self._own()}.items() if value is not None}
+
     def __getitem__(self, name: str) -> str:
-        own = self._own()
-        found = own[name] if name in own else self.process[name]
-        if found is None:
-            raise KeyError(name)
-        return found
+        return self._visible()[name]
 
     def __setitem__(self, name: str, value: str) -> None:
         own = self._own()
@@ -54,11 +53,10 @@ class _Layers(MutableMapping[str, str]):
             own[name] = None
 
     def __iter__(self) -> Iterator[str]:
-        own = self._own()
-        return iter([name for name in {**self.process, **own} if own.get(name, "") is not None])
+        return iter(self._visible())
 
     def __len__(self) -> int:
-        return len(list(iter(self)))
+        return len(self._visible())
 
     def __or__(self, more: Mapping[str, str]) -> dict[str, str]:
         return {**self, **more}

@@ -23,7 +23,11 @@ class HttpRequest:
 
     def header(self, name: str) -> str:
         """Return the first value of a header, or ""."""
-        return next((value for key, value in self.headers if key.lower() == name), "")
+        return next(iter(self.values(name)), "")
+
+    def values(self, name: str) -> list[str]:
+        """Return every value of a header."""
+        return [value for key, value in self.headers if key.lower() == name]
 
     @property
     def is_signed(self) -> bool:

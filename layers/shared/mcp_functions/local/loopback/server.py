@@ -89,6 +89,13 @@ class Loopback(contextlib.AbstractContextManager["Loopback", None]):
         self.stop()
 
 
+def started(stack: contextlib.ExitStack, answer: Callable[[HttpRequest], HttpResponse], max_body: int) -> str:
+    """Serve on any free port until the stack closes; return the URL."""
+    server = stack.enter_context(Loopback(max_body=max_body))
+    server.start(answer)
+    return server.url
+
+
 def _why(error: OSError | OverflowError, address: str, port: int) -> str:
     if isinstance(error, OSError) and error.errno == errno.EADDRNOTAVAIL:
         return f"{address} is no address of this machine: `ip address` lists them"

@@ -6,7 +6,6 @@ control routes for this, which refuse everyone else.
 
 from __future__ import annotations
 
-from mcp_functions.local.page.executions import ExecutionLog
-from mcp_functions.local.page.routes import Access, Page
+from mcp_functions.local.page.routes import Access, ExecutionLog, Page
 
 __all__ = ["Access", "ExecutionLog", "Page"]

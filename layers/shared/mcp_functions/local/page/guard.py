@@ -54,8 +54,7 @@ class Guard:
             return refused
         if request.method != "POST":
             return refusal(405, "send a POST", ("allow", "POST"))
-        origins = [value for name, value in request.headers if name.lower() == "origin"]
-        if origins != [f"http://{request.header('host').lower()}"]:
+        if request.values("origin") != [f"http://{request.header('host').lower()}"]:
             return refusal(403, "the Origin is not this page")
         if not hmac.compare_digest(request.header(PROOF).encode(), self._token):
             return refusal(403, "the token is not of this run: load the page again")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections import deque
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.local.inspection.explain import ON_REQUEST, Request, explain
+from mcp_functions.local.inspection.explain import ON_REQUEST, explain
 from mcp_functions.local.inspection.key_source import KeySource, local_scope
 from mcp_functions.local.inspection.reasons import WHY
 from mcp_functions.local.loopback import HttpResponse, json_response
@@ -22,9 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from importlib.resources.abc import Traversable
 
+    from mcp_functions.local.lambdas.service import Outcome
     from mcp_functions.local.loopback import HttpRequest
-    from mcp_functions.local.page.executions import ExecutionLog
 
+MAX_EXECUTIONS = 1000  # that are kept
 FILES, CONTROL = "/page/", "/page/control/"
 INDEX, PLACE_OF_TOKEN = "index.html", b"{{token}}"
 MEDIA_TYPES = {
@@ -40,6 +43,32 @@ class Access(NamedTuple):
     token: str
     subject: str
     scopes: tuple[str, ...]
+
+
+class ExecutionLog:
+    """The last executions, each with API Gateway's id of its request."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._executions: deque[tuple[object, dict[str, Any]]] = deque(maxlen=MAX_EXECUTIONS)
+
+    def of(self, request_id: str) -> list[dict[str, Any]]:
+        """Return the executions for a request, in the order in which they ended."""
+        return [execution for id_, execution in list(self._executions) if id_ == request_id]
+
+    def add(self, folder: str, event: bytes, outcome: Outcome) -> None:
+        """Add a call to the log. The front door forwards API Gateway's id; the event of a worker has none."""
+        match json.loads(event):
+            case {"requestContext": {"requestId": str(request_id)}}:
+                execution = {
+                    "folder": folder,
+                    "requestId": outcome.request_id,
+                    "milliseconds": round(outcome.milliseconds, 1),
+                    "error": outcome.error,
+                    "initMilliseconds": outcome.init_milliseconds,
+                    "memoryMb": outcome.memory_mb,
+                }
+                self._executions.append((request_id, execution))
 
 
 class BadRequest(Exception):
@@ -129,11 +158,11 @@ class Page:
             raise BadRequest(message)
         if "target" in asked:
             _text(asked, "target")
-        compared = {name: asked[name] for name in ("method", "target", "arguments") if name in asked}
+        compared: Any = {name: asked[name] for name in ("method", "target", "arguments") if name in asked}
         first = asked.get("function")  # the likeliest to have sealed it
         scopes = [local_scope(folder) for folder in sorted(self.folders, key=lambda name: (name != first, name))]
         keys = KeySource([KmsKey(self.key_arn)], scopes, None)
-        explained = explain(_text(asked, "state"), keys, Request(**compared), now=self.now())
+        explained = explain(_text(asked, "state"), keys, compared, now=self.now())
         record = explained.record
         return {
             "lines": [line for line in explained.lines if ON_REQUEST not in line],  # `record` has it

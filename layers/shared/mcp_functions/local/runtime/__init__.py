@@ -12,6 +12,7 @@ import os
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -134,12 +135,10 @@ class Runtime:
         def log(line: str) -> None:
             self.on_log(folder, line)
 
-        def start(address: str, on_exit: Callable[[int], None]) -> Process:
-            environ = variables.of(physical_name(folder), code, configured, self.endpoints, address)
+        def start() -> Process:
             client = (AUTHOR_PROCESS,) if self.reports else ("-m", "awslambdaric")
+            environ = partial(variables.of, physical_name(folder), code, configured, self.endpoints)
             command = (sys.executable, *client, configured.handler)
-            return Process(
-                command, folder=code, variables=environ, watchdog=self._watchdog, on_line=log, on_exit=on_exit
-            )
+            return Process(command, folder=code, variables=environ, watchdog=self._watchdog, on_line=log)
 
         return Sandbox(configured, fingerprint, start, log, on_start)

@@ -100,7 +100,7 @@ class RuntimeApi:
         self._loopback.stop()
 
     def _answer(self, request: HttpRequest) -> HttpResponse:
-        if _is_from_browser(request) or _values(request, "host") != [self.address]:
+        if _is_from_browser(request) or request.values("host") != [self.address]:
             return _refused(403, "Forbidden", "Only the process of this environment may ask here")
         body = request.body or b""
         if (request.method, request.target) == ("GET", f"{BASE}/invocation/next"):
@@ -145,11 +145,7 @@ class RuntimeApi:
 
 def _is_from_browser(request: HttpRequest) -> bool:
     # "none": the request was "explicitly caused by a user's interaction with the user agent" (Fetch Metadata)
-    return bool(_values(request, "origin")) or any(site != "none" for site in _values(request, "sec-fetch-site"))
-
-
-def _values(request: HttpRequest, name: str) -> list[str]:
-    return [value for key, value in request.headers if key.lower() == name]
+    return bool(request.values("origin")) or any(site != "none" for site in request.values("sec-fetch-site"))
 
 
 def _accepted() -> HttpResponse:

@@ -15,12 +15,14 @@ from threading import Condition, Event, Thread
 from typing import TYPE_CHECKING, Self
 
 from mcp_functions.local.environment import STACK, arn
-from mcp_functions.local.lambdas import Outcome, Throttled
+from mcp_functions.local.lambdas import Throttled
 from mcp_functions.local.runtime.api import Task
 from mcp_functions.local.runtime.sandbox import ProcessGoneError, Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from mcp_functions.local.lambdas import Outcome
 
 # Processes of one function. All functions together have no limit: a front door with the last process would
 # wait for ever for the function behind it.
@@ -78,20 +80,11 @@ class Fleet:
         while True:
             task, sandbox = Task(str(uuid.uuid4()), event, arn(physical_name(folder)), trace), self._take(folder)
             try:
-                result = sandbox.invoke(task)
+                return sandbox.invoke(task)
             except ProcessGoneError:
                 continue  # the process was killed while it was idle; another takes the event
             finally:
                 self._give_back(sandbox)
-            return Outcome(
-                payload=result.payload,
-                request_id=task.request_id,
-                milliseconds=result.report.milliseconds,
-                error=result.report.error,
-                pid=result.pid,
-                init_milliseconds=result.report.init,
-                memory_mb=result.report.used,
-            )
 
     def kill(self, folder: str, *, alone: bool = False) -> int:
         """Kill the processes that run a request of a folder, or (`alone`) only a single one; return their number."""

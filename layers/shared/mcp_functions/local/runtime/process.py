@@ -10,50 +10,53 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import Empty
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
-from mcp_functions.local.runtime import watchdog
+from mcp_functions.local.runtime import api, watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 MB = 1024 * 1024
 KILL = 1 << (signal.SIGKILL - 1)
+EXIT_SECONDS = 5.0  # for a killed process to end, and for its last output
 OUTPUT_SECONDS = 2.0  # for the output of an ended process: a child that left its group may keep the pipe open
 
 
 @dataclass(eq=False)
 class Process:
-    """A running process, started when the object is made."""
+    """A running process, started when the object is made, and the Runtime API that it alone uses."""
 
     command: Sequence[str]  # to run
     folder: Path = field(kw_only=True)  # its working directory
-    variables: Mapping[str, str] = field(kw_only=True)  # its whole environment
+    variables: Callable[[str], Mapping[str, str]] = field(kw_only=True)  # its environment, by the API's address
     watchdog: watchdog.Watchdog = field(kw_only=True)  # kills it if the harness is killed
     on_line: Callable[[str], None] = field(kw_only=True)  # called with each line of its output, in a separate thread
-    # called with its exit status, in a separate thread, after its group has ended
-    on_exit: Callable[[int], None] = field(kw_only=True)
 
     def __post_init__(self) -> None:
         """Start it."""
         self._lock = Lock()
+        self.api = api.RuntimeApi()
         self._out, self._in = os.pipe()
         try:
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter and a function of the user's
                 self.command,
                 cwd=self.folder,
-                env=self.variables,
+                env=self.variables(self.api.address),
                 stdin=subprocess.DEVNULL,
                 stdout=self._in,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        except OSError:
+        except BaseException:
             os.close(self._in)
             os.close(self._out)
+            self.api.stop()
             raise
         self.pid = self._process.pid
         self.watchdog.watch(self.pid)
@@ -75,15 +78,22 @@ class Process:
         self._threads[0].join(OUTPUT_SECONDS)
         self.on_line(line)
 
+    def next_event(self, until: float) -> api.ProcessEvent | None:
+        """Wait for its next event until a time of the monotonic clock; None: there was none."""
+        try:
+            return self.api.events.get(timeout=max(0.0, until - time.monotonic()))
+        except Empty:
+            return None
+
     def kill(self) -> None:
-        """Kill it and its children; `on_exit` reports the end."""
+        """Kill it and its children; its last event is its end."""
         if self._process.returncode is None:  # later the pid may be another process's
             watchdog.end(self.pid)
 
-    def join(self, seconds: float) -> None:
+    def join(self) -> None:
         """Wait until it has ended and its last line was read."""
         for thread in self._threads:
-            thread.join(seconds)
+            thread.join(EXIT_SECONDS)
 
     def _wait(self) -> None:
         status = self._process.wait()
@@ -92,7 +102,8 @@ class Process:
         with self._lock:
             os.close(self._in)
             self._in = -1
-        self.on_exit(status)
+        self.api.events.put(api.Exit(status))
+        self.api.stop()
 
     def _read(self) -> None:
         with os.fdopen(self._out, encoding="utf-8", errors="replace") as lines:

@@ -1,4 +1,4 @@
-"""What Lambda says around an invocation: its log lines START, END and REPORT, and failures as its Invoke API has them.
+"""Lambda's log lines around an invocation (START, END, REPORT), and failures as its Invoke API has them.
 
 The function's own error object passes unchanged. A failure that the platform notices becomes
 {"errorType": …, "errorMessage": "RequestId: … Error: …"}.
@@ -9,9 +9,12 @@ from __future__ import annotations
 import json
 import math
 import signal
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mcp_functions.local.runtime import api
+
+if TYPE_CHECKING:
+    from mcp_functions.local.lambdas import Outcome
 
 # The platform's errors, by Lambda's names; every other error is the function's own.
 EXITED, OUT_OF_MEMORY, TIMED_OUT = "Runtime.ExitError", "Runtime.OutOfMemory", "Sandbox.Timedout"
@@ -29,30 +32,20 @@ class FailedError(Exception):
         self.error, self.payload = error, payload
 
 
-@dataclass(frozen=True)
-class Report:
-    """The figures of one invocation."""
-
-    request_id: str  # Lambda's
-    milliseconds: float  # duration of the function
-    size: int  # memory limit in MB
-    used: int | None = None  # peak of the environment's memory in MB; None if unknown
-    init: float | None = None  # milliseconds until the process was ready, if this invocation waited for it
-    error: str | None = None  # its type; None if the function returned
-
-    def text(self) -> str:
-        """Return the REPORT line, with Lambda's tabs."""
-        parts = [
-            f"REPORT RequestId: {self.request_id}",
-            f"Duration: {self.milliseconds:.2f} ms",
-            f"Billed Duration: {math.ceil(self.milliseconds + (self.init or 0))} ms",
-            f"Memory Size: {self.size} MB",
-            *(() if self.used is None else (f"Max Memory Used: {self.used} MB",)),
-            *(() if self.init is None else (f"Init Duration: {self.init:.2f} ms",)),
-            # Lambda does not write the function's own exceptions into this line
-            *(_status(self.error) if self.error and self.error.partition(".")[0] in LAMBDA_PREFIXES else ()),
-        ]
-        return "\t".join(parts)
+def report(outcome: Outcome, size: int) -> str:
+    """Return the REPORT line of an invocation, with Lambda's tabs; `size` is the memory limit in MB."""
+    error, init = outcome.error or "", outcome.init_milliseconds
+    parts = [
+        f"REPORT RequestId: {outcome.request_id}",
+        f"Duration: {outcome.milliseconds:.2f} ms",
+        f"Billed Duration: {math.ceil(outcome.milliseconds + (init or 0))} ms",
+        f"Memory Size: {size} MB",
+        *(() if outcome.memory_mb is None else (f"Max Memory Used: {outcome.memory_mb} MB",)),
+        *(() if init is None else (f"Init Duration: {init:.2f} ms",)),
+        # Lambda does not write the function's own exceptions into this line
+        *(_status(error) if error.partition(".")[0] in LAMBDA_PREFIXES else ()),
+    ]
+    return "\t".join(parts)
 
 
 def init_failed(milliseconds: float, error: str, phase: str) -> str:

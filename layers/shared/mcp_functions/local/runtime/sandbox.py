@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import time
-from queue import Empty
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING
 
+from mcp_functions.local.lambdas import Outcome
 from mcp_functions.local.runtime import api, process, reports
 from mcp_functions.local.runtime.reports import FailedError
 
@@ -22,51 +22,10 @@ if TYPE_CHECKING:
     from mcp_functions.local.runtime.process import Process
 
 INIT_SECONDS = 10.0  # "The Init phase is limited to 10 seconds"
-EXIT_SECONDS = 5.0  # for a killed process to end, and for its last output
-Start: TypeAlias = (
-    "Callable[[str, Callable[[int], None]], Process]"  # (address of the API, called with the exit status)
-)
 
 
 class ProcessGoneError(Exception):
     """The process ended before it took the event: no code ran, so another process may take it."""
-
-
-class Result(NamedTuple):
-    """The result of an invocation: the Invoke API's payload, and the figures."""
-
-    payload: bytes
-    report: reports.Report
-    pid: int | None
-
-
-class RunningProcess:
-    """One process and the Runtime API that only it uses: they start and end together."""
-
-    def __init__(self, start: Start) -> None:
-        """Start both."""
-        self.api = api.RuntimeApi()
-        try:
-            self.process = start(self.api.address, self._on_exit)
-        except BaseException:
-            self.api.stop()
-            raise
-
-    def next_event(self, until: float) -> api.ProcessEvent | None:
-        """Wait for the process's next event until a time of the monotonic clock; None: there was none."""
-        try:
-            return self.api.events.get(timeout=max(0.0, until - time.monotonic()))
-        except Empty:
-            return None
-
-    def end(self) -> None:
-        """Kill the process, and wait until it has ended."""
-        self.process.kill()
-        self.process.join(EXIT_SECONDS)
-
-    def _on_exit(self, status: int) -> None:
-        self.api.events.put(api.Exit(status))
-        self.api.stop()
 
 
 class Sandbox:
@@ -80,7 +39,7 @@ class Sandbox:
         self,
         configuration: Configuration,
         fingerprint: object,
-        start: Start,
+        start: Callable[[], Process],
         log: Callable[[str], None],
         on_start: Callable[[], None],
     ) -> None:
@@ -96,14 +55,14 @@ class Sandbox:
         self.fingerprint = fingerprint
         self._configuration, self._start, self._log = configuration, start, log
         self._on_start, self._lock, self._over, self._memory = on_start, Lock(), False, 0
-        self._running: RunningProcess | None = None
+        self._running: Process | None = None
 
     @property
     def alive(self) -> bool:
         """Whether it can take another event."""
-        return not self._over and self._running is not None and self._running.process.alive
+        return not self._over and self._running is not None and self._running.alive
 
-    def invoke(self, task: api.Task) -> Result:
+    def invoke(self, task: api.Task) -> Outcome:
         """Run one invocation.
 
         Raises:
@@ -120,19 +79,20 @@ class Sandbox:
             payload = self._run(running, task, until, cold=cold)
         except FailedError as failed:
             payload, error = failed.payload, failed.error
-        report = reports.Report(
+        outcome = Outcome(
+            payload=payload,
             request_id=task.request_id,
             milliseconds=(time.monotonic() - began) * 1000,
-            size=self._configuration.memory,
-            used=min(self._memory, self._configuration.memory) or None,
-            init=init,
             error=error,
+            pid=self._running.pid if self._running else None,
+            init_milliseconds=init,
+            memory_mb=min(self._memory, self._configuration.memory) or None,
         )
         if error in reports.PLATFORM:
             self._write(str(json.loads(payload)["errorMessage"]))
-        self._write(f"END RequestId: {report.request_id}")
-        self._write(report.text())
-        return Result(payload, report, self._running.process.pid if self._running else None)
+        self._write(f"END RequestId: {task.request_id}")
+        self._write(reports.report(outcome, self._configuration.memory))
+        return outcome
 
     def prepare(self) -> None:
         """Start its process, if it has none."""
@@ -142,20 +102,20 @@ class Sandbox:
     def check_memory(self) -> None:
         """Kill the process if it has too much memory."""
         running = self._running
-        if running and self._has_too_much(process.resident(running.process.pid)):
-            running.process.kill()
+        if running and self._has_too_much(process.resident(running.pid)):
+            running.kill()
 
     def end(self) -> None:
         """Kill the process and start no other; `join` waits for its end."""
         with self._lock:
             self._over, running = True, self._running
         if running:
-            running.process.kill()
+            running.kill()
 
     def join(self) -> None:
         """Wait until the process has ended."""
         if self._running:
-            self._running.process.join(EXIT_SECONDS)
+            self._running.join()
 
     def _init_phase(self) -> float | None:
         began = time.monotonic()
@@ -168,22 +128,22 @@ class Sandbox:
             self._on_start()
         return (time.monotonic() - began) * 1000
 
-    def _init(self, until: float, phase: str, request_id: str) -> RunningProcess:
+    def _init(self, until: float, phase: str, request_id: str) -> Process:
         began = time.monotonic()
         with self._lock:
             if self._over:
                 raise self._failure(api.Exit(-9), request_id)
-            running, self._memory = RunningProcess(self._start), 0
+            running, self._memory = self._start(), 0
             self._running = running
         event = running.next_event(until)
         if event == api.Ready():
             return running
-        running.end()
+        _end(running)
         failed = self._failure(event, request_id)
         self._write(reports.init_failed((time.monotonic() - began) * 1000, failed.error, phase))
         raise failed
 
-    def _run(self, running: RunningProcess, task: api.Task, until: float, *, cold: bool) -> bytes:
+    def _run(self, running: Process, task: api.Task, until: float, *, cold: bool) -> bytes:
         task.deadline_ms = int((time.time() + until - time.monotonic()) * 1000)
         running.api.hand(task)
         event: api.ProcessEvent | None = api.Ready()
@@ -191,13 +151,13 @@ class Sandbox:
             event = running.next_event(until)
         if isinstance(event, api.Exit) and not task.taken and not cold:
             raise ProcessGoneError
-        too_much = self._has_too_much(process.peak(running.process.pid))
+        too_much = self._has_too_much(process.peak(running.pid))
         if isinstance(event, api.Response) and not too_much:
             return event.payload
         if isinstance(event, api.ResponseTooLarge):
             running.next_event(until)  # the runtime ends after this error, or asks for the next event
         elif too_much or not isinstance(event, api.FunctionError):
-            running.end()
+            _end(running)
         raise self._failure(event, task.request_id)
 
     def _failure(self, event: api.ProcessEvent | None, request_id: str) -> FailedError:
@@ -209,6 +169,12 @@ class Sandbox:
 
     def _write(self, line: str) -> None:
         if self._running:
-            self._running.process.write(line)
+            self._running.write(line)
         else:
             self._log(line)
+
+
+def _end(running: Process) -> None:
+    """Kill a process, and wait until it has ended."""
+    running.kill()
+    running.join()

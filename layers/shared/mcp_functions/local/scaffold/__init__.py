@@ -6,7 +6,7 @@ has functions with their tests and conversations, and block.yaml.in deploys a fu
 
 from __future__ import annotations
 
-from mcp_functions.local.scaffold.adding import new
 from mcp_functions.local.scaffold.beginning import init
+from mcp_functions.local.scaffold.editing import new
 
 __all__ = ["init", "new"]

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from mcp_functions.local import catalog
-from mcp_functions.local.problems import Problem, first_line
+from mcp_functions.local.problems import first_line, stop
 from mcp_functions.local.scaffold import blocks, files, samples, spelling, toolkit
 
 FIRST = "book_flight"
@@ -59,6 +59,5 @@ def _copy_toolkit(wheels: Path, origin: Path | None) -> str:
     try:
         shutil.copy(origin, wheels)
     except OSError as error:
-        problem = f"the toolkit's wheel cannot be copied to {wheels}, copy it yourself: {first_line(error)}"
-        raise Problem(problem) from error
+        stop(f"the toolkit's wheel cannot be copied to {wheels}, copy it yourself: {first_line(error)}", after=error)
     return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from mcp_functions.local.checks.statements import KEEP, SEAL, TAG
+from mcp_functions.local.checks.iam import KEEP, SEAL, TAG
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

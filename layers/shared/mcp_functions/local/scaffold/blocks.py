@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mcp_functions.local import checks, template
+from mcp_functions.local.checks.iam import KEEP, SEAL
 from mcp_functions.local.checks.imports import a_function_finds_on_lambda_what_it_imports
-from mcp_functions.local.checks.statements import KEEP, SEAL
 from mcp_functions.local.lambdas.loading import COMMON
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import stop
 from mcp_functions.local.scaffold import block_lines, files
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 FUNCTION = re.compile(r".*\bType: *AWS::Serverless::Function\b")
 OF_OTHER_FILES = (checks.routes.every_folder_is_listed, a_function_finds_on_lambda_what_it_imports)
 OF_BLOCKS = [check for check in checks.CHECKS if check not in OF_OTHER_FILES]
+BY_HAND = "template.yaml is not as init wrote it, so nothing was written; by hand: {}"
 POLICIES = {"": [], "seal": [SEAL], "keep": [SEAL, KEEP], "task": [SEAL, KEEP]}  # by what a function needs
 
 
@@ -71,8 +72,7 @@ def inserted(lines: Lines, sample: Sample, project: Project) -> Lines:
     taken = project.template["Resources"].keys() | project.template.get("Parameters", {}).keys()
     for logical_id in (sample.logical_id, f"{sample.logical_id}Worker"):
         if logical_id in taken:
-            problem = f"template.yaml has a {logical_id} already: choose another name than {sample.name}"
-            raise Problem(problem)
+            stop(f"template.yaml has a {logical_id} already: choose another name than {sample.name}")
     ends = [last for first, last in block_lines.resources(lines) if any(map(FUNCTION.match, lines[first:last]))]
     if not ends:
         return lines
@@ -88,7 +88,7 @@ def read(lines: Lines, project: Project) -> Project:
     try:
         return replace(project, template=template.parse("".join(lines)))
     except ValueError as error:
-        raise _refusal(str(error)) from error
+        stop(BY_HAND.format(str(error)), after=error)
 
 
 def check(sample: Sample, before: Project, after: Project) -> None:
@@ -101,7 +101,7 @@ def check(sample: Sample, before: Project, after: Project) -> None:
     earlier = _complaints(before)
     for line in _complaints(after):
         if line not in earlier or line.startswith(own):
-            raise _refusal(line)
+            stop(BY_HAND.format(line))
 
 
 def _complaints(project: Project) -> list[str]:
@@ -109,7 +109,3 @@ def _complaints(project: Project) -> list[str]:
     imports = a_function_finds_on_lambda_what_it_imports(project)
     shared = [line for line in imports if f" of {COMMON}: " in line]
     return [line for one in OF_BLOCKS for line in one(project)] + shared
-
-
-def _refusal(missing: str) -> Problem:
-    return Problem(f"template.yaml is not as init wrote it, so nothing was written; by hand: {missing}")

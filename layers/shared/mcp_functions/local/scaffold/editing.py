@@ -1,4 +1,7 @@
-"""`block`: what template.yaml needs for a function as its app.py is now, printed, or written into the file as text."""
+"""`new` adds a function to a project, and `block` writes what template.yaml needs for one, as its app.py is now.
+
+Both check everything before they write anything, and change template.yaml as text, so that its comments stay.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from mcp_functions.local import catalog, checks, template
 from mcp_functions.local.checks import imports
-from mcp_functions.local.lambdas.loading import COMMON
-from mcp_functions.local.problems import Problem
-from mcp_functions.local.scaffold import block_lines, blocks, samples, spelling
+from mcp_functions.local.lambdas.functions import FRONT_DOOR
+from mcp_functions.local.problems import stop
+from mcp_functions.local.scaffold import block_lines, blocks, files, samples, spelling
 from mcp_functions.local.scaffold.samples import Sample
 
 if TYPE_CHECKING:
@@ -20,16 +23,11 @@ if TYPE_CHECKING:
     from mcp_functions.local.scaffold.block_lines import Lines
 
 LAYER_ID, BESIDE = "CommonLayer", "DependenciesLayer"
-LAYER = f"""\
-
-  {LAYER_ID}:
-    Type: {imports.LAYER}
-    Properties:
-      Description: Code that functions share
-      ContentUri: {COMMON.parent}/
-      CompatibleRuntimes:
-        - !Ref Runtime
-"""
+WRITTEN = """\
+{files}
+  template.yaml: {logical_id}, with its route /mcp/{name}
+  functions/mcp/catalog.json"""
+NEXT = "\n\nWrite what it does in functions/{name}/app.py; then: make catalog test"
 UNCHANGED = "template.yaml has what functions/{name} needs"
 REMARKS = {
     "": "a function that never asks",
@@ -37,6 +35,41 @@ REMARKS = {
     "keep": "its rounds run once",
     "task": "a task",
 }
+
+
+def new(root: Path, kind: str, name: str) -> str:
+    """Add a function to a project.
+
+    Args:
+        root: the project's folder.
+        kind: one of `samples.KINDS`.
+        name: of the function.
+
+    Returns:
+        The text for the terminal.
+
+    Raises:
+        Problem: the name is not allowed, a file exists already, or the project has no endpoint.
+    """
+    return add(root, samples.sample(kind, spelling.check(name))) + NEXT.format(name=name)
+
+
+def add(root: Path, sample: Sample) -> str:
+    """Write a function's files into a project, its block and the catalog; return what was written.
+
+    Raises:
+        Problem: a file exists already, or the project has no endpoint.
+    """
+    before = checks.read(root)
+    if FRONT_DOOR not in before.folders:
+        stop(f"there is no functions/{FRONT_DOOR}/app.py: new adds functions behind an endpoint, as init writes it")
+    path = root / template.FILE
+    grown = blocks.added(path.read_text(encoding="utf-8"), sample, before)
+    files.write(root, sample.files)
+    path.write_text(grown, encoding="utf-8", newline="\n")
+    catalog.write(root / checks.FOLDER, catalog.generate(root / checks.FOLDER))
+    listed = "\n".join(f"  {file}" for file in sample.files)
+    return WRITTEN.format(files=listed, logical_id=sample.logical_id, name=sample.name)
 
 
 def shown(root: Path, name: str, kind: str | None) -> str:
@@ -89,11 +122,9 @@ def _function(project: Project, name: str) -> Sample:
     if name not in project.folders:
         near = difflib.get_close_matches(name, project.folders, n=1)
         meant = f"; did you mean {near[0]}?" if near else ""
-        missing = f"there is no functions/{name}/app.py{meant}"
-        raise Problem(missing)
+        stop(f"there is no functions/{name}/app.py{meant}")
     if name not in project.offering:
-        other = f"functions/{name} offers no tool, prompt or resource: init and auth write its block"
-        raise Problem(other)
+        stop(f"functions/{name} offers no tool, prompt or resource: init and auth write its block")
     needs = ""
     if name in project.tasks:
         needs = "task"
@@ -121,7 +152,7 @@ def _with_layer(lines: Lines, project: Project, name: str) -> Lines:
     """Add the layer of the code that functions share, and give it to the blocks of a function."""
     layer = imports.common_layer(project)
     if not layer:
-        layer, lines = LAYER_ID, block_lines.insert_after(lines, BESIDE, LAYER)
+        layer, lines = LAYER_ID, block_lines.insert_after(lines, BESIDE, files.template("common_layer.yaml", {}))
     for block in project.blocks_of(name):
         if not imports.has_layer(project, block, layer):
             lines = block_lines.add_layer(lines, block.logical_id, layer)

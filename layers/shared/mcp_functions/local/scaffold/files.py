@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcp_functions.local.problems import Problem, first_line
+from mcp_functions.local.problems import first_line, stop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,12 +49,10 @@ def write(root: Path, texts: Mapping[str, str]) -> None:
     """
     existing = [name for name in texts if (root / name).exists() or (root / name).is_symlink()]
     if existing:
-        problem = f"{root / existing[0]} is there already: nothing was written"
-        raise Problem(problem)
+        stop(f"{root / existing[0]} is there already: nothing was written")
     try:
         for name, text in texts.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
-        problem = f"{root} cannot be written: {first_line(error)}"
-        raise Problem(problem) from error
+        stop(f"{root} cannot be written: {first_line(error)}", after=error)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import mcp_functions
 from mcp_functions.local.lambdas.functions import FRONT_DOOR
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import stop
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,16 +26,14 @@ def check(name: str) -> str:
         Problem: it is not; the text explains the rule.
     """
     if not NAME.fullmatch(name):
-        problem = f"{name!r} cannot be a function's name: small letters, digits and single _, as in track_parcel"
-    elif len(name) > MAX_NAME:
-        problem = f"{name!r} is too long: {MAX_NAME} characters at most, because Lambda's names end at 64"
-    elif name == FRONT_DOOR:
-        problem = f"functions/{FRONT_DOOR} is the endpoint: choose another name"
-    elif name in RESERVED or keyword.iskeyword(name) or hasattr(builtins, name):
-        problem = f"{name} is a word of Python's or of the toolkit's: choose another name"
-    else:
-        return name
-    raise Problem(problem)
+        stop(f"{name!r} cannot be a function's name: small letters, digits and single _, as in track_parcel")
+    if len(name) > MAX_NAME:
+        stop(f"{name!r} is too long: {MAX_NAME} characters at most, because Lambda's names end at 64")
+    if name == FRONT_DOOR:
+        stop(f"functions/{FRONT_DOOR} is the endpoint: choose another name")
+    if name in RESERVED or keyword.iskeyword(name) or hasattr(builtins, name):
+        stop(f"{name} is a word of Python's or of the toolkit's: choose another name")
+    return name
 
 
 def stack(directory: Path) -> str:

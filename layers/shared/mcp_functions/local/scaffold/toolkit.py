@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
-from mcp_functions.local.problems import Problem
+from mcp_functions.local.problems import stop
 
 NAME = "mcp-functions"
 
@@ -22,8 +22,7 @@ def installed() -> Distribution:
     try:
         return distribution(NAME)
     except PackageNotFoundError as error:
-        missing = f"{NAME} is not installed, so its version is unknown: pip install its wheel first"
-        raise Problem(missing) from error
+        stop(f"{NAME} is not installed, so its version is unknown: pip install its wheel first", after=error)
 
 
 def origin(toolkit: Distribution) -> Path | None:

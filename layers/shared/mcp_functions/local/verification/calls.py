@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -30,13 +31,11 @@ class Calls:
     """The calls of one run; no tool is called twice."""
 
     server: Server  # the endpoint
-    named: Sequence[tuple[str, Mapping[str, Any]]] = ()  # tools that may be called, with their arguments
-    # by a question's key: the content of its form, "decline" or "cancel"
-    answers: Mapping[str, Any] = field(default_factory=dict)
-    tasks: Sequence[str] = ()  # names of tools whose calls may become tasks
-    patience: Patience = field(default_factory=Patience)  # for one task
+    named: Sequence[tuple[str, Mapping[str, Any]]]  # tools that may be called, with their arguments
+    answers: Mapping[str, Any]  # by a question's key: the content of its form, "decline" or "cancel"
+    tasks: Sequence[str]  # names of tools whose calls may become tasks
+    patience: Patience  # for one task
     _started: list[tuple[Call, Mapping[str, Any]]] = field(default_factory=list)  # tasks
-    _listed: lists.Catalog | None = None
 
     def check_conversation(self) -> str:
         """Hold conversations until one that asks is complete.
@@ -45,7 +44,8 @@ class Calls:
             Failed: a call was refused, or the state of a round was not accepted.
             Skipped: no call asked.
         """
-        texts = list(filter(None, map(self._hold, self._named())))
+        named = candidates.named(self._lists, self.named) if self.named else []
+        texts = list(filter(None, map(self._hold, named)))
         reads = filter(None, map(self._hold, self._reads()))  # one conversation is enough
         texts = texts or list(islice(reads, 1))
         if not texts:
@@ -115,8 +115,7 @@ class Calls:
                 self.server.ask("tasks/cancel", {"taskId": task["taskId"]})
                 fail(f"{call} did not end within {self.patience.seconds:g} s (--seconds), and was cancelled")
             if task.get("inputRequests"):
-                responses = self._responses(task["inputRequests"])
-                self._task("tasks/update", call, task, inputResponses=responses)
+                self._task("tasks/update", call, task, inputResponses=self._responses(task["inputRequests"]))
             else:
                 self.patience.sleep(task.get("pollIntervalMs", 1000) / 1000)
             task, polls = self._task("tasks/get", call, task), polls + 1
@@ -130,16 +129,10 @@ class Calls:
             fail(f"{method} of {call}: {response}")
         return response.result
 
-    def _named(self) -> list[Call]:
-        return candidates.named(self._lists(), self.named) if self.named else []
-
     def _reads(self) -> list[Call]:
         names = {name for name, _arguments in self.named}
-        return [
-            call for call in candidates.reads(self._lists()) if call.method != "tools/call" or str(call) not in names
-        ]
+        return [call for call in candidates.reads(self._lists) if call.method != "tools/call" or str(call) not in names]
 
+    @cached_property
     def _lists(self) -> lists.Catalog:
-        if self._listed is None:
-            self._listed = lists.read(self.server, candidates.LISTS)
-        return self._listed
+        return lists.read(self.server, candidates.LISTS)

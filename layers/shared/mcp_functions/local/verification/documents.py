@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from mcp_functions.attack.client import Request
+from mcp_functions.local.loopback import json_object
 from mcp_functions.local.verification.report import fail
 from mcp_functions.oauth.discovery import AUTHORIZATION_SERVER, OPENID
 
@@ -22,7 +22,7 @@ ENDPOINTS = ("authorization_endpoint", "token_endpoint", "revocation_endpoint")
 
 def names_front(server: Server) -> bool:
     """Whether the server's metadata names its own origin as the place to sign in, where only `oauth` has a front."""
-    document = _object(_get(server, server.metadata[0]))
+    document = json_object(_get(server, server.metadata[0]).body)
     resource = urlsplit(str(document.get("resource")))
     return document.get("authorization_servers") == [f"{resource.scheme}://{resource.netloc}"]
 
@@ -79,16 +79,8 @@ def _read(server: Server, url: str) -> Document:
     response = _get(server, url)
     if response.status != HTTPStatus.OK:
         fail(f"{urlsplit(url).path} answers HTTP {response.status} to a caller without credentials")
-    return _object(response)
+    return json_object(response.body)
 
 
 def _get(server: Server, url: str) -> Response:
     return server.send(url, Request(b"", method="GET"))
-
-
-def _object(response: Response) -> Document:
-    try:
-        value = json.loads(response.body)
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}

@@ -29,7 +29,7 @@ def fail(text: str) -> NoReturn:
 
 
 def skip(text: str) -> NoReturn:
-    """End a check that cannot run."""
+    """Skip a check that needs something else."""
     raise Skipped(text)
 
 

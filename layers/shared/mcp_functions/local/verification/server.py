@@ -8,20 +8,21 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import boto3
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
+from botocore.exceptions import BotoCoreError
 
 from mcp_functions.attack import messages
 from mcp_functions.attack.client import Client, Response
 from mcp_functions.local.open_routes import METADATA
+from mcp_functions.local.problems import first_line, stop
 from mcp_functions.local.verification import documents
 from mcp_functions.local.verification.report import fail, skip
 from mcp_functions.protocol.constants import EXTENSION_TASKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    import boto3
 
     from mcp_functions.attack.client import Request
     from mcp_functions.settings import AuthMode
@@ -39,7 +40,8 @@ class Server:
     """The endpoint, and the functions beneath it."""
 
     url: str  # of the endpoint, "https://…/mcp"
-    authorize: Authorize  # adds credentials to a request for a URL; it raises Skipped if there are none
+    # adds credentials to a request for a URL; it raises Skipped if there are none
+    authorize: Authorize = lambda _url, request: request
     request_id: str = ""  # of the last response, by API Gateway
     _ids: Iterator[int] = field(default_factory=lambda: count(1))
 
@@ -69,8 +71,7 @@ class Server:
 
     def send(self, url: str, request: Request) -> Response:
         """Send a request as it is."""
-        client = Client(url, {}, requests=1, seconds=SECONDS, response_seconds=SECONDS)
-        response = client.send(request).response
+        response = Client(url, {}, requests=1, seconds=SECONDS).send(request).response
         self.request_id = response.headers.get("apigw-requestid", self.request_id)
         return response
 
@@ -86,34 +87,46 @@ class Server:
         return [root + address.path, root]
 
 
-def find_mode(server: Server) -> AuthMode:
-    """Return who may call, as the endpoint shows it to a caller without credentials.
+def session(region: str | None, profile: str | None) -> boto3.Session:
+    """Return a session of boto3.
+
+    Raises:
+        Problem: there is no such profile.
+    """
+    try:
+        return boto3.Session(profile_name=profile, region_name=region)
+    except BotoCoreError as error:
+        stop(first_line(error), after=error)
+
+
+def reach(url: str, token: str | None, session: boto3.Session) -> tuple[Server, AuthMode]:
+    """Return a server with the user's credentials, and who may call it.
+
+    Args:
+        url: of the endpoint; that of API Gateway names its Region.
+        token: an access token.
+        session: has AWS credentials and a Region, or has not.
 
     Raises:
         Failed: the endpoint does not answer as an MCP server of this toolkit.
     """
+    server = Server(url)
+    mode = _find_mode(server)
+    if mode in {"jwt", "oauth"}:
+        server.authorize = _bearer(token)
+    if mode == "iam":
+        found = REGION.search(urlsplit(url).hostname or "")
+        server.authorize = _signature(session, found[1] if found else session.region_name)
+    return server, mode
+
+
+def _find_mode(server: Server) -> AuthMode:
+    """Return who may call, as the endpoint shows it to a caller without credentials."""
     response = server.send(server.url, server.write("server/discover", {}))
     mode = next((mode for mode, status in STATUSES.items() if status == response.status), None)
     if mode is None or (mode == "none" and response.result is None):
         fail(f"{server.url} is no MCP endpoint of 2026-07-28: {response}")
     return "oauth" if mode == "jwt" and documents.names_front(server) else mode
-
-
-def authorization(mode: AuthMode, url: str, token: str | None, session: boto3.Session) -> Authorize:
-    """Return what adds the user's credentials.
-
-    Args:
-        mode: who may call.
-        url: of the endpoint; that of API Gateway names its Region.
-        token: an access token.
-        session: has AWS credentials and a Region, or has not.
-    """
-    if mode == "none":
-        return lambda _url, request: request
-    if mode in {"jwt", "oauth"}:
-        return _bearer(token)
-    found = REGION.search(urlsplit(url).hostname or "")
-    return _signature(session, found[1] if found else session.region_name)
 
 
 def _bearer(token: str | None) -> Authorize:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from mcp_functions.local.problems import Problem, first_line
+from mcp_functions.local.problems import first_line, stop
 from mcp_functions.local.verification.report import fail, listed
 
 if TYPE_CHECKING:
@@ -37,13 +37,11 @@ class Stack:
             pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=name)
             resources = [resource for page in pages for resource in page["StackResourceSummaries"]]
         except (BotoCoreError, ClientError) as error:
-            unread = f"the stack {name} cannot be read: {first_line(error)}"
-            raise Problem(unread) from error
+            stop(f"the stack {name} cannot be read: {first_line(error)}", after=error)
         self.status = str(described["StackStatus"])
         outputs = {output["OutputKey"]: output["OutputValue"] for output in described.get("Outputs", ())}
         if ENDPOINT not in outputs:
-            missing = f"the stack {name} has no output {ENDPOINT}; its status is {self.status}"
-            raise Problem(missing)
+            stop(f"the stack {name} has no output {ENDPOINT}; its status is {self.status}")
         self.endpoint = str(outputs[ENDPOINT])
         self._resources = defaultdict[str, list[str]](list)
         for resource in resources:

@@ -1,4 +1,4 @@
-"""IAM statements: those of the two policies, which alone reach the key and the table, and how to read others."""
+"""IAM: the statements of the two policies, which alone reach the key and the table, and how to read others."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ MAY_INVOKE: dict[str, Any] = {"LambdaInvokePolicy": {"FunctionName": {"Fn::Sub":
 
 
 @cache
-def as_written(logical_id: str) -> dict[str, Any]:
-    """Return the properties of a resource as `init` writes it. What functions share must not differ from it."""
+def _written() -> dict[str, Any]:
     text = PLACEHOLDER.sub("", WRITTEN.read_text(encoding="utf-8"))
-    properties: dict[str, Any] = template.parse(text)["Resources"][logical_id]["Properties"]
-    return properties
+    return dict(template.parse(text)["Resources"])
+
+
+def as_written(logical_id: str) -> dict[str, Any]:
+    """Return the properties of a resource as `init` writes it. A project's own must not differ from it."""
+    return dict(_written()[logical_id]["Properties"])
 
 
 def policies(properties: dict[str, Any]) -> list[Any]:
