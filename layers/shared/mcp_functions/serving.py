@@ -122,7 +122,7 @@ class Offer(NamedTuple):
     @property
     def reads_forms(self) -> bool:
         """Whether a handler of this toolkit can ask; an adopted server reads its own forms."""
-        return any(handler.needs_state and not handler.server for handler in self.handlers)
+        return any(handler.needs_state and not handler.is_adopted for handler in self.handlers)
 
     @property
     def needs_table(self) -> bool:
@@ -263,7 +263,7 @@ def _import_needed(offer: Offer) -> None:
     if offer.needs_state:
         modules += ["dispatch.seal_factory", "seal.envelope"]
     if offer.reads_forms:
-        modules += ["schemas.class_types", "schemas.limits"]
+        modules += ["schemas.annotations", "schemas.class_types"]
     if offer.reads_forms and "pydantic" in sys.modules:
         modules += ["schemas.pydantic_types"]
     if offer.needs_table:

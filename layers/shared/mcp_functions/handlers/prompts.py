@@ -47,7 +47,7 @@ class CompletableHandler(Handler[P, R]):
 
         It may be an `async def`. `argument` is the name on the wire.
         """
-        known = [known.wire_name for known in self.arguments]
+        known = self.arguments.by_name
         if argument not in known:
             message = f"{self.name} has no argument {argument!r} to complete; it has: {', '.join(known) or 'none'}"
             raise TypeError(message)
@@ -60,7 +60,7 @@ class CompletableHandler(Handler[P, R]):
 
     def completion(self, argument: str, value: str, known: Mapping[str, str]) -> dict[str, Any]:
         """Complete one argument (server/utilities/completion)."""
-        if argument not in [known.wire_name for known in self.arguments]:
+        if argument not in self.arguments.by_name:
             raise InvalidParams(message="params.argument.name names no argument of this reference")
         completer = self._completers.get(argument)
         completed: Any = completer(value, known) if completer else []
@@ -84,7 +84,7 @@ class Prompt(CompletableHandler[P, R]):
     def __init__(self, function: Callable[P, R], options: HandlerOptions) -> None:
         """Read the function and describe its arguments."""
         super().__init__(function, options)
-        self._entry["arguments"] = [_describe(argument) for argument in self.arguments] or None
+        self._entry["arguments"] = [_describe(argument) for argument in self.arguments.by_name.values()] or None
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the arguments of a `prompts/get`."""
@@ -99,7 +99,7 @@ def _describe(argument: Argument) -> dict[str, Any]:
     described = {
         "name": argument.wire_name,
         "title": argument.parameter.title or None,
-        "description": argument.description or None,
+        "description": argument.type.schema.get("description"),
         "required": argument.parameter.required,
     }
     return {field: value for field, value in described.items() if value is not None}

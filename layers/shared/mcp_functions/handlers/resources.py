@@ -63,10 +63,10 @@ class Resource(CompletableHandler[P, R]):
         self._entry |= {"uriTemplate" if variables else "uri": uri, "mimeType": self.mime_type}
         self._read_annotations(options.pop("annotations", None))
         if not variables:
-            self._entry["size"] = size  # the specification has none for a template
+            self._entry["size"] = size  # a template of the specification has no size
 
     def _check_variables(self, variables: set[str]) -> None:
-        names = {argument.wire_name for argument in self.arguments}
+        names = {*self.arguments.by_name}
         if names != variables:
             message = f"its parameters before * must be the variables of {self.uri!r}: {sorted(variables)}"
             message += f", not {sorted(names)}"

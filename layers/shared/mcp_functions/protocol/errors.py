@@ -8,7 +8,7 @@ Codes and statuses are those of the specification (basic/transports). Where it l
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -259,7 +259,6 @@ class TemporarilyUnavailable(McpError):
     def __init__(self, reason: str, *, retry_after: int = 2) -> None:
         """Keep the reason for the log, and the seconds of `Retry-After`."""
         super().__init__(data={"retryable": True}, reason=reason, headers={"retry-after": str(retry_after)})
-        self.retry_after = retry_after
 
 
 class Busy(TemporarilyUnavailable):
@@ -331,12 +330,9 @@ def is_ctrl_c(error: BaseException) -> bool:
     return isinstance(error, KeyboardInterrupt) and not error.args and "AWS_LAMBDA_RUNTIME_API" not in os.environ
 
 
-def capability_names(required: Mapping[str, object]) -> list[str]:
+def capability_names(required: Mapping[str, Any]) -> list[str]:
     """Name the capabilities of a `ClientCapabilities` object: `["elicitation.url", "sampling"]`."""
     names: list[str] = []
     for family, members in required.items():
-        if isinstance(members, dict) and members:
-            names += [f"{family}.{member}" for member in members]
-        else:
-            names.append(family)
+        names += [f"{family}.{member}" for member in members] or [family]
     return names

@@ -133,7 +133,10 @@ def _convert(value: object) -> JSONValue:
 
 def _convert_object(value: object) -> JSONValue:
     if hasattr(value, "__dataclass_fields__") and not hasattr(value, "__pydantic_serializer__"):
-        return {name: _convert(getattr(value, name)) for name in _field_names(value)}
+        from dataclasses import fields  # noqa: PLC0415 - an author who made a dataclass has imported it
+
+        declared = fields(cast("DataclassInstance", value))
+        return {field.name: _convert(getattr(value, field.name)) for field in declared}
     if isinstance(value, Enum):
         return _convert(value.value)
     if type(value).__module__ == "datetime" and hasattr(value, "isoformat") and hasattr(value, "year"):
@@ -163,9 +166,3 @@ def _convert_key(key: object) -> str:
     if isinstance(converted, str | int | float):
         return str(converted)
     raise _UnsupportedValue(key, f"a dict whose keys are of type {type_name(key)}")
-
-
-def _field_names(value: object) -> list[str]:
-    from dataclasses import fields  # noqa: PLC0415 - an author who made a dataclass has imported it
-
-    return [field.name for field in fields(cast("DataclassInstance", value))]

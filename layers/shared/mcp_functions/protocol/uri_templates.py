@@ -7,11 +7,10 @@ writes the URI, so no regular expression reads it: the time of a match is linear
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 MAX_URI = 8192  # characters; API Gateway accepts 10,240 bytes of headers, and Mcp-Name repeats the URI there
 DELIMITERS = frozenset("/?#&=,;")  # each ends a segment
@@ -41,16 +40,19 @@ def match(template: str, uri: str) -> dict[str, str] | None:
     Returns:
         The values by name; None if the URI does not match, or is longer than MAX_URI.
     """
-    literals, expressions = _parts(template)
-    if not expressions:
+    pieces = re.split(EXPRESSION, template)  # a literal, then by turns a plus or "", a name, and the next literal
+    literals, pluses, names = pieces[::3], pieces[1::3], pieces[2::3]
+    if not names:
         return {} if uri == template else None
     if len(uri) > MAX_URI or not uri.startswith(literals[0]) or not uri.endswith(literals[-1]):
         return None
-    limits = {True: [len(uri)] * (len(uri) + 1), False: _segment_ends(uri)}
+    limits = {"+": [len(uri)] * (len(uri) + 1), "": _segment_ends(uri)}
+    expressions = [limits[plus] for plus in pluses]
     values = {}
     start = len(literals[0])
-    for (plus, name), literal, ends in zip(expressions, literals[1:], _last_ends(template, uri, limits), strict=True):
-        end = ends[limits[plus][start]]
+    rows = _last_ends(literals, expressions, uri)
+    for name, limit, literal, ends in zip(names, expressions, literals[1:], rows, strict=True):
+        end = ends[limit[start]]
         if end <= start:
             return None
         values[name] = uri[start:end]
@@ -63,13 +65,6 @@ def match(template: str, uri: str) -> dict[str, str] | None:
         return None
 
 
-@lru_cache(maxsize=256)
-def _parts(template: str) -> tuple[tuple[str, ...], tuple[tuple[bool, str], ...]]:
-    """Split a template into the literals around its expressions, and the expressions as (has a plus, name)."""
-    pieces = re.split(EXPRESSION, template)
-    return tuple(pieces[::3]), tuple((plus == "+", name) for plus, name in zip(pieces[1::3], pieces[2::3], strict=True))
-
-
 def _segment_ends(uri: str) -> list[int]:
     """Find the end of the segment around each place in a URI."""
     ends = [len(uri)]
@@ -78,22 +73,25 @@ def _segment_ends(uri: str) -> list[int]:
     return ends[::-1]
 
 
-def _last_ends(template: str, uri: str, limits: Mapping[bool, Sequence[int]]) -> list[list[int]]:
+def _last_ends(literals: Sequence[str], limits: Sequence[Sequence[int]], uri: str) -> list[list[int]]:
     """Find where each expression may end, so that the rest of the template matches the rest of the URI.
+
+    Args:
+        literals: the texts around the expressions.
+        limits: for each expression, how far it reaches from each place.
+        uri: the URI, which begins with the first literal and ends with the last.
 
     Returns:
         A row for each expression. At each place, it has the last possible end up to there; -1 if there is none.
     """
-    literals, expressions = _parts(template)
     last = len(uri) - len(literals[-1])
     rows = [[-1] * last + [last] * (len(uri) + 1 - last)]
-    for (plus, _name), literal in zip(expressions[:0:-1], literals[-2:0:-1], strict=True):
-        after = rows[-1]
+    for limit, literal in zip(limits[:0:-1], literals[-2:0:-1], strict=True):
         row = []
         end = -1
         for place in range(len(uri) + 1):
             start = place + len(literal)
-            if start <= len(uri) and uri.startswith(literal, place) and after[limits[plus][start]] > start:
+            if start <= len(uri) and uri.startswith(literal, place) and rows[-1][limit[start]] > start:
                 end = place
             row.append(end)
         rows.append(row)

@@ -15,7 +15,7 @@ from mcp_functions.schemas.type_reader import read_type
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mcp_functions.schemas.json_types import JsonType
     from mcp_functions.schemas.parameters import Parameter
@@ -31,11 +31,6 @@ class Argument(NamedTuple):
     parameter: Parameter  # the parameter in the function, with its default
     wire_name: str  # the name for the client
     type: JsonType  # the type, whose schema the client reads
-
-    @property
-    def description(self) -> str | None:
-        """The description for the model."""
-        return self.type.schema.get("description")
 
 
 class RawArguments(NamedTuple):
@@ -58,21 +53,11 @@ class RawArguments(NamedTuple):
             raise InvalidArgument(message) from None
 
 
-class Arguments:
-    """The arguments of one handler, and their `inputSchema`."""
+class Arguments(NamedTuple):
+    """The arguments of one handler."""
 
-    def __init__(self, by_wire_name: Mapping[str, Argument]) -> None:
-        """Write the schema once.
-
-        Args:
-            by_wire_name: the arguments by their name for the client.
-        """
-        self._by_wire_name = by_wire_name
-        self.schema = _schema_of(by_wire_name)
-
-    def __iter__(self) -> Iterator[Argument]:
-        """List the arguments in the order of the signature."""
-        return iter(self._by_wire_name.values())
+    by_name: Mapping[str, Argument]  # by the name for the client, in the order of the signature
+    schema: dict[str, Any]  # the `inputSchema`
 
     def bind(self, sent: Mapping[str, Any], *, text: bool = False) -> dict[str, Any]:
         """Turn the client's arguments into the function's keyword arguments.
@@ -84,7 +69,7 @@ class Arguments:
         Raises:
             InvalidArgument: one is missing, unknown, or does not fit its type.
         """
-        known = self._by_wire_name
+        known = self.by_name
         if not sent.keys() <= known.keys():
             unknown = shortened(min(sent.keys() - known.keys()))
             message = f"Unknown argument {unknown!r}; known are: {', '.join(sorted(known)) or 'none'}"
@@ -108,7 +93,7 @@ def read_arguments(parameters: Iterable[Parameter], hints: Mapping[str, Any], *,
     Raises:
         TypeError: a parameter has no type, or JSON has no such type; the message names the parameter.
     """
-    by_wire_name: dict[str, Argument] = {}
+    by_name: dict[str, Argument] = {}
     for parameter in parameters:
         try:
             argument = _read_argument(parameter, hints, camel_case=camel_case)
@@ -116,12 +101,12 @@ def read_arguments(parameters: Iterable[Parameter], hints: Mapping[str, Any], *,
             message = f"parameter {parameter.name!r}: {error}"
             raise TypeError(message) from error
         name = argument.wire_name
-        if name in by_wire_name:
-            both = f"parameters {by_wire_name[name].parameter.name!r} and {parameter.name!r}"
+        if name in by_name:
+            both = f"parameters {by_name[name].parameter.name!r} and {parameter.name!r}"
             message = f"{both} have the same name on the wire, {name!r}: rename one"
             raise TypeError(message)
-        by_wire_name[name] = argument
-    return Arguments(by_wire_name)
+        by_name[name] = argument
+    return Arguments(by_name, _schema_of(by_name))
 
 
 def read_raw_arguments(parameters: Sequence[Parameter], schema: Mapping[str, Any]) -> RawArguments:
@@ -147,10 +132,9 @@ def _read_argument(parameter: Parameter, hints: Mapping[str, Any], *, camel_case
     annotation = hints[parameter.name]
     type_ = read_type(annotation)
     schema = dict(type_.schema)
-    for item in get_args(annotation)[1:]:
-        if isinstance(item, Header):
-            schema["x-mcp-header"] = item.name
-            break
+    headers = [item.name for item in get_args(annotation) if isinstance(item, Header)]
+    if headers:
+        schema["x-mcp-header"] = headers[0]
     if parameter.default is not MISSING:
         schema |= published_default(parameter.default, type_.read)
     members = (annotation, *get_args(annotation))

@@ -58,9 +58,9 @@ def read_class(cls: type[Any], read_type: ReadType) -> JsonType:
     if cls.__module__ == "datetime" and cls.__name__ in MOMENTS:
         return _read_moment(cls)
     if "__dataclass_fields__" in vars(cls):
-        return _read_dataclass(cls, _read_hints(cls), read_type)
+        return _read_dataclass(cls, get_type_hints(cls, include_extras=True), read_type)
     if hasattr(cls, "__required_keys__"):
-        return _read_typed_dict(cls, _read_hints(cls), read_type)
+        return _read_typed_dict(cls, get_type_hints(cls, include_extras=True), read_type)
     raise NeedsPydantic
 
 
@@ -84,13 +84,6 @@ def _read_moment(cls: type[date]) -> JsonType:
         raise ValueError(reason)
 
     return JsonType({"type": "string", "format": format_}, read)
-
-
-def _read_hints(cls: type) -> dict[str, Any]:
-    try:
-        return get_type_hints(cls, include_extras=True)
-    except (NameError, TypeError, AttributeError, SyntaxError):
-        raise NeedsPydantic from None  # pydantic's error names the field
 
 
 def _read_dataclass(cls: type[Any], hints: Mapping[str, Any], read_type: ReadType) -> JsonType:

@@ -60,21 +60,12 @@ def _scalar(name: str, article: str, *accepted: type) -> JsonType:
     return JsonType({"type": name}, read)
 
 
-def _float(value: object) -> float:
-    number = NUMBER.read(value)
-    try:
-        return float(number)
-    except OverflowError:
-        message = "must be a number within the range of a double"
-        raise ValueError(message) from None
-
-
 ANY = JsonType({}, lambda value: value)
 NUMBER = _scalar("number", "a", int, float)
 SCALARS: dict[object, JsonType] = {
     str: _scalar("string", "a", str),
     int: _scalar("integer", "an", int),
-    float: JsonType({"type": "number"}, _float),
+    float: JsonType({"type": "number"}, lambda value: float(NUMBER.read(value))),
     bool: _scalar("boolean", "a", bool),
     type(None): _scalar("null", "a", type(None)),
 }

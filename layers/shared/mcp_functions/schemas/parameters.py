@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from copy import deepcopy
 from functools import partial
 from textwrap import dedent
@@ -95,14 +96,10 @@ def copier(default: object) -> Callable[[], Any] | None:
         TypeError: the default is mutable and cannot be copied.
     """
     is_record = hasattr(type(default), "__dataclass_fields__") or hasattr(type(default), "model_fields")
-    try:
+    with suppress(TypeError):
         hash(default)
-    except TypeError:
-        is_hashable = False
-    else:
-        is_hashable = True
-    if is_hashable and not is_record:
-        return None
+        if not is_record:
+            return None
     try:
         deepcopy(default)
     except Exception as error:

@@ -1,6 +1,6 @@
 """What pydantic reads: a type in its strict mode, and the options of its `Field` on a parameter.
 
-Only a handler that has such a type or a `Field` imports this module, and pydantic with it.
+Only a handler with one of these types, or with a `Field`, imports this module, and pydantic with it.
 """
 
 from __future__ import annotations
@@ -127,8 +127,6 @@ def _check_defaults(annotation: object, default: object) -> None:
 
 def _check_options(info: FieldInfo) -> None:
     options = [name for name in ONLY_IN_MODELS if getattr(info, name, None) is not None]
-    if not info.repr:
-        options.append("repr")
     if options:
         message = f"Field({options[0]}=…) means nothing for a parameter"
         raise TypeError(message)

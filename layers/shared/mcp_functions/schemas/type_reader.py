@@ -29,7 +29,8 @@ def read_type(annotation: object) -> JsonType:
     """
     try:
         return _read_native(annotation)
-    except (NeedsPydantic, RecursionError):  # a class that refers to itself recurses
+    # A class that refers to itself recurses. For a name that is not defined, pydantic's error names the field.
+    except (NeedsPydantic, RecursionError, NameError):
         from mcp_functions.schemas import pydantic_types  # noqa: PLC0415 - imports pydantic
 
         read = pydantic_types.read_type(annotation)
@@ -42,12 +43,10 @@ def _read_native(annotation: object) -> JsonType:
         return _read_annotated(inner, metadata)
     if annotation in (Any, object):
         return json_types.ANY
-    if not isinstance(annotation, type):
+    if not isinstance(annotation, type) or annotation in (list, dict):
         return _read_generic(annotation)
     if annotation in json_types.SCALARS:
         return json_types.SCALARS[annotation]
-    if annotation.__module__ == "builtins":
-        return _read_generic(annotation)
     from mcp_functions.schemas import class_types  # noqa: PLC0415 - few functions have a class
 
     return class_types.read_class(annotation, _read_native)
@@ -79,14 +78,14 @@ def _read_annotated(inner: object, metadata: list[Any]) -> JsonType:
 
 
 def _read_limited(inner: object, limits: list[object]) -> JsonType:
-    from mcp_functions.schemas import limits as limit_rules  # noqa: PLC0415 - few types have limits
+    from mcp_functions.schemas import annotations  # noqa: PLC0415 - few types have limits
 
     members = get_args(inner)
     if get_origin(inner) in UNIONS and type(None) in members:  # `Annotated[int | None, Ge(1)]` limits the int
         others = tuple(member for member in members if member is not type(None))
         only: Any = Union.__getitem__(others)
         return _read_native(Annotated[(only, *limits)] | None)
-    return limit_rules.add_limits(get_origin(inner) or inner, _read_native(inner), limits)
+    return annotations.add_limits(get_origin(inner) or inner, _read_native(inner), limits)
 
 
 def _is_limit(item: object) -> bool:
