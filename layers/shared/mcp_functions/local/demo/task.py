@@ -1,7 +1,8 @@
 """`demo --task`: a tool call that outlives its request. It reports progress, loses its worker, asks, and finishes.
 
-Each worker is a process of the real Lambda runtime, and the demo kills one of them. Only the client's polls start
-another.
+A worker is a second Lambda of the function, which does the work of a task. Here each worker is a process of the real
+Lambda runtime, and the demo kills one of them. It held the task for a short time only (a lease), so after that time the
+client's next poll starts another worker.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ TOOL = "audit_year"
 ARGUMENTS = {"year": 2026}
 ANSWER = {"action": "accept", "content": {"write_off": True}}
 ENDING = "2026 is audited: 15 cents remain."
-KILL_AT = "auditing"
+KILL_AT = "auditing"  # the worker is killed when the task's status has this word
 KILLED = "  ---- its worker is killed (kill -9); the lease runs out, and the next poll calls another ----"
 
 
@@ -58,8 +59,15 @@ class _Demo:
     """The transcript, and the worker that is killed."""
 
     def __init__(self, harness: Harness, transcript: Transcript) -> None:
-        self._harness, self.write = harness, transcript.write
-        self._last, self._killed, self._asked = "", 0, False
+        self._harness = harness
+        self._transcript = transcript
+        self._last = ""  # the last line
+        self._killed = 0  # how many workers were killed
+        self._asked = False  # whether the task has asked its question
+
+    def write(self, text: str) -> None:
+        """Write a line."""
+        self._transcript.write(text)
 
     def show_poll(self, task: Mapping[str, Any]) -> None:
         """Show a poll's result, if it is new, and kill the worker once."""
@@ -69,7 +77,7 @@ class _Demo:
             self.write(line)
             self._last = line
         if not self._killed and KILL_AT in message:
-            # a late start may have called a second worker; then the next poll tries again
+            # A late start may have called a second worker. Then none is killed now, and the next poll tries again.
             self._killed = self._harness.kill(f"{TOOL}{WORKER}", alone=True)
             if self._killed:
                 self.write(KILLED)
@@ -85,7 +93,7 @@ class _Demo:
         """Check the result and the workers, and show them."""
         text = str(result["content"][0]["text"])
         workers = [one for one in self._harness.invocations if one.folder == f"{TOOL}{WORKER}"]
-        killed = sum(bool(one.error) for one in workers)
+        killed = len([worker for worker in workers if worker.error])
         expected = text == ENDING and self._asked and killed
         expect(expected, f"it ended with {text!r} after {len(workers)} workers, {killed} of them killed")
         self.write(f"  {text}\n")
