@@ -50,7 +50,7 @@ class Request(TypedDict, total=False):
 
 
 class Explanation(NamedTuple):
-    """What is in a token, and why it is refused."""
+    """The content of a token, and the reasons to refuse it."""
 
     lines: tuple[str, ...]  # for the terminal
     reasons: tuple[str, ...] = ()  # every reason to refuse the token
@@ -82,11 +82,11 @@ def explain(token: str, keyring: KeySource, request: Request, *, now: float, sho
     """Describe a token, and every reason to refuse it.
 
     Args:
-        token: as a client sent it.
-        keyring: the keys and scopes to open it with.
-        request: what to compare it with.
-        now: unix seconds.
-        show_state: print the answers and the state too.
+        token: the token as a client sent it.
+        keyring: the keys and the scopes with which it may open.
+        request: the refused request, with which it is compared.
+        now: the time in unix seconds.
+        show_state: whether to print the answers and the state too.
 
     Raises:
         Problem: KMS does not allow this user to open it, or is not available.

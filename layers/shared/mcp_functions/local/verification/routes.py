@@ -72,9 +72,9 @@ def check_open(server: Server, mode: AuthMode, resource: str, origins: Sequence[
 
     Args:
         server: the endpoint.
-        mode: with jwt, the metadata names the issuer; with oauth, the sign-in front.
+        mode: the mode of the API; with jwt the metadata names the issuer, with oauth the sign-in front.
         resource: the URL that the metadata must name.
-        origins: whose pages may call.
+        origins: the origins whose pages may call.
     """
     if mode == "none" and not origins:
         skip("mode none has no closed ones, and no origin is allowed; --origin names one")
