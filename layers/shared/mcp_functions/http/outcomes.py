@@ -74,7 +74,7 @@ def run(notes: Notes, action: Callable[[], T]) -> T | McpError:
     Returns:
         The result of the action, or its error: an exception of another kind becomes a `Crash`.
     """
-    previous = observability.set_current(notes)
+    previous = observability.request_notes.set(notes)
     started = time.perf_counter()
     try:
         return action()
@@ -88,7 +88,7 @@ def run(notes: Notes, action: Callable[[], T]) -> T | McpError:
         return Crash(InternalError.sentence, error)
     finally:
         notes.seconds = time.perf_counter() - started
-        observability.restore_current(previous)
+        observability.request_notes.reset(previous)
 
 
 def note_request(notes: Notes, http: HttpRequest) -> None:
