@@ -41,13 +41,9 @@ def block(value: object) -> JSONObject:
     if role(value) != CONTENT:
         message = f"content is text, Text, Image, Audio, EmbeddedResource or ResourceLink, not {type_name(value)}"
         raise DeveloperError(message)
-    block_of_sdk = value
-    for name in HELPER_METHODS:
-        convert = getattr(value, name, None)
-        if callable(convert):
-            block_of_sdk = convert()
-            break
-    written = to_wire(block_of_sdk)
+    helper_methods = [name for name in HELPER_METHODS if hasattr(value, name)]
+    content = getattr(value, helper_methods[0])() if helper_methods else value
+    written = to_wire(content)
     if not _is_block(written):
         message = f"{type_name(value)} is no content as the protocol has it: a member is missing or of a wrong type"
         raise DeveloperError(message)

@@ -349,8 +349,6 @@ def capability_names(required: Mapping[str, Any]) -> list[str]:
     """Name the capabilities of a `ClientCapabilities` object: `["elicitation.url", "sampling"]`."""
     names: list[str] = []
     for family, members in required.items():
-        if members:
-            names += [f"{family}.{member}" for member in members]
-        else:
-            names.append(family)
+        members_of_family = [f"{family}.{member}" for member in members]
+        names += members_of_family or [family]
     return names

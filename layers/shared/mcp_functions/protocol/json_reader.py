@@ -144,10 +144,7 @@ def _refuse_constant(_name: str) -> NoReturn:
 
 
 _decoder = json.JSONDecoder(
-    object_pairs_hook=_read_object,
-    parse_float=_read_float,
-    parse_int=_read_integer,
-    parse_constant=_refuse_constant,
+    object_pairs_hook=_read_object, parse_float=_read_float, parse_int=_read_integer, parse_constant=_refuse_constant
 )
 
 
