@@ -102,7 +102,7 @@ def _last_ends(literals: Sequence[str], limits: Sequence[Sequence[int]], uri: st
         row = []
         end = -1
         for place in range(len(uri) + 1):
-            start = place + len(literal)  # of the next expression
+            start = place + len(literal)  # the next expression starts here
             if start <= len(uri) and uri.startswith(literal, place) and next_row[next_limit[start]] > start:
                 end = place
             row.append(end)
