@@ -115,7 +115,7 @@ def forward(
 
     Args:
         client: returns the client of the Invoke API.
-        function: the name of the Lambda function, or its ARN.
+        function: the name of the Lambda function.
         event: the event of the request.
         seconds: the time until the gateway stops waiting.
 
@@ -128,9 +128,8 @@ def forward(
         try:
             invoked = client().invoke(FunctionName=function, Payload=payload)
             return _Invoked(invoked["Payload"].read(), is_error="FunctionError" in invoked)
-        # botocore makes its exceptions at run time, so there is no type to catch. They are hidden, because their texts
-        # may quote the event.
-        except Exception as error:  # noqa: BLE001
+        # The error is hidden, because its text may quote the event.
+        except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
             raise _invoke_error(error) from None
 
     invoked = call_with_timeout(seconds - RESERVED_SECONDS, invoke)

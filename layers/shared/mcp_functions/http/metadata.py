@@ -35,7 +35,7 @@ def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, 
 
     Args:
         settings: the settings of the deployment.
-        scopes: the scopes that the handlers need, if the settings name none.
+        scopes: the scopes that the handlers need; they are published if the settings name none.
     """
     if not settings.takes_tokens:
         return {}
