@@ -3,7 +3,7 @@
     1. Origin, well-known paths, preflight, metadata      answered from HTTP alone (`_without_message`)
     2. a function that the operator stopped               503
     3. a client of 2025                                   handed to `mcp_functions.legacy`
-    4. media type, size, JSON, the shape of the message   400, 413 or 415
+    4. size, JSON, the shape of the message, media type   400, 413 or 415
     5. the caller                                         401, or 403 for a caller that the operator stopped
     6. the headers against the body                       400
     7. the handler                                        its result, or a JSON-RPC error
@@ -20,7 +20,7 @@ from mcp_functions import observability
 from mcp_functions.http import cors, events, identity, metadata, responses
 from mcp_functions.protocol import headers, json_reader
 from mcp_functions.protocol.constants import CALLS, METHODS, PROTOCOL_VERSION
-from mcp_functions.protocol.errors import FunctionStopped, InvalidRequest
+from mcp_functions.protocol.errors import FunctionStopped, InvalidRequest, ParseError
 from mcp_functions.protocol.messages import ForwardedResponse, Request, is_request, to_message
 from mcp_functions.tuples import NamedTuple
 
@@ -96,11 +96,11 @@ class HttpExchange:
 
     def _answer(self, endpoint: Endpoint, now: float) -> Response:
         """Answer the message in the body, in the order of the specification's checks."""
-        events.check_media_type(self.http)
         http, message = _read_message(self.http, endpoint)
         _note_message(message)
         if is_request(message):
             self._id = message["id"]
+            events.check_media_type(http)
             request = self._checked_request(http, message, endpoint.settings, now)
             result = endpoint.handle_request(request)
             _note_result(result)
@@ -165,8 +165,12 @@ def _read_message(http: HttpRequest, endpoint: Endpoint) -> Message:
     Raises:
         McpError: the body is too large, not JSON, or not one message.
     """
-    body = events.read_body(http, endpoint.settings.max_body_bytes)
-    value = json_reader.loads(body)
+    try:
+        body = events.read_body(http, endpoint.settings.max_body_bytes)
+        value = json_reader.loads(body)
+    except ParseError:
+        events.check_media_type(http)  # another media type explains the error better
+        raise
     try:
         return http, to_message(value)
     except InvalidRequest:
