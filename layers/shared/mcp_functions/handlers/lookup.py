@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.protocol.header_parameters import HeaderParameters
+    from mcp_functions.settings import Settings
 
 URI_KEYS = {"resources": "uri", "resourceTemplates": "uriTemplate"}
 
@@ -108,6 +109,11 @@ def check_headers(declared: HeaderParameters, params: Mapping[str, Any], receive
     if declared:
         arguments = params.get("arguments")
         header_parameters.check(declared, arguments if isinstance(arguments, dict) else {}, received)
+
+
+def cors_headers(catalog: Mapping[str, Any], settings: Settings) -> list[str]:
+    """List the headers that a page in a browser may send for arguments; none if no page may call (CORS)."""
+    return header_names(catalog) if settings.allowed_origins else []
 
 
 def header_names(catalog: Mapping[str, Any]) -> list[str]:
