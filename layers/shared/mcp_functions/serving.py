@@ -4,8 +4,8 @@
     at the first event      the function reads the environment, and makes its endpoint
     at the first state      it calls KMS
 
-A handler is a tool, a prompt or a resource. A handler that asks its user runs in rounds, each in a request of its own.
-A sealed state carries what one round knows to the next. The endpoint is the part that answers HTTP requests.
+A handler is a tool, a prompt or a resource. A handler that asks its user runs in rounds, each in another request. A
+sealed state takes what one round knows to the next. The endpoint is the part that answers HTTP requests.
 """
 
 from __future__ import annotations
@@ -123,11 +123,6 @@ class Offer(NamedTuple):
     def needs_state(self) -> bool:
         """Whether a handler can ask, so that the function seals states."""
         return any(handler.needs_state for handler in self.handlers)
-
-    @property
-    def reads_forms(self) -> bool:
-        """Whether a handler of this toolkit can ask; an adopted server reads its own forms."""
-        return any(handler.needs_state and not handler.is_adopted for handler in self.handlers)
 
     @property
     def needs_table(self) -> bool:
@@ -272,8 +267,6 @@ def _with_options(
         if not isinstance(handler, Handler):
             message = f"serve() takes what @tool, @prompt or @resource made, not {handler!r}"
             raise TypeError(message)
-    if not errors and around is None and not about:
-        return handlers
     for_model = read_errors(errors)
     if around is not None:
         from mcp_functions.handlers import hooks  # noqa: PLC0415 - most functions have none
@@ -300,10 +293,11 @@ def _import_needed(offer: Offer) -> None:
         modules += ["dispatch.conversations"]
     if offer.needs_state:
         modules += ["dispatch.seal_factory", "seal.envelope"]
-    if offer.reads_forms:
+    # An adopted server (of another library) reads its own forms.
+    if any(handler.needs_state and not handler.is_adopted for handler in offer.handlers):
         modules += ["schemas.annotations", "schemas.class_types"]
-    if offer.reads_forms and "pydantic" in sys.modules:
-        modules += ["schemas.pydantic_types"]
+        if "pydantic" in sys.modules:
+            modules += ["schemas.pydantic_types"]
     if offer.needs_table:
         modules += ["dispatch.single_use"]
     if offer.has_tasks:

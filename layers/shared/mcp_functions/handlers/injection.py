@@ -104,10 +104,10 @@ class DeclaredCapability(NamedTuple):
 class Injection(NamedTuple):
     """The parameters after `*`, by name, and what their questions need from those before it."""
 
-    capabilities: Mapping[str, DeclaredCapability]
-    questions: Mapping[str, Question[Any]]
-    optional: frozenset[str]  # the questions whose answer is None if the user gives none
-    shared: Mapping[str, SharedValue]
+    capabilities: dict[str, DeclaredCapability]
+    questions: dict[str, Question[Any]]
+    optional: set[str]  # the questions whose answer is None if the user gives none
+    shared: dict[str, SharedValue]
     defaults: Mapping[str, Any]  # the values of arguments that a client may leave out
     camel_case: bool  # whether forms use camelCase on the wire
 
@@ -168,33 +168,25 @@ def read_injection(parameters: Sequence[Parameter], hints: Mapping[str, Any], *,
         TypeError: an argument is after `*`, a function asks inline and at the low level, or a form is not possible.
     """
     arguments = [parameter for parameter in parameters if not parameter.keyword_only]
-    capabilities: dict[str, DeclaredCapability] = {}
-    questions: dict[str, Question[Any]] = {}
-    optional: set[str] = set()
-    shared: dict[str, SharedValue] = {}
+    defaults = {argument.name: argument.default for argument in arguments if argument.default is not MISSING}
+    found = Injection(
+        capabilities={}, questions={}, optional=set(), shared={}, defaults=defaults, camel_case=camel_case
+    )
     for name in [parameter.name for parameter in parameters if parameter.keyword_only]:
         hint = hints.get(name)
         shared_mark = _find_mark(hint, Shared)
         ask = _find_mark(hint, Ask)
         if shared_mark:
-            shared[name] = _read_shared(name, shared_mark)
+            found.shared[name] = _read_shared(name, shared_mark)
         elif ask:
             _check_message(name, ask.message, {argument.name for argument in arguments})
-            questions[name] = _read_question(name, hint, ask, camel_case=camel_case)
+            found.questions[name] = _read_question(name, hint, ask, camel_case=camel_case)
             if type(None) in union_members(get_args(hint)[0]):
-                optional.add(name)
+                found.optional.add(name)
         else:
-            capabilities[name] = DeclaredCapability(_read_capability(name, hint), get_args(hint))
-    _check_capabilities(capabilities)
-    defaults = {argument.name: argument.default for argument in arguments if argument.default is not MISSING}
-    return Injection(
-        capabilities=capabilities,
-        questions=questions,
-        optional=frozenset(optional),
-        shared=shared,
-        defaults=defaults,
-        camel_case=camel_case,
-    )
+            found.capabilities[name] = DeclaredCapability(_read_capability(name, hint), get_args(hint))
+    _check_capabilities(found.capabilities)
+    return found
 
 
 def check_arguments(parameters: Sequence[Parameter], hints: Mapping[str, Any]) -> None:
