@@ -3,8 +3,8 @@
     server/discover and the lists    the front door answers them from catalog.json, which describes every handler
     calls, completions, tasks        it forwards the event, unchanged, to the function that the validated body names
 
-The front door cannot read a `requestState`, and the function checks everything again. It has its own key for the sessions
-and questions of clients of 2025. No request of 2026-07-28 uses that key.
+The front door cannot read a `requestState`, and the function checks everything again. It has its own key for the
+sessions and questions of clients of 2025. No request of 2026-07-28 uses that key.
 """
 
 from __future__ import annotations

@@ -59,8 +59,8 @@ MAX_BODY_BYTES = 4 * 1024 * 1024  # the size of a request before it is parsed; L
 class Settings(NamedTuple):
     """The settings of a deployment, the same in all of its functions.
 
-    The variable of a field is its name in capitals after `MCP_`; `VARIABLES` has the exceptions. The type of the default
-    says how the variable is read.
+    The variable of a field is its name in capitals after `MCP_`; `VARIABLES` has the exceptions. The type of the
+    default says how the variable is read.
     """
 
     stack: str

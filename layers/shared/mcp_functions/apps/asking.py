@@ -1,10 +1,10 @@
 """Asks the questions of a round whose client has no elicitation: with a form, or with words for the model.
 
-A round is one request of a call. A client with elicitation gets an InputRequiredResult, and repeats its request with the
-answers. Other clients know only complete results, so here a complete result has the question, and a sealed state. A
+A round is one request of a call. A client with elicitation gets an InputRequiredResult, and repeats its request with
+the answers. Other clients know only complete results, so here a complete result has the question, and a sealed state. A
 companion tool (`apps.companions`) takes the answers and the state.
 
-    channel `APP`     the result's `_meta` has questions and state for the form, because hosts keep `_meta` from the model
+    channel `APP`     the `_meta` of the result has questions and state, because hosts keep `_meta` from the model
     channel `WORDS`   the result's text tells the model what to ask, and how to pass on answers and state
 """
 

@@ -1,8 +1,8 @@
 """Hosts that stop at a round without a question: they show it as an error, as the issues of their projects say.
 
-A round is one request of a call. It ends without a question if its time was up, and the client should repeat its request.
-A row of the table counts up to its version. A newer version is expected to repeat, and so is a client that declares
-elicitation.
+A round is one request of a call. It ends without a question if its time was up, and the client should repeat its
+request. A row of the table counts up to its version. A newer version is expected to repeat, and so is a client that
+declares elicitation.
 """
 
 from __future__ import annotations
@@ -44,10 +44,8 @@ def carries_empty_rounds(meta: Mapping[str, Any], declared: Mapping[str, Any]) -
     if shows_forms(declared) or not isinstance(info, dict):
         return True
     version = _read_version(info.get("version"))
-    for host in STOPPING_HOSTS:
-        if host.name == info.get("name") and version <= _read_version(host.until):
-            return False
-    return True
+    stopping = [host for host in STOPPING_HOSTS if host.name == info.get("name")]
+    return not any(version <= _read_version(host.until) for host in stopping)
 
 
 def _read_version(text: object) -> tuple[int, ...]:

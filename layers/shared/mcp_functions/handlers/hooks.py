@@ -8,8 +8,8 @@
         finally:
             print(call.name, time.monotonic() - began)
 
-The function of the handler runs at the `yield`. A call that asks its user takes several rounds, each in another request.
-The hook runs in each round.
+The function of the handler runs at the `yield`. A call that asks its user takes several rounds, each in another
+request. The hook runs in each round.
 """
 
 from __future__ import annotations
