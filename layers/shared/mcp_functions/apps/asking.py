@@ -79,7 +79,9 @@ def ask(
         MissingRequiredClientCapability: as `rungs.not_asked` raises it.
 
     """
-    handler, request, channel = round_.handler, round_.request, _channel(round_)
+    handler = round_.handler
+    request = round_.request
+    channel = _channel(round_)
     if channel is None:
         earlier = META_EARLIER in request.params["_meta"]
         raise ToolError(rungs.not_asked(handler, round_.questions, round_.lacking, earlier=earlier))

@@ -22,7 +22,9 @@ from mcp_functions.attack.scan import Bounds
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-HOLES, USAGE, INTERRUPTED = 1, 2, 130
+HOLES = 1
+USAGE = 2
+INTERRUPTED = 130
 UNAUTHORIZED = 401
 
 
@@ -129,7 +131,9 @@ def _check_host(url: str, confirmed: str | None) -> None:
     """Refuse an invalid URL, and another machine that the user has not named twice."""
     try:
         address = urlsplit(url)
-        scheme, host, _port = address.scheme, address.hostname or "", address.port
+        scheme = address.scheme
+        host = address.hostname or ""
+        _port = address.port
     except ValueError:
         scheme, host = "", ""
     if scheme not in {"http", "https"} or not host:

@@ -80,8 +80,12 @@ class Conversations:
 
         `states` and `table` take a lifetime in seconds; `states` takes a label of the seal, too.
         """
-        self._audience, self._states, self._table = audience, states, table
-        self._now, self._audit, self._tasks = now, audit, tasks
+        self._audience = audience
+        self._states = states
+        self._table = table
+        self._now = now
+        self._audit = audit
+        self._tasks = tasks
 
     def run_round(self, request: Request, handler: Handler[..., Any]) -> Played:
         """Run the round that a request asks for."""
@@ -131,7 +135,8 @@ class Conversations:
     ) -> _Turn:
         """Prepare the round; its state was verified first, because authors may change the arguments."""
         notes = observability.current()
-        notes.round, notes.flow = start.number, start.flow or None
+        notes.round = start.number
+        notes.flow = start.flow or None
         round_request = RoundRequest(
             responses=request.params.get("inputResponses", {}),
             capabilities=request.capabilities,

@@ -44,7 +44,9 @@ class Dispatcher:
         """Index the handlers and build their catalog; the first round of a conversation calls `conversations`."""
         self._handlers = {(catalog.LISTS_BY_KIND[handler.kind], handler.key): handler for handler in handlers}
         self.catalog = catalog.build(handlers)
-        self._settings, self._conversations, self._tasks = settings, lazy_value(conversations), tasks
+        self._settings = settings
+        self._conversations = lazy_value(conversations)
+        self._tasks = tasks
         self._server_info = catalog.server_info(self.catalog, settings.server_info)
 
     def answer(self, request: Request) -> Result:

@@ -37,7 +37,11 @@ class SealFactory:
         now: Callable[[], float],
     ) -> None:
         """Store the parts of a seal; nothing is made before it is used. `wrapping` and `codec` are those of `serve`."""
-        self._settings, self._service, self._wrapping, self._codec, self._now = settings, service, wrapping, codec, now
+        self._settings = settings
+        self._service = service
+        self._wrapping = wrapping
+        self._codec = codec
+        self._now = now
         self._making = Lock()
         self._made: Keyring | None = None
         self.states = lru_cache(self._states)

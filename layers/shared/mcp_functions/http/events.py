@@ -36,11 +36,11 @@ class HttpRequest(NamedTuple):
     method: str  # the method in capitals
     path: str  # the path without the query
     headers: Mapping[str, str]  # the headers, with names in lower case
-    body: str  # the body as text, or as base64 if `is_base64`
-    is_base64: bool  # True if the gateway encoded the body
+    body: str  # the body, as text or as base64
+    is_base64: bool  # True if the gateway encoded the body in base64
     address: str  # the client's IP address, as the gateway saw it
     began: int  # when the gateway received the request, in unix milliseconds; 0 if unknown
-    context: Mapping[str, Any]  # `requestContext`, written by the gateway alone, with the authorizer's output
+    context: Mapping[str, Any]  # `requestContext`, with the authorizer's output; only the gateway writes it
 
 
 def read(event: Mapping[str, Any]) -> HttpRequest:
@@ -51,9 +51,12 @@ def read(event: Mapping[str, Any]) -> HttpRequest:
     """
     message = "the event is not an HTTP request in payload format 2.0, of an HTTP API or a function URL"
     try:
-        version, context = event["version"], event["requestContext"]
-        method, address = context["http"]["method"], context["http"].get("sourceIp")
-        began, body = context.get("timeEpoch"), event.get("body") or ""
+        version = event["version"]
+        context = event["requestContext"]
+        began = context.get("timeEpoch")
+        method = context["http"]["method"]
+        address = context["http"].get("sourceIp")
+        body = event.get("body") or ""
         headers = _read_headers(event.get("headers") or {})
     except (AttributeError, KeyError, TypeError):
         raise ValueError(message) from None
@@ -78,11 +81,16 @@ def read_body(http: HttpRequest, limit: int) -> str | bytes:
         ContentTooLarge: the body is over `limit`.
         ParseError: the body is not base64, although the event says so.
     """
-    if len(http.body) > limit * 2:  # base64 adds a third, so this body need not be decoded
+    # Base64 has 4 characters for 3 bytes. So a text of twice the limit is too large in any case, and is not decoded.
+    if len(http.body) > limit * 2:
         raise ContentTooLarge
+    body: str | bytes = http.body
     try:
-        body = binascii.a2b_base64(http.body, strict_mode=True) if http.is_base64 else http.body
-        size = len(body if isinstance(body, bytes) else body.encode())
+        if http.is_base64:
+            body = binascii.a2b_base64(http.body, strict_mode=True)
+            size = len(body)
+        else:
+            size = len(http.body.encode())
     except ValueError:  # not base64, or half of a surrogate pair
         raise ParseError from None
     if size > limit:

@@ -1,7 +1,12 @@
 """Protected resource metadata (RFC 9728), which tells a client where to get an access token.
 
-The issuer comes from the configuration, and the resource from the configuration or from `requestContext`, which the
-gateway alone writes. None comes from the Host header: an attacker who chose it could choose the authorization server.
+    resource                  the URL of this server: as configured, or with the domain in `requestContext`
+    authorization_servers     the server that issues tokens: the configured issuer, or the sign-in front
+
+Neither address comes from the Host header, because a client can send any Host. The gateway alone writes the context.
+
+The sign-in front (`mcp_functions.oauth`) is this stack's own authorization server, in the oauth mode. It registers MCP
+clients, which few identity providers do, and signs users in at the provider.
 """
 
 from __future__ import annotations
@@ -21,9 +26,9 @@ DEFAULT_PATH = f"/{ENDPOINT}"
 
 
 def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the metadata under both paths at which clients look for it, without the addresses.
+    """Return the metadata without its addresses, by path: the two paths at which clients look for it.
 
-    There is none if callers need no token.
+    The result is empty if callers need no token.
 
     "MCP servers MUST implement OAuth 2.0 Protected Resource Metadata" (basic/authorization). A client tries the path of
     the endpoint first, then the root ("Authorization server discovery").
@@ -35,13 +40,11 @@ def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, 
     if supported:
         document["scopes_supported"] = supported
     path = _split(settings.resource_url or DEFAULT_PATH).path.rstrip("/")
-    return dict.fromkeys((ROOT, ROOT + path), document)
+    return {ROOT: document, ROOT + path: document}
 
 
 def addresses(settings: Settings, context: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the addresses in the metadata: this server's, and that of its authorization server.
-
-    In the oauth mode the authorization server is the sign-in front, because few providers register clients.
+    """Return the two addresses in the metadata.
 
     Args:
         settings: the settings of the deployment.

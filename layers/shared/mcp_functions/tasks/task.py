@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 WORKING, INPUT_REQUIRED = "working", "input_required"
-COMPLETED, FAILED, CANCELLED = "completed", "failed", "cancelled"
+COMPLETED = "completed"
+FAILED = "failed"
+CANCELLED = "cancelled"
 TERMINAL = frozenset({COMPLETED, FAILED, CANCELLED})
 
 

@@ -27,7 +27,9 @@ CODE = (
 DECODE = "servers MUST decode encoded values … before comparing them to body values."
 MISMATCH, BAD_REQUEST = -32020, 400
 OLDER = "2025-11-25"
-VERSION, METHOD, NAME = "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"
+VERSION = "MCP-Protocol-Version"
+METHOD = "Mcp-Method"
+NAME = "Mcp-Name"
 
 
 def _correct_request(scan: Scan) -> Request:

@@ -26,7 +26,8 @@ class DynamoDbApi:
 
     def __init__(self, tables: Call) -> None:
         """Answer for these tables."""
-        self._tables, self._lock = tables, Lock()
+        self._tables = tables
+        self._lock = Lock()
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request. The signature itself is not checked; a web page cannot send the header."""

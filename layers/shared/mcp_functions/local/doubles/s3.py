@@ -31,7 +31,8 @@ class S3Api:
 
     def __init__(self, name: str, bucket: Bucket) -> None:
         """Serve a bucket under a name."""
-        self._name, self._bucket = name, bucket
+        self._name = name
+        self._bucket = bucket
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request. The signature itself is not checked; a web page cannot send the header."""

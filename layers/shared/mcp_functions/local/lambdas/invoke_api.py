@@ -29,7 +29,9 @@ class InvokeApi:
     def __init__(self, lambdas: Lambdas) -> None:
         """Answer for the functions of `lambdas`."""
         self._lambdas = lambdas
-        self._lock, self._running, self._stopped = Lock(), list[Thread](), Event()
+        self._lock = Lock()
+        self._running = list[Thread]()
+        self._stopped = Event()
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request; the signature itself is not checked.

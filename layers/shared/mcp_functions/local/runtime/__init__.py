@@ -78,7 +78,8 @@ class Runtime:
             starts=max(MIN_STARTS, os.cpu_count() or 1),
             reuse=self.reuse,
         )
-        self._running, self._compiled = ExitStack(), fingerprints.NOTHING
+        self._running = ExitStack()
+        self._compiled = fingerprints.NOTHING
 
     def __enter__(self) -> Self:
         """Get ready; a process starts with a request."""
