@@ -103,6 +103,11 @@ def test_the_endpoint_says_who_it_is_and_its_functions_how_to_use_them(tmp_path:
     assert info_of(discovered)["title"] == "Little Shop"
 
 
+def test_a_tool_that_asks_has_its_form_also_if_its_function_says_how_to_use_it() -> None:
+    plain, described = serve(order), serve(order, instructions="Order one by one.")
+    assert catalog.build(described.handlers)["asks"] == catalog.build(plain.handlers)["asks"] == ["order"]
+
+
 def test_two_functions_of_the_endpoint_do_not_quarrel_about_its_name() -> None:
     offered = catalog.merge(
         [

@@ -687,9 +687,6 @@ from mcp_functions import aws
 from mcp_functions.http import forwarding
 from mcp_functions.aws.clients import LambdaClient
 from mcp_functions.tasks import WorkerInvoker
-from mcp_functions.settings import Settings
-from mcp_functions.dispatch.seal_factory import SealFactory
-seal_factory = SealFactory(Settings(stack="s", kms_keys=("arn:aws:kms:eu-west-1:1:key/k",)), "s/f", now=lambda: 0.0)
 target = aws.find_endpoint({environment!r}, "lambda")
 made = []
 def make():
@@ -699,11 +696,10 @@ door, summons = forwarding.CachedClient(make), WorkerInvoker("worker", make)
 door().invoke(FunctionName="f", Payload=b"{{}}")
 summons("task", None)
 once = dict(zip(door._client.__code__.co_freevars, door._client.__closure__))
-locks = [once["lock"].cell_contents, seal_factory._making]
+lock = once["lock"].cell_contents
 held, go_on = threading.Event(), threading.Event()
 def hold():
-    for lock in locks:
-        lock.acquire()
+    lock.acquire()
     held.set()
     go_on.wait()
 threading.Thread(target=hold, daemon=True).start()
@@ -714,7 +710,6 @@ if os.fork() == 0:
     del made[:]
     door().invoke(FunctionName="f", Payload=b"{{}}")
     summons("task", None)
-    seal_factory.states(600)
     os.write(write, b"%d" % len(made))
     os._exit(0)
 os.close(write)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mcp_functions import Header, prompt, tool
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.protocol import header_parameters, header_values, headers
+from mcp_functions.protocol import header_parameters, headers
 from mcp_functions.protocol.errors import HeaderMismatch, InvalidParams, UnsupportedProtocolVersion
 from tests.support import wire
 from tests.support.placements import PLACEMENTS, place
@@ -134,7 +134,7 @@ def test_a_missing_name_counts_before_an_unknown_revision() -> None:
     ],
 )
 def test_a_value_is_decoded_only_between_exact_markers(value: str, text: str) -> None:
-    assert header_values.decode(value) == text
+    assert headers.decode(value) == text
 
 
 @pytest.mark.parametrize(
@@ -147,8 +147,8 @@ def test_base64_that_is_not_exact_is_refused(encoded: str) -> None:
 
 @given(st.text())
 def test_every_text_travels_in_a_header(text: str) -> None:
-    assert header_values.decode(f"=?base64?{base64.b64encode(text.encode()).decode()}?=") == text
-    assert header_values.decode(wire.header(text)) == text
+    assert headers.decode(f"=?base64?{base64.b64encode(text.encode()).decode()}?=") == text
+    assert headers.decode(wire.header(text)) == text
 
 
 SCHEMA: dict[str, Any] = {
@@ -325,7 +325,7 @@ def test_a_header_that_contradicts_the_body_is_refused_in_every_revision(
 
 def headers_differ(one: str, other: str) -> bool:
     try:
-        return header_values.decode(one) != header_values.decode(other)
+        return headers.decode(one) != headers.decode(other)
     except ValueError:
         return True
 

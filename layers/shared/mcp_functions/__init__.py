@@ -83,14 +83,15 @@ def lazy_names(module: str, homes: Mapping[str, str]) -> Callable[[str], object]
 
     Args:
         module: the name of the module.
-        homes: each name, and the module of this package that defines it.
+        homes: the modules of this package that define the names, and the names of each, between blanks.
     """
+    home_of = {name: home for home, names in homes.items() for name in names.split()}
 
     def get(name: str) -> object:
-        if name not in homes:
+        if name not in home_of:
             message = f"module {module!r} has no attribute {name!r}"
             raise AttributeError(message)
-        value = getattr(import_module(f"mcp_functions.{homes[name]}"), name)
+        value = getattr(import_module(f"mcp_functions.{home_of[name]}"), name)
         setattr(sys.modules[module], name, value)
         return value
 
@@ -98,4 +99,4 @@ def lazy_names(module: str, homes: Mapping[str, str]) -> Callable[[str], object]
 
 
 if not TYPE_CHECKING:  # a type checker would accept every misspelt name
-    __getattr__ = lazy_names(__name__, {name: home for home, names in _NAMES.items() for name in names.split()})
+    __getattr__ = lazy_names(__name__, _NAMES)

@@ -122,7 +122,7 @@ class Offer(NamedTuple):
     @property
     def reads_forms(self) -> bool:
         """Whether a handler of this toolkit can ask; an adopted server reads its own forms."""
-        return any(handler.needs_state and not handler.server for handler in self.handlers)
+        return any(handler.needs_state and not handler.is_adopted for handler in self.handlers)
 
     @property
     def needs_table(self) -> bool:

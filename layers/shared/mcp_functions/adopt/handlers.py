@@ -42,6 +42,7 @@ class AdoptedHandler(Handler[..., Any]):
     method: ClassVar[str]
     key_field: ClassVar[str] = "name"
     ref: ClassVar[str] = ""
+    is_adopted = True
     form = False  # no companion stands beside its tools, because their list stays as it is
 
     def __init__(

@@ -131,12 +131,11 @@ def _check_host(url: str, confirmed: str | None) -> None:
     """Refuse an invalid URL, and another machine that the user has not named twice."""
     try:
         address = urlsplit(url)
-        scheme = address.scheme
-        host = address.hostname or ""
-        _port = address.port
+        _port = address.port  # it raises for a port that is not a number
     except ValueError:
-        scheme, host = "", ""
-    if scheme not in {"http", "https"} or not host:
+        _refuse(f"{url!r} is no http:// or https:// URL")
+    host = address.hostname
+    if address.scheme not in {"http", "https"} or not host:
         _refuse(f"{url!r} is no http:// or https:// URL")
     if not _is_loopback(host) and confirmed != host:
         _refuse(f"{host} is not this machine. Attack nobody else's server; if it is yours: --yes-this-is-mine {host}")

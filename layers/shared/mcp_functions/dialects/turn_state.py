@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observability
 from mcp_functions.http import identity
-from mcp_functions.protocol import header_values, results
+from mcp_functions.protocol import headers, results
 from mcp_functions.protocol.constants import CALLS, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, META_PROTOCOL_VERSION
 from mcp_functions.protocol.errors import HandlerError, InvalidRequest, InvalidRequestState
 from mcp_functions.protocol.messages import Result, complete
@@ -110,7 +110,7 @@ def repeat_call(http: HttpRequest, turn: TurnState, answers: Mapping[str, Any]) 
     call = turn.call
     params = {**call["params"], "inputResponses": dict(answers), "requestState": turn.state, "_meta": call["meta"]}
     message: JSONRPCRequest = {"jsonrpc": "2.0", "id": call["id"], "method": call["method"], "params": params}
-    name = header_values.encode(call["params"][CALLS[call["method"]]])
+    name = headers.encode(call["params"][CALLS[call["method"]]])
     repeated = {**call["headers"], "mcp-method": call["method"], "mcp-name": name, **http.headers}
     return http._replace(headers=repeated), message
 

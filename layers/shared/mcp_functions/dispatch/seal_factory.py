@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from threading import Lock
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
-
-from mcp_functions.seal.resets import register_for_reset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,23 +39,11 @@ class SealFactory:
         self._wrapping = wrapping
         self._codec = codec
         self._now = now
-        self._making = Lock()
-        self._made: Keyring | None = None
         self.states = lru_cache(self._states)
         self.table = lru_cache(self._table)
-        register_for_reset(self)
 
-    def reset(self) -> None:
-        """Replace the lock: in a forked child, a thread that does not exist there may hold the old one."""
-        self._making = Lock()
-
-    @property
+    @cached_property
     def _keys(self) -> Keyring:
-        with self._making:  # two threads that made keys at the same time would use different ones
-            self._made = self._made or self._make_keys()
-            return self._made
-
-    def _make_keys(self) -> Keyring:
         from mcp_functions.seal.data_keys import Keyring, KmsKey, Scope  # noqa: PLC0415 - many functions seal nothing
 
         wrapping = self._wrapping or [KmsKey(arn) for arn in self._settings.kms_keys]

@@ -69,6 +69,7 @@ class Handler(Generic[P, R]):
         app: for a tool, the URI of its author's own app.
         form: for a tool, whether hosts may show the form for its questions.
         is_app_only: for a tool, whether only apps may call it.
+        is_adopted: whether a server of another library answers, which lists and asks in its own way.
         server: what the function, or the adopted server, that has this handler says of itself; often empty.
         around: the hook of `serve` that each round of a call runs in; None if there is none.
     """
@@ -77,6 +78,7 @@ class Handler(Generic[P, R]):
     needs_state = False
     asks = False
     logs = False
+    is_adopted = False
     server: Mapping[str, Any] = {}
     around: Callable[[Call], AbstractContextManager[object]] | None = None
     header_arguments: HeaderParameters = {}  # noqa: RUF012 - of a tool: clients repeat them in headers; never changed

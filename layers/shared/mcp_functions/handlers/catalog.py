@@ -63,8 +63,7 @@ def merge(catalogs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _describe(handler: Handler[..., Any], function: str) -> dict[str, Any]:
     entry, list_name = handler.describe(), LISTS_BY_KIND[handler.kind]
-    # What is adopted is listed as it lists itself.
-    names = [handler.key] if handler.kind == "tool" and not handler.server else []
+    names = [handler.key] if handler.kind == "tool" and not handler.is_adopted else []
     return {
         list_name: [entry] if entry else [],
         "functions": {list_name: {handler.key: function}},

@@ -110,7 +110,7 @@ def _leave(holder: asyncio.Task[None], leaving: asyncio.Event) -> None:
 
 
 class _Call(NamedTuple):
-    """What one call has started, and what is not done."""
+    """The tasks and threads of one call that are not done."""
 
     tasks: set[asyncio.Task[Any]]
     jobs: set[Future[Any]]  # that run in a thread, or wait for one

@@ -9,8 +9,10 @@ does not load this module.
 
 from __future__ import annotations
 
-from functools import partial
+import atexit
+from functools import cache, partial
 from string import Formatter
+from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from mcp_functions.handlers.return_types import union_members
@@ -23,7 +25,6 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mcp_functions.handlers.shared_values import SharedValue
     from mcp_functions.rounds.elicitation import Question
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.parameters import Parameter
@@ -31,6 +32,48 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 CAPABILITIES = "Elicit, Step, Sample, ListRoots, InputResponses, RequestState, Progress, Log, Caller"
 ESCAPED_BRACE = "{{"
+
+
+class SharedValue:
+    """A value that the calls of a process share: a parameter `Annotated[Database, Shared(open_database)]`.
+
+    The first call that needs the value enters the context manager that the function returns.
+    """
+
+    def __init__(self, enter: Callable[[], Any]) -> None:
+        """Take the function that opens the value; it is not called yet."""
+        self._enter = enter
+        self._lock = Lock()  # the local harness runs several calls at once
+        self._read: Callable[[], object] | None = None
+
+    def get(self) -> object:
+        """Return the value. If its function raises, the next call tries again.
+
+        Raises:
+            DeveloperError: the function returned no context manager.
+        """
+        with self._lock:
+            self._read = self._read or self._open()
+        return self._read()
+
+    def _open(self) -> Callable[[], object]:
+        """Enter the context manager, and return a function that returns its value; an async one is entered later."""
+        manager = self._enter()
+        if hasattr(type(manager), "__aenter__"):
+            from mcp_functions.handlers import event_loop  # noqa: PLC0415 - it imports asyncio
+
+            opened = [manager]  # the lifespan enters this one; if that fails, it asks for another
+            lifespan = event_loop.Lifespan(lambda: opened.pop() if opened else self._enter())
+            return lambda: event_loop.run(lifespan.state())
+        if not hasattr(type(manager), "__enter__"):
+            rule = "Shared(…) takes a function that returns a context manager; write it with contextlib.contextmanager"
+            raise DeveloperError(rule)
+        value = manager.__enter__()
+        atexit.register(manager.__exit__, None, None, None)  # of a local process; Lambda ends without a last moment
+        return lambda: value
+
+
+shared_value = cache(SharedValue)  # the same for every handler that names the function
 
 
 class Injection(NamedTuple):
@@ -144,8 +187,6 @@ def _read_capability(name: str, hint: object) -> type[Capability]:
 
 
 def _read_shared(name: str, shared: Shared) -> SharedValue:
-    from mcp_functions.handlers.shared_values import shared_value  # noqa: PLC0415 - few functions share something
-
     if not callable(shared.enter):
         message = f"{name}: Shared takes a function that returns a context manager: Shared(open_database)"
         raise TypeError(message)

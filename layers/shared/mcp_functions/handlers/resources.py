@@ -63,7 +63,7 @@ class Resource(CompletableHandler[P, R]):
         self._entry |= {"uriTemplate" if variables else "uri": uri, "mimeType": self.mime_type}
         self._read_annotations(options.pop("annotations", None))
         if not variables:
-            self._entry["size"] = size  # the specification has none for a template
+            self._entry["size"] = size  # a template of the specification has no size
 
     def _check_variables(self, variables: set[str]) -> None:
         names = {*self.arguments.by_name}

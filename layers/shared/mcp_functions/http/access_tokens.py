@@ -53,9 +53,10 @@ def check(claims: Mapping[str, Any], context: Mapping[str, Any], settings: Setti
         "token_expired": not _expiry(claims) > now,  # NaN is expired too
         "token_without_subject": not (isinstance(claims.get("sub"), str) and claims["sub"]),
     }
-    for reason, is_problem in problems.items():
-        if is_problem:
-            raise Unauthorized(reason, metadata.challenge(settings, context, error="invalid_token"))
+    reasons = [reason for reason, is_problem in problems.items() if is_problem]
+    if reasons:
+        challenge = metadata.challenge(settings, context, error="invalid_token")
+        raise Unauthorized(reasons[0], challenge)
     # In the oauth mode every MCP app uses the same provider client, so its id does not tell which app calls.
     client = "" if is_oauth else _client(claims)
     return Identity(Principal(claims["iss"], claims["sub"], client), _scopes(claims, settings))

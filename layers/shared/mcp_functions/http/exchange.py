@@ -12,7 +12,7 @@ from mcp_functions import observability
 from mcp_functions.http import cors, events, identity, metadata, responses
 from mcp_functions.protocol import headers, json_reader
 from mcp_functions.protocol.constants import CALLS, METHODS, PROTOCOL_VERSION
-from mcp_functions.protocol.errors import FunctionStopped, InvalidRequest, ParseError
+from mcp_functions.protocol.errors import FunctionStopped, InvalidRequest
 from mcp_functions.protocol.messages import ForwardedResponse, Request, is_request, to_message
 from mcp_functions.tuples import NamedTuple
 
@@ -42,9 +42,9 @@ class Endpoint(NamedTuple):
     is_stopped: bool = False  # True if the operator stopped this function
     # Continues a task; None if no call may become a task.
     run_task: Callable[[Mapping[str, Any], LambdaContext], None] | None = None
-    # Translates a message of a dialect into a request; returns None for any other message.
+    # Translates a message of a dialect into a request. The result of any other message is None.
     continue_dialect: Callable[[HttpRequest, JSONValue], Continuation | None] | None = None
-    # Responds to a client of 2025; returns None for a message of this revision.
+    # Responds to a client of 2025. The result of a message of this revision is None.
     handle_legacy: Callable[[HttpRequest, Mapping[str, Any], LambdaContext], Response | None] | None = None
 
 
@@ -73,43 +73,43 @@ class HttpExchange:
             return response
         if endpoint.is_stopped:
             raise FunctionStopped
-        response = self._for_earlier_revision(endpoint)
-        if response is not None:
-            return response
+        if endpoint.handle_legacy and self.http.headers.get("mcp-protocol-version") != PROTOCOL_VERSION:
+            response = endpoint.handle_legacy(self.http, self._event, self._context)
+            if response is not None:
+                return response
         if self.http.method != "POST":
             return _method_not_allowed("POST")
-        http, message = _read_message(self.http, endpoint)
-        _note_message(message)
-        if not is_request(message):
-            headers.check_no_contradiction(message, http.headers)
-            return responses.empty(202)  # "the server MUST return HTTP status code 202" (basic/transports)
-        self._id = message["id"]
-        events.check_media_type(http)
-        result = endpoint.handle_request(self._request(http, message, endpoint.settings, now))
-        _note_result(result)
-        return responses.success(http, result, message["id"])
+        return self._answer(endpoint, now)
 
-    def fail(self, error: McpError) -> Response:
+    def error_response(self, error: McpError) -> Response:
         """Respond with an error."""
         return responses.failure(error, error.id if self._id is None else self._id)
 
-    def _for_earlier_revision(self, endpoint: Endpoint) -> Response | None:
-        """Respond to a client of an earlier revision; None for a message of this revision."""
-        if endpoint.handle_legacy is None or self.http.headers.get("mcp-protocol-version") == PROTOCOL_VERSION:
-            return None
-        return endpoint.handle_legacy(self.http, self._event, self._context)
+    def _answer(self, endpoint: Endpoint, now: float) -> Response:
+        """Answer the message in the body, in the order of the specification's checks."""
+        events.check_media_type(self.http)
+        http, message = _read_message(self.http, endpoint)
+        _note_message(message)
+        if is_request(message):
+            self._id = message["id"]
+            result = endpoint.handle_request(self._request(http, message, endpoint.settings, now))
+            _note_result(result)
+            return responses.success(http, result, message["id"])
+        headers.check_no_contradiction(message, http.headers)
+        return responses.empty(202)  # "the server MUST return HTTP status code 202" (basic/transports)
 
     def _request(self, http: HttpRequest, message: JSONRPCRequest, settings: Settings, now: float) -> Request:
+        ends = events.lambda_deadline(self._context, now)
+        deadline = events.gateway_deadline(http, ends, now)
         # Basic/authorization: "MCP servers MUST validate access tokens before processing the request"
         caller = identity.identify(http, settings, now)
         headers.check_request(message, http.headers)
-        ends = events.lambda_deadline(self._context, now)
         return Request(
             message=message,
             headers=http.headers,
             principal=caller.principal,
             address=http.address,
-            deadline=events.gateway_deadline(http, ends, now),
+            deadline=deadline,
             event=self._event,
             scopes=caller.scopes,
             ends=ends,
@@ -137,7 +137,8 @@ def _without_message(http: HttpRequest, endpoint: Endpoint) -> Response | None:
     if http.method != "GET":
         return _method_not_allowed("GET")
     notes.method = "metadata"
-    return responses.json(200, {**metadata.addresses(endpoint.settings, http.context), **document})
+    addresses = metadata.addresses(endpoint.settings, http.context)
+    return responses.json(200, {**addresses, **document})
 
 
 def _method_not_allowed(allowed: str) -> Response:
@@ -150,11 +151,8 @@ def _read_message(http: HttpRequest, endpoint: Endpoint) -> Message:
 
     It is another HTTP request if a dialect's message was translated: its headers fit the translation.
     """
-    try:
-        value = json_reader.loads(events.read_body(http, endpoint.settings.max_body_bytes))
-    except ParseError:
-        events.check_media_type(http)  # another media type explains the error better
-        raise
+    body = events.read_body(http, endpoint.settings.max_body_bytes)
+    value = json_reader.loads(body)
     try:
         return http, to_message(value)
     except InvalidRequest:

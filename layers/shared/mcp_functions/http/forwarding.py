@@ -12,13 +12,14 @@ from mcp_functions import aws
 from mcp_functions.aws.errors import read_failure
 from mcp_functions.http.lazy_values import lazy_value
 from mcp_functions.protocol import errors
-from mcp_functions.protocol.errors import McpError
 from mcp_functions.protocol.json_writer import chunks, dumps, dumps_utf8
 from mcp_functions.protocol.messages import ForwardedResponse
 from mcp_functions.seal.resets import register_for_reset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
+
+    from mcp_functions.protocol.errors import McpError
 
 # Codes of Lambda's Invoke API for a call that did not run, so that the client may send it again.
 THROTTLED = "TooManyRequestsException"
@@ -95,15 +96,13 @@ def forward(
     payload = _payload(event)
 
     def invoke() -> tuple[bytes, bool]:
-        invoked = client().invoke(FunctionName=function, Payload=payload)
-        return invoked["Payload"].read(), "FunctionError" in invoked
+        try:
+            invoked = client().invoke(FunctionName=function, Payload=payload)
+            return invoked["Payload"].read(), "FunctionError" in invoked
+        except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
+            raise _invoke_error(error) from None
 
-    try:
-        response, failed = call_with_timeout(seconds - ANSWER_SECONDS, invoke)
-    except McpError:  # a timeout
-        raise
-    except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
-        raise _invoke_error(error) from None
+    response, failed = call_with_timeout(seconds - ANSWER_SECONDS, invoke)
     if failed:
         raise _function_error(response)
     return ForwardedResponse(_response(response))
@@ -116,46 +115,36 @@ def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
         OutcomeUnknown: the call did not end in time.
         Exception: the exception that the call raised.
     """
-    results: list[T] = []
-    raised: list[Exception] = []
+    outcomes: list[T | Exception] = []
 
     def run() -> None:
         try:
-            results.append(call())
+            outcomes.append(call())
         except Exception as error:  # noqa: BLE001 - raised again in the waiting thread
-            raised.append(error)
+            outcomes.append(error)
 
     thread = Thread(target=run, daemon=True)
     thread.start()
     thread.join(max(LEAST_SECONDS, seconds))
-    if raised:
-        raise raised[0]
-    if not results:
+    if not outcomes:
         raise errors.OutcomeUnknown(reason="invoke_deadline")
-    return results[0]
+    if isinstance(outcomes[0], Exception):
+        raise outcomes[0]
+    return outcomes[0]
 
 
 def _payload(event: Mapping[str, Any]) -> bytes:
-    """Write an event as JSON. A header may hold half of a surrogate pair, which is written as an escape."""
+    """Write an event as JSON, and its body in parts, because one emoji makes a whole text four times as large.
+
+    A header may hold half of a surrogate pair, which is written as an escape.
+    """
+    rest = {name: value for name, value in event.items() if name != "body"}
     payload = BytesIO()
-    separator = b"{"
-    for name, value in event.items():
-        payload.write(separator + dumps(name).encode() + b":")
-        payload.writelines(_member(value))
-        separator = b","
-    payload.write(b"}")
+    payload.write(dumps_utf8(rest, "backslashreplace").removesuffix(b"}") + b',"body":"')
+    for part in chunks(event["body"]):
+        payload.write(dumps(part)[1:-1].encode())
+    payload.write(b'"}')
     return payload.getvalue()
-
-
-def _member(value: object) -> Iterator[bytes]:
-    """Write a member of an event; a text in parts, because one emoji makes the whole text four times as large."""
-    if not isinstance(value, str):
-        yield dumps_utf8(value, "backslashreplace")
-        return
-    yield b'"'
-    for part in chunks(value):
-        yield dumps(part)[1:-1].encode("utf-8", "backslashreplace")
-    yield b'"'
 
 
 def _response(payload: bytes) -> dict[str, Any]:

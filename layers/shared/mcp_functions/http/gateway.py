@@ -84,7 +84,7 @@ class LambdaFunction:
         def answer() -> Response:
             return exchange.respond(self._get_endpoint(context), self.now())
 
-        response = self._log.respond(exchange.http, context, answer, exchange.fail)
+        response = self._log.respond(exchange.http, context, answer, exchange.error_response)
         if self._endpoint and self._endpoint.settings.allowed_origins:
             origin = exchange.http.headers.get("origin")
             response["headers"].update(cors.response_headers(origin, self._endpoint.settings.allowed_origins))

@@ -38,15 +38,15 @@ class RequestLog:
         http: HttpRequest,
         context: LambdaContext,
         answer: Callable[[], Response],
-        fail: Callable[[McpError], Response],
+        error_response: Callable[[McpError], Response],
     ) -> Response:
-        """Return the response that `answer` makes, or `fail` if that raised, and write the line of the request."""
+        """Make a response with `answer`, or with `error_response` if that raised, and write the line of the request."""
         notes = self.new_notes(context)
         note_request(notes, http)
         earlier_id = lines.set_correlation_id(self.logger, observability.correlation(notes.correlation_id))
         response = run(notes, answer)
         if isinstance(response, McpError):
-            response = fail(response)
+            response = error_response(response)
         note_response(notes, response)
         self.write(notes)
         lines.set_correlation_id(self.logger, earlier_id)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions.handlers import lookup
 from mcp_functions.legacy.revisions import supports
-from mcp_functions.protocol import header_parameters, header_values
+from mcp_functions.protocol import header_parameters, headers
 from mcp_functions.protocol.constants import (
     CALLS,
     LISTS,
@@ -71,7 +71,7 @@ def modern_headers(message: JSONRPCRequest, offered: Mapping[str, Any], received
     }
     name = params.get(CALLS.get(method, ""))
     if isinstance(name, str):
-        written["mcp-name"] = header_values.encode(name)
+        written["mcp-name"] = headers.encode(name)
     if method == "tools/call":
         arguments = params.get("arguments")
         declared = lookup.header_arguments(offered, name)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mcp_functions.protocol import header_values
 from mcp_functions.protocol.errors import HeaderMismatch
+from mcp_functions.protocol.headers import encode, mismatch, read_value
 from mcp_functions.protocol.messages import value_at
 from mcp_functions.tuples import NamedTuple
 
@@ -67,9 +67,9 @@ def check(parameters: HeaderParameters, arguments: Mapping[str, Any], headers: M
     for name, parameter in parameters.items():
         value = value_at(arguments, *parameter.path)
         if value is not None:
-            received = header_values.read_value(headers, name)
+            received = read_value(headers, name)
             if not _is_same(received, _to_text(value), parameter.json_type):
-                raise header_values.mismatch(name)
+                raise mismatch(name)
         elif name in headers:
             raise HeaderMismatch(message=f"The header {name} is there, but the argument is not")
 
@@ -87,7 +87,7 @@ def check_sent(parameters: HeaderParameters, arguments: Mapping[str, Any], heade
 def write(parameters: HeaderParameters, arguments: Mapping[str, Any]) -> dict[str, str]:
     """Return the `Mcp-Param-*` headers of a call, as a client sends them."""
     values = {name: value_at(arguments, *parameter.path) for name, parameter in parameters.items()}
-    return {name: header_values.encode(_to_text(value)) for name, value in values.items() if value is not None}
+    return {name: encode(_to_text(value)) for name, value in values.items() if value is not None}
 
 
 def _to_text(value: JSONValue) -> str:

@@ -8,11 +8,12 @@
 
 A router reads the headers, and a Lambda reads the body. So every Lambda compares the two: "servers that process the
 message body MUST reject requests where the values specified in the headers do not match the values in the request
-body".
+body". A header has a text as it is, or as `=?base64?…?=` if a header cannot hold the text.
 """
 
 from __future__ import annotations
 
+import binascii
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.constants import (
@@ -23,7 +24,7 @@ from mcp_functions.protocol.constants import (
     TASKS,
 )
 from mcp_functions.protocol.errors import HeaderMismatch, InvalidParams, UnsupportedProtocolVersion
-from mcp_functions.protocol.header_values import check_value
+from mcp_functions.protocol.messages import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONRPCRequest
 
 NAME = "Mcp-Name"
+PREFIX, SUFFIX = "=?base64?", "?="  # around a value that a header cannot hold as it is
+REQUIRED = ("MCP-Protocol-Version", "Mcp-Method")
 
 
 def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
@@ -45,12 +48,12 @@ def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
         HeaderMismatch: a header is missing, or differs from the body (basic/transports, "Request headers").
         UnsupportedProtocolVersion: this server does not implement the revision (basic/versioning).
     """
-    repeated = _repeated(message)
-    _check_sent(repeated, headers)
+    check_no_contradiction(message, headers)
     version = _requested_version(message)
-    for name in repeated:
-        is_required = name != NAME or message["method"] in CALLS
-        if is_required and name.lower() not in headers:
+    called = message["params"].get(CALLS.get(message["method"], ""))
+    required = (*REQUIRED, NAME) if isinstance(called, str) else REQUIRED
+    for name in required:
+        if name.lower() not in headers:
             raise HeaderMismatch(message=f"The header {name} is missing")
     if version not in SUPPORTED_VERSIONS:
         raise UnsupportedProtocolVersion(version, SUPPORTED_VERSIONS)
@@ -66,7 +69,11 @@ def check_no_contradiction(message: Mapping[str, Any], headers: Mapping[str, str
     Raises:
         HeaderMismatch: a header is malformed, or differs from the body.
     """
-    _check_sent(_repeated(message), headers)
+    version = value_at(message, "params", "_meta", META_PROTOCOL_VERSION)
+    repeated = (("MCP-Protocol-Version", version), ("Mcp-Method", message.get("method")), (NAME, _name_in(message)))
+    for name, value in repeated:
+        if isinstance(value, str) and name.lower() in headers:
+            check_value(headers, name, value)
 
 
 def check_task_id(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
@@ -105,28 +112,69 @@ def _requested_version(message: JSONRPCRequest) -> str:
     raise InvalidParams(text)
 
 
-def _repeated(message: Mapping[str, Any]) -> dict[str, str]:
-    """Return what the headers of a message must repeat, as far as the body has it as text."""
-    method, params = message.get("method"), message.get("params")
-    repeated = {"Mcp-Method": method}
-    if isinstance(params, dict):
-        meta = params.get("_meta")
-        repeated["MCP-Protocol-Version"] = meta.get(META_PROTOCOL_VERSION) if isinstance(meta, dict) else None
-        repeated[NAME] = _name_in(method, params)
-    return {name: value for name, value in repeated.items() if isinstance(value, str)}
-
-
-def _check_sent(repeated: Mapping[str, str], headers: Mapping[str, str]) -> None:
-    for name, value in repeated.items():
-        if name.lower() in headers:
-            check_value(headers, name, value)
-
-
-def _name_in(method: object, params: Mapping[str, Any]) -> object:
+def _name_in(message: Mapping[str, Any]) -> object:
     """Return the name that a request calls or completes; None if it has none."""
+    method = message.get("method")
     if method == "completion/complete":
-        ref = params.get("ref")
-        return ref.get("name", ref.get("uri")) if isinstance(ref, dict) else None
-    if isinstance(method, str) and method in CALLS:
-        return params.get(CALLS[method])
-    return None
+        return value_at(message, "params", "ref", "name") or value_at(message, "params", "ref", "uri")
+    return value_at(message, "params", CALLS[method]) if isinstance(method, str) and method in CALLS else None
+
+
+def check_value(headers: Mapping[str, str], name: str, expected: str) -> None:
+    """Check that a header has the value that the body has.
+
+    Args:
+        headers: the headers of the HTTP request, with names in lower case.
+        name: the name of the header, as error messages spell it.
+        expected: the value in the body.
+
+    Raises:
+        HeaderMismatch: the header is missing, malformed or different.
+    """
+    if read_value(headers, name) != expected:
+        raise mismatch(name)
+
+
+def read_value(headers: Mapping[str, str], name: str) -> str:
+    """Return the decoded value of a header.
+
+    Raises:
+        HeaderMismatch: the header is missing or malformed.
+    """
+    value = headers.get(name.lower())
+    if value is None:
+        raise HeaderMismatch(message=f"The header {name} is missing")
+    try:
+        return decode(value)
+    except ValueError:
+        raise HeaderMismatch(message=f"The header {name} is not valid base64") from None
+
+
+def mismatch(name: str) -> HeaderMismatch:
+    """Return the error of a header that differs from the body. It quotes neither of the two values."""
+    return HeaderMismatch(message=f"The header {name} does not say what the body says")
+
+
+def decode(value: str) -> str:
+    """Decode a header value.
+
+    Raises:
+        ValueError: the value is marked as base64, but is not strict base64 of UTF-8.
+    """
+    value = value.strip(" \t")
+    is_marked = value.startswith(PREFIX) and value.endswith(SUFFIX) and len(value) >= len(PREFIX) + len(SUFFIX)
+    if not is_marked:
+        return value
+    encoded = value[len(PREFIX) : -len(SUFFIX)]
+    decoded = binascii.a2b_base64(encoded, strict_mode=True)
+    if binascii.b2a_base64(decoded, newline=False).decode() != encoded:
+        raise ValueError(encoded)
+    return decoded.decode()
+
+
+def encode(value: str) -> str:
+    """Encode a text for `decode`: as base64 if a header cannot hold it."""
+    is_plain = value.isascii() and value.isprintable() and value == value.strip()
+    if is_plain and not value.startswith(PREFIX):
+        return value
+    return f"{PREFIX}{binascii.b2a_base64(value.encode(), newline=False).decode()}{SUFFIX}"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 64
 MAX_DIGITS = 309  # the digits of the largest double
+SHORT = 16 * 1024  # characters
 MAX_VALUES = 100_000  # the values in one document that pydantic or jsonschema validates
 MAX_EXACT = 2**53  # a double beyond this no longer identifies one integer
 CONTAINERS = (dict, list, tuple)
@@ -41,7 +42,9 @@ def loads(text: str | bytes) -> JSONValue:
         # few hundred containers, and 4 MiB of nested arrays would take four times as long.
         with GcPause():
             value = _decoder.decode(string)
-        if is_deeper(value, MAX_DEPTH):
+        # In a short text, counting the brackets is cheaper than looking at each container.
+        may_be_deep = len(string) > SHORT or string.count("[") + string.count("{") > MAX_DEPTH
+        if may_be_deep and is_deeper(value, MAX_DEPTH):
             raise ParseError(message=f"JSON is nested deeper than {MAX_DEPTH} levels")
         if "\\" in string and re.search(SURROGATE, string):
             _check_unicode(value)

@@ -40,9 +40,10 @@ def call_tool_result(value: object, *, promised: bool = False, lists: bool = Fal
     if isinstance(value, list | tuple):
         is_content = lists or _holds_content(value)
         return _content(_blocks(value)) if is_content else _structured(value)
-    if role(value) == RESULT:
+    found = role(value)
+    if found == RESULT:
         return _whole_result(value)
-    return _content(_blocks([value])) if role(value) else _structured(value)
+    return _content(_blocks([value])) if found else _structured(value)
 
 
 def tool_error(text: str) -> dict[str, Any]:

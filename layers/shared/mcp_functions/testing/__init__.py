@@ -17,28 +17,20 @@ from typing import TYPE_CHECKING
 from mcp_functions import lazy_names
 
 if TYPE_CHECKING:
-    from mcp_functions.local.doubles.s3 import MemoryBucket as MemoryBucket
-    from mcp_functions.local.task_client import Refused as Refused
-    from mcp_functions.local.task_client import TaskClient as TaskClient
-    from mcp_functions.testing.containers import Context as Context
-    from mcp_functions.testing.conversation import EVERYTHING as EVERYTHING
-    from mcp_functions.testing.conversation import WITH_APPS as WITH_APPS
-    from mcp_functions.testing.conversation import WITH_TASKS as WITH_TASKS
-    from mcp_functions.testing.conversation import Conversation as Conversation
-    from mcp_functions.testing.deployment import deployed as deployed
-    from mcp_functions.testing.dynamodb import MemoryTable as MemoryTable
+    from mcp_functions.local.doubles.s3 import MemoryBucket
+    from mcp_functions.local.task_client import Refused, TaskClient
+    from mcp_functions.testing.containers import Context
+    from mcp_functions.testing.conversation import EVERYTHING, WITH_APPS, WITH_TASKS, Conversation
+    from mcp_functions.testing.deployment import deployed
+    from mcp_functions.testing.dynamodb import MemoryTable
 
-_MODULES = {
-    "Context": "testing.containers",
-    "Conversation": "testing.conversation",
-    "EVERYTHING": "testing.conversation",
-    "MemoryBucket": "local.doubles.s3",
-    "MemoryTable": "testing.dynamodb",
-    "Refused": "local.task_client",
-    "TaskClient": "local.task_client",
-    "WITH_APPS": "testing.conversation",
-    "WITH_TASKS": "testing.conversation",
-    "deployed": "testing.deployment",
+_NAMES = {
+    "local.doubles.s3": "MemoryBucket",
+    "local.task_client": "Refused TaskClient",
+    "testing.containers": "Context",
+    "testing.conversation": "Conversation EVERYTHING WITH_APPS WITH_TASKS",
+    "testing.deployment": "deployed",
+    "testing.dynamodb": "MemoryTable",
 }
 __all__ = [
     "EVERYTHING", "WITH_APPS", "WITH_TASKS", "Context", "Conversation", "MemoryBucket", "MemoryTable", "Refused",
@@ -47,4 +39,4 @@ __all__ = [
 
 if not TYPE_CHECKING:  # a type checker would accept every misspelt name
     # Lazily: pytest imports this package wherever it is installed.
-    __getattr__ = lazy_names(__name__, _MODULES)
+    __getattr__ = lazy_names(__name__, _NAMES)
