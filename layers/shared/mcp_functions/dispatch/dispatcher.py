@@ -63,16 +63,19 @@ class Dispatcher:
         return self._lists.answer(method, request.params)
 
     def _call(self, request: Request) -> Result:
-        method, params = request.message["method"], request.params
+        method = request.message["method"]
+        params = request.params
         if method == "resources/read" and params.get("uri") == APP_FORM and self.catalog.get("asks"):
-            return form_result(self._server_info)
+            return form_result(self._server_info)  # the page in which a host (MCP Apps) shows the questions of tools
         target = lookup.find(self.catalog, method, params)
         handler = self._admit(request, target)
-        if not target.companion:
-            lookup.check_headers(handler.header_arguments, params, request.headers)
-        _check_params(method, params)
         if target.companion:
+            # A companion is a second name of a tool, `<tool>-form` or `<tool>-answer`. It takes the answers of a user
+            # whose client cannot ask questions, and continues the tool's call.
+            _check_params(method, params)
             return self._result(*self._conversations().run_companion(request, handler, target.companion))
+        lookup.check_headers(handler.header_arguments, params, request.headers)
+        _check_params(method, params)
         notifications: Sequence[Mapping[str, Any]] = ()
         if handler.only_returns and "requestState" not in params:
             result = _run_alone(request, handler)

@@ -22,9 +22,9 @@ from mcp_functions.seal.resets import register_for_reset
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-LABEL = b"mcp-functions/callers/"  # before the month, in what KMS signs
+LABEL = b"mcp-functions/callers/"  # KMS signs this text with the month after it
 DIGEST_BYTES = 12
-PAUSE_SECONDS = 60  # no calls for this time after a failure of KMS: requests must not wait for a name
+PAUSE_SECONDS = 60  # after a failure, KMS is not called for so long: requests must not wait for a pseudonym
 
 
 @cache

@@ -1,7 +1,7 @@
-"""CORS: the web pages that may call this server. They are those of `AllowedOrigins`, by default none.
+"""CORS: the web pages that may call this server from a browser. `AllowedOrigins` lists them; by default there are none.
 
 An allowed page is a client like any other: it sends its own access token, and never a cookie. So credentials are not
-allowed. `*` would not even cover the Authorization header, so every header is listed. Only browsers send an Origin.
+allowed. Every header is listed, because `*` does not cover the Authorization header. Only browsers send an Origin.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class HttpExchange:
         self.http = events.read(event)
         self._event = event
         self._context = context
-        self._id: RequestId | None = None  # of the JSON-RPC request; None until it is read
+        self._id: RequestId | None = None  # the id of the JSON-RPC request; None until it is read
 
     def respond(self, endpoint: Endpoint, now: float) -> Response:
         """Respond to the request at the time `now`, unix seconds."""

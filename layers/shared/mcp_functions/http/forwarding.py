@@ -15,31 +15,35 @@ from mcp_functions.protocol import errors
 from mcp_functions.protocol.json_writer import chunks, dumps, dumps_utf8
 from mcp_functions.protocol.messages import ForwardedResponse
 from mcp_functions.seal.resets import register_for_reset
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.protocol.errors import McpError
 
-# Codes of Lambda's Invoke API for a call that did not run, so that the client may send it again.
-THROTTLED = "TooManyRequestsException"
-UNAVAILABLE = {
+# Error codes of Lambda's Invoke API for a call that did not run, so that the client may send it again.
+THROTTLED_CODE = "TooManyRequestsException"
+UNAVAILABLE_CODES = {
     "ServiceException", "EC2ThrottledException", "ResourceNotReadyException", "SnapStartNotReadyException",
     "ConnectTimeoutError", "EndpointConnectionError",
 }  # fmt: skip
-# Parts of error names for a connection that broke after the request was sent: the call may have run.
-SILENT = ("Read", "Streaming", "ConnectionClosed")
-# Types of errors that Lambda reports for a function whose process it ended, or that ended itself.
-TIMED_OUT = "Sandbox.Timedout"
-TOO_LARGE = "Function.ResponseSizeTooLarge"
-ENDED = {"Runtime.ExitError", "Runtime.OutOfMemory"}
-ENDED_EARLY = "The function ended before it answered; whether it acted is unknown"
+# A connection that broke after the request was sent has an error whose name contains one of these words. The function
+# may have run, so the client must not repeat the call blindly.
+UNKNOWN_OUTCOME_WORDS = ("Read", "Streaming", "ConnectionClosed")
+# The `errorType` that Lambda reports for a function that did not end by itself.
+TIMED_OUT_TYPE = "Sandbox.Timedout"
+RESPONSE_TOO_LARGE_TYPE = "Function.ResponseSizeTooLarge"
+PROCESS_ENDED_TYPES = {"Runtime.ExitError", "Runtime.OutOfMemory"}
+PROCESS_ENDED_MESSAGE = "The function ended before it answered; whether it acted is unknown"
 
-IDLE_SECONDS = 30.0  # an older idle connection is replaced: a frozen environment does not see that it was closed
+# A connection that was idle for longer is replaced. While Lambda freezes an environment, the other side may close the
+# connection, and the environment does not notice it.
+MAX_IDLE_SECONDS = 30.0
 LIMITS = aws.CallLimits(connect_seconds=1.0, read_seconds=29.0, attempts=1)
-ANSWER_SECONDS = 0.25  # the time before the deadline in which the client can learn about a timeout
-LEAST_SECONDS = 1.0  # the time limit of a call whose deadline is over
-MEGABYTES = 6  # the largest response of a Lambda function
+TIMEOUT_RESPONSE_SECONDS = 0.25  # the time that remains before the deadline to tell the client about a timeout
+MIN_CALL_SECONDS = 1.0  # the time limit of a call, even if the deadline is nearer: a small call still succeeds
+MAX_RESPONSE_MEGABYTES = 6  # Lambda's limit for the response of a function
 
 T = TypeVar("T")
 
@@ -49,6 +53,13 @@ class LambdaClient(Protocol):
 
     def invoke(self, *, FunctionName: str, Payload: bytes) -> Mapping[str, Any]:  # noqa: N803 - boto3's names
         """Invoke a function and return its response."""
+
+
+class InvokeOutcome(NamedTuple):
+    """What Lambda's Invoke API returned for a call."""
+
+    payload: bytes
+    has_failed: bool  # True if the function raised, or if Lambda ended it; the payload then describes the error
 
 
 class ClosableClient(LambdaClient, Protocol):
@@ -83,7 +94,7 @@ class CachedClient:
         """Return the client."""
         client = self._client()
         idle = self._now() - self._used
-        if idle > IDLE_SECONDS:
+        if idle > MAX_IDLE_SECONDS:
             client.close()
         self._used = self._now()
         return client
@@ -92,24 +103,28 @@ class CachedClient:
 def forward(
     client: Callable[[], LambdaClient], function: str, event: Mapping[str, Any], *, seconds: float
 ) -> ForwardedResponse:
-    """Invoke a function with an event, and return its HTTP response in at most `seconds`."""
+    """Invoke a function with an event, and return its HTTP response in at most `seconds`.
+
+    Raises:
+        McpError: the function failed, or did not answer in time, or could not be invoked.
+    """
     payload = _payload(event)
 
-    def invoke() -> tuple[bytes, bool]:
+    def invoke() -> InvokeOutcome:
         try:
             invoked = client().invoke(FunctionName=function, Payload=payload)
-            return invoked["Payload"].read(), "FunctionError" in invoked
+            return InvokeOutcome(invoked["Payload"].read(), has_failed="FunctionError" in invoked)
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
-            raise _invoke_error(error) from None
+            raise _invoke_error(error) from None  # the error of AWS may name the function and the account
 
-    response, failed = call_with_timeout(seconds - ANSWER_SECONDS, invoke)
-    if failed:
-        raise _function_error(response)
-    return ForwardedResponse(_response(response))
+    outcome = call_with_timeout(seconds - TIMEOUT_RESPONSE_SECONDS, invoke)
+    if outcome.has_failed:
+        raise _function_error(outcome.payload)
+    return ForwardedResponse(_response(outcome.payload))
 
 
 def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
-    """Call a function in a thread and wait for its result; after the timeout the thread runs on, unobserved.
+    """Call a function in a thread and wait for its result. After a timeout the thread continues; its result is lost.
 
     Raises:
         OutcomeUnknown: the call did not end in time.
@@ -125,7 +140,7 @@ def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
 
     thread = Thread(target=run, daemon=True)
     thread.start()
-    thread.join(max(LEAST_SECONDS, seconds))
+    thread.join(max(MIN_CALL_SECONDS, seconds))
     if not outcomes:
         raise errors.OutcomeUnknown(reason="invoke_deadline")
     if isinstance(outcomes[0], Exception):
@@ -134,9 +149,10 @@ def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
 
 
 def _payload(event: Mapping[str, Any]) -> bytes:
-    """Write an event as JSON, and its body in parts, because one emoji makes a whole text four times as large.
+    """Write an event as JSON, and its body in parts.
 
-    A header may hold half of a surrogate pair, which is written as an escape.
+    If a text has one emoji, Python needs four bytes for each of its characters. So no copy of the whole body is made. A
+    header may hold half of a surrogate pair, which is written as an escape.
     """
     rest = {name: value for name, value in event.items() if name != "body"}
     payload = BytesIO()
@@ -148,8 +164,8 @@ def _payload(event: Mapping[str, Any]) -> bytes:
 
 
 def _response(payload: bytes) -> dict[str, Any]:
-    if len(payload) > MEGABYTES * 1024 * 1024:
-        raise errors.ResultTooLarge(MEGABYTES)
+    if len(payload) > MAX_RESPONSE_MEGABYTES * 1024 * 1024:
+        raise errors.ResultTooLarge(MAX_RESPONSE_MEGABYTES)
     response = _json(payload)
     match response:
         case {"statusCode": int(status), "headers": dict(), "body": str()} if status in range(200, 600):
@@ -168,26 +184,26 @@ def _json(payload: bytes) -> dict[str, Any]:
 
 def _function_error(payload: bytes) -> McpError:
     """Return the error for a function that raised, or that Lambda ended. The function's text stays in its own log."""
-    kind = str(_json(payload).get("errorType"))
-    if kind == TIMED_OUT:
+    error_type = str(_json(payload).get("errorType"))
+    if error_type == TIMED_OUT_TYPE:
         return errors.OutcomeUnknown(reason="function_timed_out")
-    if kind in ENDED:
-        return errors.OutcomeUnknown(ENDED_EARLY, reason="function_ended")
-    if kind == TOO_LARGE:
-        return errors.ResultTooLarge(MEGABYTES)
+    if error_type in PROCESS_ENDED_TYPES:
+        return errors.OutcomeUnknown(PROCESS_ENDED_MESSAGE, reason="function_ended")
+    if error_type == RESPONSE_TOO_LARGE_TYPE:
+        return errors.ResultTooLarge(MAX_RESPONSE_MEGABYTES)
     return errors.InternalError(reason="function_error")
 
 
 def _invoke_error(error: Exception) -> McpError:
-    """Return the error for a call that the Invoke API refused, or that did not come through."""
+    """Return the error for a call that the Invoke API refused, or whose connection failed."""
     code = read_failure(error).code
     reason = f"invoke_{code}"
-    if code == THROTTLED:
+    if code == THROTTLED_CODE:
         return errors.Busy(reason)
-    if code in UNAVAILABLE:
+    if code in UNAVAILABLE_CODES:
         return errors.TemporarilyUnavailable(reason)
     if code == "RequestTooLargeException":
         return errors.ContentTooLarge(reason=reason)
-    if any(part in code for part in SILENT):
+    if any(word in code for word in UNKNOWN_OUTCOME_WORDS):
         return errors.OutcomeUnknown(reason=reason)
     return errors.Misconfigured(reason)

@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import RequestId
 
 MAX_MEGABYTES = 6  # the limit of a function's whole response
-MAX_BODY = MAX_MEGABYTES * 1024 * 1024 - 64 * 1024  # the headers have the rest
-MAX_ESCAPE = 3  # ASCII characters that JSON needs for one byte of a body; a body holds no control characters
-SECURITY_HEADERS = {  # a result or a state may be private, and no response is a page
+MAX_BODY = MAX_MEGABYTES * 1024 * 1024 - 64 * 1024  # bytes; 64 KiB remain for the headers
+# The most ASCII characters that JSON needs for one byte of a body, because a body has no control characters.
+MAX_ESCAPE = 3
+# A result or a state may be private, so no cache may store it. No response is a page, so nothing in it may run.
+SECURITY_HEADERS = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "strict-transport-security": "max-age=31536000",
@@ -70,7 +72,7 @@ def success(http: HttpRequest, result: AnyResult, id_: RequestId) -> Response:
 def failure(error: McpError, id_: RequestId | None) -> Response:
     """Make the response of a request that failed; None is the id of a request that could not be read."""
     identified = {} if id_ is None else {"id": id_}
-    # A client finds no request for an error without an id, so a crash is an error of HTTP too.
+    # Without an id the client cannot tell which request failed. So after a crash the HTTP status is an error, too.
     status = 500 if id_ is None and isinstance(error, Crash) else error.status
     return json(status, {"jsonrpc": "2.0", **identified, "error": error.to_json()}, error.headers)
 
