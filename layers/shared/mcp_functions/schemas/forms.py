@@ -8,7 +8,7 @@ becomes an object with one property. A type that the restricted schema cannot ex
 from __future__ import annotations
 
 import re
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.protocol.errors import DeveloperError
@@ -46,27 +46,11 @@ class InvalidAnswer(Exception):
 class Form(NamedTuple):
     """A type that a user fills in."""
 
-    place: str  # what an error writes before the name of a field
-    fields: dict[str, Any]  # the schema of the type: an object with one property for each field
+    # Writes the `requestedSchema`, once; raises a DeveloperError if the restricted schema cannot express a field.
+    schema: Callable[[], dict[str, Any]]
     wire: Mapping[str, str]  # the name of each field on the wire
     # Makes the answer from the fields that the user filled in; raises ValueError.
     read: Callable[[dict[str, Any]], Any]
-
-    def schema(self) -> dict[str, Any]:
-        """Write the `requestedSchema`.
-
-        Raises:
-            DeveloperError: the restricted schema cannot express a field; the error names it and the reason.
-        """
-        definitions = self.fields.get("$defs", {})
-        properties = {
-            self.wire[name]: _property(self.place + name, name, field, definitions)
-            for name, field in self.fields["properties"].items()
-        }
-        requested: dict[str, Any] = {"type": "object", "properties": properties}
-        if self.fields.get("required"):
-            requested["required"] = [self.wire[name] for name in self.fields["required"]]
-        return requested
 
     def accept(self, content: object) -> Any:  # noqa: ANN401 - a value of the author's type
         """Read the user's answer.
@@ -121,7 +105,7 @@ def _read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
         place = ""
         read = partial(_read_value, name, type_)
     wire = {name: to_camel_case(name) if camel_case else name for name in fields["properties"]}
-    return Form(place, fields, wire, read)
+    return Form(cache(partial(_requested_schema, place, fields, wire)), wire, read)
 
 
 _read_cached = lru_cache(maxsize=256)(_read_form)
@@ -129,6 +113,18 @@ _read_cached = lru_cache(maxsize=256)(_read_form)
 
 def _read_value(name: str, type_: JsonType, filled: dict[str, Any]) -> object:
     return read_part(name, type_, filled.get(name))
+
+
+def _requested_schema(place: str, fields: Mapping[str, Any], wire: Mapping[str, str]) -> dict[str, Any]:
+    """Write the `requestedSchema` of a type; errors name a field by `place` and its name."""
+    definitions = fields.get("$defs", {})
+    properties = {
+        wire[name]: _property(place + name, name, field, definitions) for name, field in fields["properties"].items()
+    }
+    requested: dict[str, Any] = {"type": "object", "properties": properties}
+    if fields.get("required"):
+        requested["required"] = [wire[name] for name in fields["required"]]
+    return requested
 
 
 def _property(place: str, name: str, field: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
