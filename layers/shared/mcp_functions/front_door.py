@@ -100,10 +100,7 @@ class FrontDoor:
         now: Callable[[], float] = time.time,
     ) -> None:
         """Store the parts; the Lambda client is made at the first call, and `now` is the clock of deadlines."""
-        self._catalog = catalog
-        self._settings = settings
-        self._client = client
-        self._now = now
+        self._catalog, self._settings, self._client, self._now = catalog, settings, client, now
         self._lists = lists.Lists(catalog, settings, about)
 
     def answer(self, request: Request) -> Result | ForwardedResponse:

@@ -154,9 +154,7 @@ class Deployment:
         self.folder = folder.removesuffix(WORKER) if offer.has_tasks else folder
         self.service = offer.audience or f"{settings.stack}/{self.folder}"
         keeps = offer.needs_table or self.folder == ENDPOINT  # the endpoint keeps questions to clients of 2025
-        self._offer = offer
-        self._settings = settings.only(key=keeps or offer.needs_state, table=keeps)
-        self._now = now
+        self._offer, self._settings, self._now = offer, settings.only(key=keeps or offer.needs_state, table=keeps), now
         self._has_keys = bool(offer.codec or offer.wrapping or self._settings.kms_keys)
         if offer.needs_table and not (self._has_keys and settings.table):
             from mcp_functions.dispatch.single_use import NO_TABLE  # noqa: PLC0415 - imported at init where needed
@@ -251,8 +249,7 @@ def _with_options(
         hooks.check(around, handlers)
     changed = tuple(map(copy, handlers))  # another function may serve the author's own handlers too
     for handler in changed:
-        handler.around = around
-        handler.server = {**handler.server, **about}
+        handler.around, handler.server = around, {**handler.server, **about}
         if handler.kind == "tool":
             handler.errors |= for_model
     return changed

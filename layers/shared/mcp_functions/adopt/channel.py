@@ -64,8 +64,7 @@ class Channel(SilentChannel):
         """Take the round and its questions."""
         super().__init__(f"{round_.request.flow or 'call'}-{round_.request.number}")
         self._interview = interview
-        self._log = Log(round_)
-        self._progress = Progress(round_)
+        self._log, self._progress = Log(round_), Progress(round_)
 
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, _opts: CallOptions | None = None

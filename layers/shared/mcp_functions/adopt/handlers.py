@@ -56,20 +56,14 @@ class AdoptedHandler(Handler[..., Any]):
             about: what the server says of itself, for the catalog.
             options: what its author said to `adopt`.
         """
-        self._server = server
-        self._entry = dict(entry)
+        self._server, self._entry = server, dict(entry)
         self._replays = bool({entry.get("name"), entry.get(self.key_field)} & options.replay)
         self._key = str(entry.get(self.key_field, OTHERS))
         self.name = str(entry.get("name", OTHERS))
         self.description = entry.get("description")
-        self.server = about
-        self.answer_within = options.answer_within
-        self.max_sheds = options.max_sheds
-        self.logs = options.logs
-        self.completes = [""] if options.completes else []
-        self.needs_state = True
-        self.camel_case = False
-        self.scopes = ()
+        self.server, self.answer_within, self.max_sheds = about, options.answer_within, options.max_sheds
+        self.logs, self.completes = options.logs, [""] if options.completes else []
+        self.needs_state, self.camel_case, self.scopes = True, False, ()
         self.header_arguments = header_parameters.find(entry.get("inputSchema", {}))
         self.function: Callable[..., Any] = adopted_function
 

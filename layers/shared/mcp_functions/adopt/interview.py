@@ -48,9 +48,7 @@ class Interview:
             round_: that runs.
             accepted: whether the author accepts that the handler runs again in every round.
         """
-        self._name = name
-        self._round = round_
-        self._accepted = accepted
+        self._name, self._round, self._accepted = name, round_, accepted
         self._task = asyncio.current_task()
         self._asked: set[str] = set()  # fingerprints
 

@@ -134,8 +134,7 @@ class _KeyOfRequest(Keyring):
     """Data keys that seal with the key of this request, which KMS has made or opened already."""
 
     def __init__(self, keys: Keyring) -> None:
-        self.scope = keys.scope
-        self._all = keys
+        self.scope, self._all = keys.scope, keys
 
     def key_to_seal(self) -> DataKey:
         """Return the key that was fetched."""
@@ -146,8 +145,7 @@ class _Purposed:
     """A wrapping whose data keys are for states of other libraries, as KMS and its policies see them."""
 
     def __init__(self, wrapping: Wrapping) -> None:
-        self.id = wrapping.id
-        self._wrapping = wrapping
+        self.id, self._wrapping = wrapping.id, wrapping
 
     def generate(self, context: dict[str, str]) -> tuple[bytes, bytes]:
         return self._wrapping.generate({**context, "purpose": PURPOSE})
@@ -161,8 +159,7 @@ class _Sealing(RequestStateBoundary):
 
     def __init__(self, security: RequestStateSecurity, codec: KmsCodec, principal: Principal | None) -> None:
         super().__init__(security, default_audience=None)
-        self._codec = codec
-        self._principal = principal
+        self._codec, self._principal = codec, principal
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         if ctx.method not in INPUT_REQUIRED_METHODS:

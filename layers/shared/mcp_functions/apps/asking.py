@@ -79,9 +79,7 @@ def ask(
         MissingRequiredClientCapability: as `rungs.not_asked` raises it.
 
     """
-    handler = round_.handler
-    request = round_.request
-    channel = _channel(round_)
+    handler, request, channel = round_.handler, round_.request, _channel(round_)
     if channel is None:
         earlier = META_EARLIER in request.params["_meta"]
         raise ToolError(rungs.not_asked(handler, round_.questions, round_.lacking, earlier=earlier))

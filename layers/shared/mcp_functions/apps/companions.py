@@ -139,9 +139,7 @@ def open_call(
 
 
 def _read(arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any], bool]:
-    state = arguments.get("state")
-    answers = arguments.get("answers", {})
-    is_check = arguments.get("check", False)
+    state, answers, is_check = arguments.get("state"), arguments.get("answers", {}), arguments.get("check", False)
     if not isinstance(state, str):
         message = "state must be a string"
     elif not isinstance(answers, dict) or not all(isinstance(answer, dict) for answer in answers.values()):

@@ -123,9 +123,7 @@ class Handler(Generic[P, R]):
         self._signature = signatures.read(plain, camel_case=self.camel_case)
         injection = self._injection = self._signature.injection
         if injection:
-            self.needs_state = injection.needs_state
-            self.asks = injection.asks
-            self.logs = injection.logs
+            self.needs_state, self.asks, self.logs = injection.needs_state, injection.asks, injection.logs
 
     def _read_entry(self, tags: Collection[str]) -> None:
         """Read what every kind of handler has in its list."""

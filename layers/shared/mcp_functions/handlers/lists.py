@@ -30,8 +30,7 @@ class Lists:
         """Store the catalog, and what the endpoint says `about` itself beside what its functions say."""
         own = about or {}
         texts = [own.get("instructions"), *(server.get("instructions") for server in catalog.get("servers", ()))]
-        self._catalog = catalog
-        self._settings = settings
+        self._catalog, self._settings = catalog, settings
         self._instructions = "\n\n".join(text for text in texts if text)
         self._server_info = {**server_info(catalog, settings.server_info), **own.get("serverInfo", {})}
         self._answers: dict[tuple[str, str], Result] = {}  # by view and method

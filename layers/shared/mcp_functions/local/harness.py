@@ -185,8 +185,7 @@ class Harness:
         api = starting.enter_context(Loopback(port=self.port, max_body=MAX_BODY))
         invoke = starting.enter_context(Loopback(max_body=2 * MAX_PAYLOAD))
         services = Services(starting, self.state_dir, self.directory)
-        self.key_arn = services.key_arn
-        self.url = f"{api.url}/{FRONT_DOOR}"
+        self.key_arn, self.url = services.key_arn, f"{api.url}/{FRONT_DOOR}"
         name, shell = self.directory.resolve().parent.name or "mcp-functions", dict(os.environ)
         settings = environment.settings(port=api.port, name=name, key_arn=services.key_arn)
         authorizer = self._authorizer(starting, settings, api.url) if self.auth != "none" else None

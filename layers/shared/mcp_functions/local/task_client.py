@@ -35,8 +35,7 @@ class Refused(Exception):
     def __init__(self, error: Mapping[str, Any]) -> None:
         """Read message, code and data of a JSON-RPC error."""
         super().__init__(str(error.get("message")))
-        self.code = error.get("code")
-        self.data = error.get("data")
+        self.code, self.data = error.get("code"), error.get("data")
 
 
 class TaskClient:
@@ -62,13 +61,8 @@ class TaskClient:
             told: called with the task of every poll.
             sleep: waits for a number of seconds.
         """
-        self._url = url
-        self._headers = headers or {}
-        self._capabilities = dict(capabilities)
-        self._timeout = timeout
-        self._on_poll = told
-        self._sleep = sleep
-        self._ids = count(1)
+        self._url, self._headers, self._capabilities = url, headers or {}, dict(capabilities)
+        self._timeout, self._on_poll, self._sleep, self._ids = timeout, told, sleep, count(1)
 
     def run(self, name: str, arguments: Mapping[str, Any], answer: Answer | None = None) -> dict[str, Any]:
         """Call a tool and follow it to its end, through rounds and as a task.

@@ -31,19 +31,13 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.wire_types import JSONRPCRequest
 
-VERSION_HEADER = "MCP-Protocol-Version"
-METHOD_HEADER = "Mcp-Method"
-NAME_HEADER = "Mcp-Name"
-# A text with characters that no header may have is sent in base64, between these two.
-PREFIX = "=?base64?"
-SUFFIX = "?="
+NAME = "Mcp-Name"
+PREFIX, SUFFIX = "=?base64?", "?="  # around a value that a header cannot hold as it is
+REQUIRED = ("MCP-Protocol-Version", "Mcp-Method")
 
 
 def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
-    """Check the headers and the `_meta` of a request.
-
-    A header that contradicts the body is refused first, because a router may have read it. Then come the protocol
-    version in `_meta`, and the headers that the specification requires.
+    """Check the headers and the `_meta` of a request, in the order of the specification.
 
     Args:
         message: one JSON-RPC request.
@@ -56,9 +50,8 @@ def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
     """
     check_no_contradiction(message, headers)
     version = _requested_version(message)
-    required = [VERSION_HEADER, METHOD_HEADER]
-    if message["method"] in CALLS and isinstance(_name_in(message), str):
-        required.append(NAME_HEADER)
+    called = message["params"].get(CALLS.get(message["method"], ""))
+    required = (*REQUIRED, NAME) if isinstance(called, str) else REQUIRED
     for name in required:
         if name.lower() not in headers:
             raise HeaderMismatch(message=f"The header {name} is missing")
@@ -76,12 +69,9 @@ def check_no_contradiction(message: Mapping[str, Any], headers: Mapping[str, str
     Raises:
         HeaderMismatch: a header is malformed, or differs from the body.
     """
-    expected = {
-        VERSION_HEADER: value_at(message, "params", "_meta", META_PROTOCOL_VERSION),
-        METHOD_HEADER: message.get("method"),
-        NAME_HEADER: _name_in(message),
-    }
-    for name, value in expected.items():
+    version = value_at(message, "params", "_meta", META_PROTOCOL_VERSION)
+    repeated = (("MCP-Protocol-Version", version), ("Mcp-Method", message.get("method")), (NAME, _name_in(message)))
+    for name, value in repeated:
         if isinstance(value, str) and name.lower() in headers:
             check_value(headers, name, value)
 
@@ -94,10 +84,9 @@ def check_task_id(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
     Raises:
         HeaderMismatch: `Mcp-Name` is missing, or differs from `params.taskId`.
     """
-    parameter = TASKS[message["method"]]
-    task_id = message["params"].get(parameter)
+    task_id = message["params"].get(TASKS[message["method"]])
     if isinstance(task_id, str):
-        check_value(headers, NAME_HEADER, task_id)
+        check_value(headers, NAME, task_id)
 
 
 def _requested_version(message: JSONRPCRequest) -> str:
@@ -128,9 +117,7 @@ def _name_in(message: Mapping[str, Any]) -> object:
     method = message.get("method")
     if method == "completion/complete":
         return value_at(message, "params", "ref", "name") or value_at(message, "params", "ref", "uri")
-    if isinstance(method, str) and method in CALLS:
-        return value_at(message, "params", CALLS[method])
-    return None
+    return value_at(message, "params", CALLS[method]) if isinstance(method, str) and method in CALLS else None
 
 
 def check_value(headers: Mapping[str, str], name: str, expected: str) -> None:

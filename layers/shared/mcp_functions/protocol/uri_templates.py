@@ -41,9 +41,7 @@ def match(template: str, uri: str) -> dict[str, str] | None:
         The values by name; None if the URI does not match, or is longer than MAX_URI.
     """
     pieces = re.split(EXPRESSION, template)  # a literal, then by turns a plus or "", a name, and the next literal
-    literals = pieces[::3]
-    pluses = pieces[1::3]
-    names = pieces[2::3]
+    literals, pluses, names = pieces[::3], pieces[1::3], pieces[2::3]
     if not names:
         return {} if uri == template else None
     if len(uri) > MAX_URI or not uri.startswith(literals[0]) or not uri.endswith(literals[-1]):

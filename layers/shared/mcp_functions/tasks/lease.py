@@ -43,22 +43,11 @@ class LeasedTask:
 
         The round saves each step, and asks before each step whether it must stop.
         """
-        self.task_id = task_id
-        self.owner = owner
-        self.epoch = task.epoch
-        self.tool = task.tool
-        self.round = round_
+        self.task_id, self.owner, self.epoch, self.tool, self.round = task_id, owner, task.epoch, task.tool, round_
         self.has_audited_questions = False  # True once the author's audit got the questions of the round
-        self._store = store
-        self._task = task
-        self._lease = lease
-        self._now = now
-        self._sleep = sleep
-        self._lost = False
-        self._lock = Lock()
-        self._done = Event()
-        round_.on_step_recorded = self._save
-        round_.must_stop = self.must_stop
+        self._store, self._task, self._lease, self._now, self._sleep = store, task, lease, now, sleep
+        self._lost, self._lock, self._done = False, Lock(), Event()
+        round_.on_step_recorded, round_.must_stop = self._save, self.must_stop
 
     def change(self, transition: Callable[[Task], Task]) -> Task:
         """Write the next state of the task and return it; LeaseLost if the worker has lost its task."""

@@ -60,10 +60,7 @@ class Tasks:
         """Use the parts of a deployment; a task id begins with `function`, the folder. No request is sent."""
         self.tools: dict[str, Tool[..., Any]] = {tool.name: tool for tool in handlers if tool.task}  # type: ignore[misc]
         self.store = TaskStore(table, function, most=settings.max_open_tasks, now=now, rand=rand)
-        self._settings = settings
-        self._invoke_worker = invoke_worker
-        self._now = now
-        self._rand = rand
+        self._settings, self._invoke_worker, self._now, self._rand = settings, invoke_worker, now, rand
 
     def call(self, request: Request, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
         """Run this round of a call, or begin a task after the questions of the signature have their answers.

@@ -34,11 +34,7 @@ class TaskStore:
         self, table: SealedTable, function: str, *, most: int, now: Callable[[], float], rand: Callable[[int], bytes]
     ) -> None:
         """Use a table; a principal may have `most` open tasks, and `function` is the first part of every task id."""
-        self._table = table
-        self._function = function
-        self._most = most
-        self._now = now
-        self._rand = rand
+        self._table, self._function, self._most, self._now, self._rand = table, function, most, now, rand
 
     def create(self, task: Task, owner: str | None) -> str:
         """Write the first state of a task and return its id.

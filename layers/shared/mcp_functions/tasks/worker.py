@@ -62,13 +62,8 @@ class Worker:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Use the parts of a deployment; a worker that does not renew its lease in time loses the task."""
-        self._tools = tools
-        self._store = store
-        self._invoke_worker = invoke_worker
-        self._now = now
-        self._lease = int(lease_seconds * 1000)
-        self._audit = audit
-        self._sleep = sleep
+        self._tools, self._store, self._invoke_worker, self._now = tools, store, invoke_worker, now
+        self._lease, self._audit, self._sleep = int(lease_seconds * 1000), audit, sleep
 
     def work(self, order: Mapping[str, Any], context: LambdaContext) -> None:
         """Run one round of a task, if the task is available; `order` has its `id` and the digest of its `owner`.
@@ -84,9 +79,7 @@ class Worker:
         except (LeaseLost, UnknownTask):
             return  # another worker has the task, it waits for the client, or it has ended
         notes = observability.current()
-        notes.handler = task.tool
-        notes.round = task.rounds + 1
-        notes.flow = task.flow
+        notes.handler, notes.round, notes.flow = task.tool, task.rounds + 1, task.flow
         if task.status == FAILED:
             notes.conclude("failed", "worker_gave_up")
         if task.held:
@@ -156,9 +149,7 @@ class Worker:
         return leased.change(lambda task: self._next(task, leased, instead))
 
     def _next(self, task: Task, leased: LeasedTask, outcome: Mapping[str, Any] | None) -> Task:
-        now = self._now_ms()
-        epoch = leased.epoch
-        round_ = leased.round
+        now, epoch, round_ = self._now_ms(), leased.epoch, leased.round
         if outcome is not None:
             return transitions.finish(task, epoch, now, FAILED if "error" in outcome else COMPLETED, outcome)
         progress = Progress(epoch, now, round_record(round_), round_.progress_message)

@@ -36,8 +36,7 @@ class WorkerInvoker:
 
     def __init__(self, worker: str, make_client: Callable[[], Invoking]) -> None:
         """Use the physical name of the worker's Lambda, with its qualifier; no client is made before the first call."""
-        self._worker = worker
-        self._make_client = make_client
+        self._worker, self._make_client = worker, make_client
         self._client: Invoking | None = None
         register_for_reset(self)
 

@@ -48,8 +48,7 @@ class TimedFunction:
     def __init__(self, handler: Callable[..., Any], *, fresh: bool, ahead: float = 0.0) -> None:
         """Choose between containers and new processes (`fresh`). The clock is `ahead` by so many seconds."""
         self.handler: LambdaFunction = unwrap(handler)
-        self._fresh = fresh
-        self._ahead = ahead
+        self._fresh, self._ahead = fresh, ahead
         self._answer: Callable[[Event, Context], Event]
         if fresh:
             self._answer = NewProcesses(self.handler, ahead)
@@ -80,8 +79,7 @@ class Containers:
 
     def __init__(self, handler: LambdaFunction, now: Callable[[], float] | None = None) -> None:
         """Start without containers; `now` is their clock, the function's own if left out."""
-        self._handler = handler
-        self._now = now
+        self._handler, self._now = handler, now
         self._containers: dict[object, LambdaFunction] = {}
 
     def __call__(self, event: Event, context: Context) -> Event:
@@ -99,8 +97,7 @@ class NewProcesses:
 
     def __init__(self, handler: LambdaFunction, ahead: float) -> None:
         """Find the handler's module. The clock of its processes is `ahead` by so many seconds."""
-        self.place = _place(handler)
-        self._ahead = ahead
+        self.place, self._ahead = _place(handler), ahead
 
     def __call__(self, event: Event, context: Context) -> Event:
         """Answer one event. If its process fails, it has written the reason to stderr."""

@@ -64,8 +64,7 @@ class _Tables:
 
     def __init__(self) -> None:
         """Start with the toolkit's table alone."""
-        self._toolkits = MemoryTable(environment.TABLE)
-        self._own = cache(dynamodb.Moto)
+        self._toolkits, self._own = MemoryTable(environment.TABLE), cache(dynamodb.Moto)
 
     def __call__(self, operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Answer one request.

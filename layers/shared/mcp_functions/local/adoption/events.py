@@ -51,10 +51,8 @@ class Reader(ast.NodeVisitor):
 
     def __init__(self, source: Source, *, depth: int = 0) -> None:
         """Keep the names of the file."""
-        self._source = source
-        self._depth = depth
-        self._events = list[Event]()
-        self._changed = set[str]()
+        self._source, self._depth = source, depth
+        self._events, self._changed = list[Event](), set[str]()
 
     def read(self, function: Function) -> list[Event]:
         """Read the events of one function, its dependencies first."""

@@ -61,10 +61,7 @@ class Api:
             signs_in: whether the routes of the sign-in front exist.
             now: the clock, unix seconds.
         """
-        self._lambdas = lambdas
-        self._folders = folders
-        self._authorizer = authorizer
-        self._now = now
+        self._lambdas, self._folders, self._authorizer, self._now = lambdas, folders, authorizer, now
         self._signs_in = signs_in
 
     def answer(self, request: HttpRequest) -> HttpResponse:

@@ -49,10 +49,7 @@ class JwtAuthorizer:
             jwks: fetches the issuer's keys.
             now: the clock, unix seconds.
         """
-        self._issuer = issuer
-        self._audiences = set(audiences)
-        self._jwks = jwks
-        self._now = now
+        self._issuer, self._audiences, self._jwks, self._now = issuer, set(audiences), jwks, now
 
     def authorize(self, request: HttpRequest) -> dict[str, Any]:
         """Return `requestContext.authorizer` of a request.

@@ -35,8 +35,7 @@ class Answers:
             cancelled: keys of questions.
 
         """
-        self._terminal = terminal
-        self._given = given
+        self._terminal, self._given = terminal, given
         self._actions = {**dict.fromkeys(declined, "decline"), **dict.fromkeys(cancelled, "cancel")}
         self._answered = set[str]()  # keys whose given answer was sent
 

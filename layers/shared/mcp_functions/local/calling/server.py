@@ -48,10 +48,7 @@ class Server(TaskClient):
             terminal: of the user.
         """
         super().__init__(asked.url, capabilities=server.CAPABILITIES, told=self._show)
-        self._asked = asked
-        self._listed = listed
-        self._terminal = terminal
-        self._shown = ""
+        self._asked, self._listed, self._terminal, self._shown = asked, listed, terminal, ""
 
     def entries(self, list_name: str) -> Sequence[Mapping[str, Any]]:
         """List the tools or the prompts."""

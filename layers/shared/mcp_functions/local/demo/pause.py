@@ -57,9 +57,7 @@ class _Pause:
     """The two servers, and the clients between them."""
 
     def __init__(self, folder: Path, transcript: Transcript, *, runtime: bool) -> None:
-        self._folder = folder
-        self._transcript = transcript
-        self._runtime = runtime
+        self._folder, self._transcript, self._runtime = folder, transcript, runtime
         self._rounds = Rounds(folder / "conversation.json", transcript)
         self._keys: list[str] = []
 

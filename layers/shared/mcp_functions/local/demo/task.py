@@ -58,11 +58,8 @@ class _Demo:
     """The transcript, and the worker that is killed."""
 
     def __init__(self, harness: Harness, transcript: Transcript) -> None:
-        self._harness = harness
-        self.write = transcript.write
-        self._last = ""
-        self._killed = 0
-        self._asked = False
+        self._harness, self.write = harness, transcript.write
+        self._last, self._killed, self._asked = "", 0, False
 
     def show_poll(self, task: Mapping[str, Any]) -> None:
         """Show a poll's result, if it is new, and kill the worker once."""

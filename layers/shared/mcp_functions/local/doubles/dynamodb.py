@@ -26,8 +26,7 @@ class DynamoDbApi:
 
     def __init__(self, tables: Call) -> None:
         """Answer for these tables."""
-        self._tables = tables
-        self._lock = Lock()
+        self._tables, self._lock = tables, Lock()
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request. The signature itself is not checked; a web page cannot send the header."""

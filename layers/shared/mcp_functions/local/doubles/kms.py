@@ -59,8 +59,7 @@ class KmsApi:
         class Response(KmsResponse):
             kms_backend = KmsBackend(REGION, ACCOUNT)  # in moto this is a property that reads a global
 
-        self._backend = Response.kms_backend
-        self._response = Response
+        self._backend, self._response = Response.kms_backend, Response
         self.arn = _adopt(self._backend, stored)
 
     def warm(self) -> None:
@@ -114,8 +113,7 @@ class KmsApi:
 
 def _adopt(backend: KmsBackend, stored: StoredKey) -> str:
     key = backend.create_key(None, "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT", "mcp-functions, local", None)
-    key.id = stored.key_id
-    key.key_material = stored.material
+    key.id, key.key_material = stored.key_id, stored.material
     key.arn = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{key.id}"
     key.key_rotation_status = True
     backend.keys = {key.id: key}

@@ -31,8 +31,7 @@ class S3Api:
 
     def __init__(self, name: str, bucket: Bucket) -> None:
         """Serve a bucket under a name."""
-        self._name = name
-        self._bucket = bucket
+        self._name, self._bucket = name, bucket
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request. The signature itself is not checked; a web page cannot send the header."""

@@ -88,9 +88,7 @@ class StoredTable:
 
     def __init__(self, file: TableFile, name: str, tables: Call) -> None:
         """Take empty tables, and fill the one of this name with the items of the file."""
-        self._file = file
-        self._name = name
-        self._table = tables
+        self._file, self._name, self._table = file, name, tables
         for item in file.items():
             self._table("PutItem", {"TableName": name, "Item": item})
 

@@ -60,12 +60,8 @@ class Issuer:
             now: the clock, unix seconds.
             behaviour: of the provider that it stands for.
         """
-        self.url = url
-        self._resource = resource
-        self._now = now
-        self._behaviour = behaviour
-        self._signer = Signer()
-        self._grants = Grants(behaviour.clients, rotates=behaviour.rotates)
+        self.url, self._resource, self._now, self._behaviour = url, resource, now, behaviour
+        self._signer, self._grants = Signer(), Grants(behaviour.clients, rotates=behaviour.rotates)
 
     @property
     def jwks(self) -> dict[str, Any]:

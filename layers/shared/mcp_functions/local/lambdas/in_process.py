@@ -83,9 +83,7 @@ class InProcess:
             on_progress: called with the folder, `progress` and `total` when a function reports progress.
         """
         self._on_progress = on_progress
-        self._functions = functions
-        self._stack = stack
-        self._debug = debug
+        self._functions, self._stack, self._debug = functions, stack, debug
 
     def run(self, folder: str, event: bytes) -> Outcome:
         """Call the function of a folder with an event as JSON."""

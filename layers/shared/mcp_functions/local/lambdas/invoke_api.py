@@ -29,9 +29,7 @@ class InvokeApi:
     def __init__(self, lambdas: Lambdas) -> None:
         """Answer for the functions of `lambdas`."""
         self._lambdas = lambdas
-        self._lock = Lock()
-        self._running = list[Thread]()
-        self._stopped = Event()
+        self._lock, self._running, self._stopped = Lock(), list[Thread](), Event()
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request; the signature itself is not checked.

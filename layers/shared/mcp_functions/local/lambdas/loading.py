@@ -67,8 +67,7 @@ class Folder(MetaPathFinder):
             package: its name for importers, "functions.add" in tests, which import the shared code by `sys.path`. If it
                 is left out, the name is unique, and the folder gets its own copy of the shared code.
         """
-        self.path = path
-        self._root = path.parent.parent.resolve()
+        self.path, self._root = path, path.parent.parent.resolve()
         self._is_unique = not package
         self.package = package or f"_function_{next(_numbers)}_{path.name}"
         self._elsewhere: dict[str, str] = {}

@@ -77,8 +77,7 @@ class OwnVariables:
 
     def __init__(self, layers: _Layers) -> None:
         """Start without variables."""
-        self._layers = layers
-        self._applied = ExitStack()
+        self._layers, self._applied = layers, ExitStack()
 
     def set(self, variables: Mapping[str, Mapping[str, str]]) -> None:
         """Replace the variables of every function, by folder."""

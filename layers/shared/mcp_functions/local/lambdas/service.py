@@ -81,10 +81,7 @@ class Lambdas:
             ended: called after every invocation, in its thread.
             observers: called before it with the folder, the event as JSON and the outcome.
         """
-        self._folders = folders
-        self._run = run
-        self._stack = stack
-        self._ended = ended
+        self._folders, self._run, self._stack, self._ended = folders, run, stack, ended
         self._observers = observers
         self._invocations: deque[Invocation] = deque(maxlen=MAX_INVOCATIONS)
 

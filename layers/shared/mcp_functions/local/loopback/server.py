@@ -116,8 +116,7 @@ class _Server(ThreadingHTTPServer):
 
     def server_bind(self) -> None:
         TCPServer.server_bind(self)  # HTTPServer.server_bind asks the DNS for this machine's name
-        self.server_name = str(self.server_address[0])
-        self.server_port = self.server_address[1]
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
     def process_request(self, request: Request, client_address: object) -> None:
         thread = Thread(target=self._serve, args=(request, client_address), daemon=True)

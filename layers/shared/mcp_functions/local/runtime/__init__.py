@@ -78,8 +78,7 @@ class Runtime:
             starts=max(MIN_STARTS, os.cpu_count() or 1),
             reuse=self.reuse,
         )
-        self._running = ExitStack()
-        self._compiled = fingerprints.NOTHING
+        self._running, self._compiled = ExitStack(), fingerprints.NOTHING
 
     def __enter__(self) -> Self:
         """Get ready; a process starts with a request."""

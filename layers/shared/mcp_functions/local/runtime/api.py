@@ -118,8 +118,7 @@ class RuntimeApi:
         task = self._tasks.get()
         if task is None:
             return _refused(410, "Gone", "The environment has ended")
-        self._current = task
-        task.taken = True
+        self._current, task.taken = task, True
         headers = {
             "content-type": "application/json",
             "lambda-runtime-aws-request-id": task.request_id,

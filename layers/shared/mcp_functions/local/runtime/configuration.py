@@ -53,10 +53,7 @@ class Template:
         Raises:
             Problem: the file is no template, or PyYAML is not installed.
         """
-        self._path = path
-        self._own = own
-        self._stack = stack
-        self._shell = shell
+        self._path, self._own, self._stack, self._shell = path, own, stack, shell
         self._template = _read(path, own)
         globals_: Mapping[str, Any] = self._template.get("Globals") or {}
         self._globals: Mapping[str, Any] = globals_.get("Function") or {}

@@ -34,8 +34,7 @@ class Resolver:
             stack: its name.
             key_arn: replaces every KMS key of the template.
         """
-        self._stack = stack
-        self._key_arn = key_arn
+        self._stack, self._key_arn = stack, key_arn
         self._resources: Mapping[str, Any] = template.get("Resources") or {}
         self._conditions: Mapping[str, Any] = template.get("Conditions") or {}
         self._mappings: Mapping[str, Any] = template.get("Mappings") or {}

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from mcp_functions.local.lambdas import Outcome
 
 # The platform's errors, by Lambda's names; every other error is the function's own.
-EXITED = "Runtime.ExitError"
-OUT_OF_MEMORY = "Runtime.OutOfMemory"
-TIMED_OUT = "Sandbox.Timedout"
+EXITED, OUT_OF_MEMORY, TIMED_OUT = "Runtime.ExitError", "Runtime.OutOfMemory", "Sandbox.Timedout"
 TOO_LARGE = "Function.ResponseSizeTooLarge"
 PLATFORM = frozenset({EXITED, OUT_OF_MEMORY, TIMED_OUT, TOO_LARGE})
 LAMBDA_PREFIXES = frozenset({"Function", "Runtime", "Sandbox"})  # of the names of Lambda's own errors
@@ -31,8 +29,7 @@ class FailedError(Exception):
     def __init__(self, error: str, payload: bytes) -> None:
         """Take the error's type and the payload."""
         super().__init__(error)
-        self.error = error
-        self.payload = payload
+        self.error, self.payload = error, payload
 
 
 def report(outcome: Outcome, size: int) -> str:

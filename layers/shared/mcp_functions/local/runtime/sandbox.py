@@ -53,13 +53,8 @@ class Sandbox:
             on_start: called once, when its first process has started or failed.
         """
         self.fingerprint = fingerprint
-        self._configuration = configuration
-        self._start = start
-        self._log = log
-        self._on_start = on_start
-        self._lock = Lock()
-        self._over = False
-        self._memory = 0
+        self._configuration, self._start, self._log = configuration, start, log
+        self._on_start, self._lock, self._over, self._memory = on_start, Lock(), False, 0
         self._running: Process | None = None
 
     @property

@@ -21,9 +21,7 @@ OUR_TAG = re.compile(f"{TAG}:")
 
 def resources(lines: Lines) -> Iterator[tuple[int, int]]:
     """Yield the first line of each resource, and the line after its last that is no comment."""
-    inside = False
-    first = None
-    last = 0
+    inside, first, last = False, None, 0
     for number, line in enumerate(lines):
         if _says_nothing(line):
             continue

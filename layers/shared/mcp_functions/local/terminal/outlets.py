@@ -23,8 +23,7 @@ class TextOutlet(Screen):
     def __init__(self, out: TextIO, *, show_answers: bool) -> None:
         """Write to `out`; the answers of clients only on request."""
         super().__init__(out)
-        self._out = out
-        self._lines = RoundLines("", show_answers=show_answers)
+        self._out, self._lines = out, RoundLines("", show_answers=show_answers)
 
     def opens_states_with(self, key_arn: str) -> None:
         """Take the harness's key: a state that a client presents has the number of its round."""
@@ -61,8 +60,7 @@ class JsonOutlet:
 
     def __init__(self, out: TextIO) -> None:
         """Write to `out`."""
-        self._out = out
-        self._handler = lambdas_log(out)
+        self._out, self._handler = out, lambdas_log(out)
 
     def opens_states_with(self, _key_arn: str) -> None:
         """Need no key: the toolkit's own line has the number of the round."""

@@ -60,9 +60,7 @@ class RoundLines:
             return None
         request, response = _message(sent), _message(returned)
         params, result = _dict(request.get("params")), _dict(response.get("result"))
-        method = request.get("method")
-        name = params.get("name")
-        state = result.get("requestState")
+        method, name, state = request.get("method"), params.get("name"), result.get("requestState")
         is_call = method in CALLS and not folder.endswith(WORKER)
         questions = [printable(key) for key in _dict(result.get("inputRequests"))]
         ended, failed = _ended(returned, response, outcome.error)

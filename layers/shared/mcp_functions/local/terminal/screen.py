@@ -39,8 +39,7 @@ class Screen:
         """Write to `out`."""
         self._console = Console(file=out, highlight=False, markup=False, emoji=False, soft_wrap=True)
         self._progress = Progress(console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False)
-        self._lock = RLock()
-        self._bars = dict[str, TaskID]()
+        self._lock, self._bars = RLock(), dict[str, TaskID]()
 
     def say(self, text: str, style: str = "") -> None:
         """Write a text of the harness."""
@@ -82,8 +81,7 @@ class NamedOutput(io.TextIOBase):
 
     def __init__(self, screen: Screen, out: TextIO) -> None:
         """Write lines of functions to the screen, and everything else to `out`."""
-        self._screen = screen
-        self._out = out
+        self._screen, self._out = screen, out
         self._begun: dict[tuple[str, int], str] = {}
 
     def write(self, text: str) -> int:

@@ -25,8 +25,7 @@ class Monitoring:
 
     def __init__(self, stack: Stack, patience: Patience) -> None:
         """Make the clients; nothing is read."""
-        self._stack = stack
-        self._patience = patience
+        self._stack, self._patience = stack, patience
         self._logs: Any = stack.session.client("logs")
         self._cloudwatch: Any = stack.session.client("cloudwatch")
 
