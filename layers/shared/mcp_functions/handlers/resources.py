@@ -79,7 +79,7 @@ class Resource(CompletableHandler[P, R]):
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the variables of the template from the URI of a `resources/read`."""
-        return self.arguments.bind(uri_templates.match(self.uri, params["uri"]) or {}, text=True)
+        return self.arguments.bind(uri_templates.match(self.uri, params["uri"]) or {}, values_are_text=True)
 
     def result(self, value: object, params: Mapping[str, Any]) -> dict[str, Any]:
         """Write a ReadResourceResult."""

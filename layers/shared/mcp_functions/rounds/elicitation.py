@@ -80,8 +80,8 @@ class ElicitUrlRequest(ElicitRequest):
             _check_accepted(key, self.message, response)
 
         # An accept says that the user opens the page, and not that the user did what the page asks for. So a handler
-        # asks in a loop: `while not connected(user): elicit.url(…)`. Without this, a second call in the same round would get
-        # the accept of the first call.
+        # asks in a loop: `while not connected(user): elicit.url(…)`. With `read_once`, the second call in a round asks
+        # the user again, and does not get the accept of the first call.
         request = _url_request(self.message, self.page_url)
         return WireQuestion(key, request, read, read_once=True)
 
