@@ -22,9 +22,7 @@ from mcp_functions.attack.scan import Bounds
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-HOLES = 1
-USAGE = 2
-INTERRUPTED = 130
+HOLES, USAGE, INTERRUPTED = 1, 2, 130
 UNAUTHORIZED = 401
 
 
@@ -131,11 +129,10 @@ def _check_host(url: str, confirmed: str | None) -> None:
     """Refuse an invalid URL, and another machine that the user has not named twice."""
     try:
         address = urlsplit(url)
-        _port = address.port  # it raises for a port that is not a number
+        scheme, host, _port = address.scheme, address.hostname or "", address.port
     except ValueError:
-        _refuse(f"{url!r} is no http:// or https:// URL")
-    host = address.hostname
-    if address.scheme not in {"http", "https"} or not host:
+        scheme, host = "", ""
+    if scheme not in {"http", "https"} or not host:
         _refuse(f"{url!r} is no http:// or https:// URL")
     if not _is_loopback(host) and confirmed != host:
         _refuse(f"{host} is not this machine. Attack nobody else's server; if it is yours: --yes-this-is-mine {host}")

@@ -145,11 +145,8 @@ class Client:
             seconds: of the whole run; a single request may take them all.
             now: returns monotonic seconds.
         """
-        self.url = url
-        self.exchanges = list[Exchange]()
-        self._credentials = credentials
-        self._requests = requests
-        self._now = now
+        self.url, self.exchanges = url, list[Exchange]()
+        self._credentials, self._requests, self._now = credentials, requests, now
         self._response_seconds = seconds if requests == 1 else RESPONSE_SECONDS
         self._end = now() + seconds
 

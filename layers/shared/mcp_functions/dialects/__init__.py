@@ -67,10 +67,7 @@ class FrontDoorDialects:
         forward: Callable[[str, Request], ForwardedResponse],
     ) -> None:
         """Use some dialects over the catalog `offered`; `answer` answers the released revision, `forward` sends on."""
-        self._dialects = dialects
-        self._offered = offered
-        self._answer = answer
-        self._forward = forward
+        self._dialects, self._offered, self._answer, self._forward = dialects, offered, answer, forward
         self._functions = {folder for listed in offered["functions"].values() for folder in listed.values()}
 
     def answer(self, request: Request) -> AnyResult:

@@ -45,9 +45,7 @@ class Conversations:
         now: Callable[[], float],
     ) -> None:
         """Use the parts of a deployment; the mailbox is made at the first question, and `now` is in unix seconds."""
-        self._seal = seals.questions
-        self._mailbox = mailbox
-        self._now = now
+        self._seal, self._mailbox, self._now = seals.questions, mailbox, now
         self._recorder = RoundRecorder(runner, seals.questions, question_seconds, now)
         self._streams = Streams(seals.events, mailbox, self._recorder, now)
         self.resume = self._streams.resume

@@ -60,10 +60,7 @@ class Mailbox:
         self, table: SealedTable, *, seconds: int, now: Callable[[], float], sleep: Callable[[float], object]
     ) -> None:
         """Use a table that keeps each record for `seconds` after its last write; `now` is in unix seconds."""
-        self._table = table
-        self._seconds = seconds
-        self._now = now
-        self._sleep = sleep
+        self._table, self._seconds, self._now, self._sleep = table, seconds, now, sleep
 
     def create(self, stream: CallStream, record: CallRecord) -> None:
         """Store the first record of a call; it replaces a record of an earlier call with the same id.

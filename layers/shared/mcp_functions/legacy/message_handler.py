@@ -33,9 +33,7 @@ class MessageHandler:
 
     def __init__(self, requests: RequestHandler, conversations: Conversations | None, now: Callable[[], float]) -> None:
         """Use a handler of requests, the conversations that receive answers, and a clock (unix seconds)."""
-        self._requests = requests
-        self._conversations = conversations
-        self._now = now
+        self._requests, self._conversations, self._now = requests, conversations, now
 
     def response(self, exchange: Exchange, kind: Kind, body: JSONValue) -> Response:
         """Return the HTTP response to the messages of one request."""

@@ -49,11 +49,8 @@ class RequestHandler:
         now: Callable[[], float],
     ) -> None:
         """Use the seal of session ids, None without a key, and the conversations, None without a key or a table."""
-        self._settings = settings
-        self._runner = runner
-        self._seal = seal
-        self._conversations = conversations
-        self._now = now
+        self._settings, self._runner, self._seal = settings, runner, seal
+        self._conversations, self._now = conversations, now
 
     def reply(self, exchange: Exchange, message: Mapping[str, Any]) -> Reply:
         """Reply to a request; an error becomes a JSON-RPC error.

@@ -12,9 +12,7 @@ from mcp_functions.protocol.constants import META_PROTOCOL_VERSION
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-OLDEST = "2025-03-26"
-JUNE = "2025-06-18"
-LATEST = "2025-11-25"
+OLDEST, JUNE, LATEST = "2025-03-26", "2025-06-18", "2025-11-25"
 SERVED = (OLDEST, JUNE, LATEST)
 
 # 2025-11-25, basic/transports, "Protocol Version Header": "if the server does not receive an MCP-Protocol-Version

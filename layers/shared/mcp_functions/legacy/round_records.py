@@ -39,10 +39,8 @@ class RoundRecorder:
 
     def __init__(self, runner: Runner, seal: IdSeal, question_seconds: int, now: Callable[[], float]) -> None:
         """Use a runner, the seal of question ids, the time to answer a question, and a clock (unix seconds)."""
-        self._runner = runner
-        self._seal = seal
-        self._question_seconds = question_seconds
-        self._now = now
+        self._runner, self._seal = runner, seal
+        self._question_seconds, self._now = question_seconds, now
 
     def next_deadline(self) -> int:
         """Return when a question that is asked now expires, in unix seconds."""

@@ -71,8 +71,7 @@ class Runner:
 
     def __init__(self, server: ModernServer, now: Callable[[], float]) -> None:
         """Use a server and a clock (unix seconds)."""
-        self._server = server
-        self._now = now
+        self._server, self._now = server, now
         self.catalog = server.catalog
 
     def call(

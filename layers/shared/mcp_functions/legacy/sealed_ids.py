@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from mcp_functions.seal.envelope import Codec
     from mcp_functions.settings import Settings
 
-SESSION = b"ks1/session"
-EVENT = b"ks1/event"
-QUESTION = b"ks1/question"
+SESSION, EVENT, QUESTION = b"ks1/session", b"ks1/event", b"ks1/question"
 FETCH_SECONDS = 300  # how long a client can fetch the outcome after its question has expired
 MAX_SESSION, MAX_EVENT, MAX_QUESTION = 4096, 4096, 1024 * 1024  # characters; the first two are headers
 _NONCE_BYTES = 12
@@ -41,8 +39,7 @@ class IdSeal:
 
     def __init__(self, codec: Codec, label: bytes) -> None:
         """Use a codec for one kind of id. An author's codec ignores labels, so the label is also sealed inside."""
-        self._codec = CodecAdapter(codec)
-        self._prefix = label + b"\0"
+        self._codec, self._prefix = CodecAdapter(codec), label + b"\0"
 
     def seal(self, claims: Mapping[str, Any]) -> str:
         """Return an id that holds the claims.

@@ -55,9 +55,7 @@ class LegacyServer:
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         """Connect the parts of a deployment; KMS and the table are not used before a client needs them."""
-        self._settings = settings
-        self._catalog = modern.catalog
-        self._now = now
+        self._settings, self._catalog, self._now = settings, modern.catalog, now
         runner, seals = Runner(modern, now), make_seals(seal_factory, settings) if seal_factory else None
         self._session_seal = seals.sessions if seals else None
         self._conversations: Conversations | None = None

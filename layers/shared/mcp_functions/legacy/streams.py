@@ -34,10 +34,8 @@ class Streams:
         self, seal: IdSeal, mailbox: Callable[[], Mailbox], recorder: RoundRecorder, now: Callable[[], float]
     ) -> None:
         """Use the seal of event ids, the mailbox, a recorder of rounds, and a clock (unix seconds)."""
-        self._seal = seal
-        self._mailbox = mailbox
-        self._recorder = recorder
-        self._now = now
+        self._seal, self._mailbox = seal, mailbox
+        self._recorder, self._now = recorder, now
 
     def events_after(self, position: StreamPosition, record: CallRecord) -> Events:
         """Return the events that follow a position: an id to resume from, the messages, and the new position."""
@@ -87,9 +85,7 @@ class Streams:
 
     def _run(self, position: StreamPosition, waiting: WaitingCall, stored: StoredRecord) -> Events:
         """Run another round of a call that ran out of time: this request has time for it."""
-        mailbox = self._mailbox()
-        exchange = waiting.exchange
-        record = None
+        mailbox, exchange, record = self._mailbox(), waiting.exchange, None
         try:
             claim = mailbox.claim(stored, exchange.ends, exchange.deadline)
         except McpError as error:

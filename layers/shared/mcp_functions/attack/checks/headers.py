@@ -27,9 +27,7 @@ CODE = (
 DECODE = "servers MUST decode encoded values … before comparing them to body values."
 MISMATCH, BAD_REQUEST = -32020, 400
 OLDER = "2025-11-25"
-VERSION = "MCP-Protocol-Version"
-METHOD = "Mcp-Method"
-NAME = "Mcp-Name"
+VERSION, METHOD, NAME = "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"
 
 
 def _correct_request(scan: Scan) -> Request:

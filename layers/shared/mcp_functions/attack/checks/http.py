@@ -32,12 +32,8 @@ UNKNOWN = (
 STRANGER = "https://attacker.example"
 STRANGERS = (STRANGER, "null", "http://localhost.attacker.example", "http://127.0.0.1.attacker.example")
 HOST = "a local server that accepts any Host relies on the Origin check alone against DNS rebinding."
-FORBIDDEN = 403
-NOT_ALLOWED = 405
-SUCCESS = range(200, 300)
-METHOD_NOT_FOUND = -32601
-UNSUPPORTED = -32022
-INVALID_PARAMS = -32602
+FORBIDDEN, NOT_ALLOWED, SUCCESS = 403, 405, range(200, 300)
+METHOD_NOT_FOUND, UNSUPPORTED, INVALID_PARAMS = -32601, -32022, -32602
 
 
 def _send_list(scan: Scan, name: str, value: str) -> Exchange:

@@ -128,12 +128,8 @@ def _message(exchange: Exchange) -> dict[str, Any]:
     return message if isinstance(message, dict) else {}
 
 
-HOLE = Severity.HOLE
-DEVIATION = Severity.DEVIATION
-INFORMATION = Severity.INFORMATION
-MUST = Basis.MUST
-SHOULD = Basis.SHOULD
-OPINION = Basis.OPINION
+HOLE, DEVIATION, INFORMATION = Severity.HOLE, Severity.DEVIATION, Severity.INFORMATION
+MUST, SHOULD, OPINION = Basis.MUST, Basis.SHOULD, Basis.OPINION
 HTTP = "basic/transports/streamable-http"
 CACHING = "server/utilities/caching"
 CHECKS = (
