@@ -1,7 +1,11 @@
 """The rounds of a conversation: verify the state of a request, run the handler, seal the state for the next round.
 
-`requestState` is verified before anything else of the request is used, also for a handler that would not read it. It is
-sealed when the exception `InputRequired` ends a round.
+A conversation is one call over several requests, and each request is a round. A round that needs an answer ends with a
+question and a sealed state (`requestState`), which the client returns with its next request. The state is verified
+before anything else of that request is used, also for a handler that would not read it.
+
+A client without elicitation cannot ask its user. Then the question goes through a channel: a form of the host, or the
+words of the model. The answer comes to a companion, a second tool of the same handler (`apps.companions`).
 """
 
 from __future__ import annotations
@@ -44,18 +48,19 @@ if TYPE_CHECKING:
 NOT_KEPT = "This was done before, and its answer was not kept."
 TOO_LARGE = "This conversation has more to remember than it can carry. Answer more briefly."
 
-Played: TypeAlias = "tuple[dict[str, Any], Sequence[Mapping[str, Any]]]"  # the result of a round, and notifications
+# The result of a round, and the notifications that the client gets before it.
+Played: TypeAlias = "tuple[dict[str, Any], Sequence[Mapping[str, Any]]]"
 
 
 class _Turn(NamedTuple):
-    """A request of a conversation and its round."""
+    """A request of a conversation, and the round that it begins."""
 
     request: Request
     handler: Handler[..., Any]
     states: RequestStates | None
     start: RoundStart
     round: Round
-    channel: Channel | None = None  # through which the request came, if it is one of a companion tool
+    channel: Channel | None = None  # the channel of the companion that the request calls; None for the tool itself
 
     @property
     def answered_by(self) -> str:
@@ -113,13 +118,14 @@ class Conversations:
         return self._states(handler.answer_within, label)
 
     def _result(self, turn: _Turn) -> Played:
-        state, handler = turn.start.state, turn.handler
+        state = turn.start.state
+        handler = turn.handler
         if turn.round.questions.actions:
             observability.current().answered_by = turn.answered_by
         # The answers of an app count once wherever there is a table: a reopened chat shows an old form again.
         runs_once = handler.single_use or (turn.channel and handler.needs_table)
         try:
-            # A first round needs no table: it ends before its first step (`Round.require_state`).
+            # A first round has no state, and needs no table: it ends before its first step (`Round.require_state`).
             result = self._run_once(turn, state) if runs_once and state else self._run(turn)
         except Crash as crash:  # the claim was released and no answer recorded, so the same request may run again
             result = crash_result(handler, crash)
@@ -152,8 +158,10 @@ class Conversations:
             single_use=handler.single_use is not None,
             has_app=handler.form and is_asked_in_app(request.capabilities),
         )
-        record, asked = (start.state.record, start.state.asked) if start.state else ({}, {})
-        return _Turn(request, handler, states, start, Round(round_request, record, asked), channel)
+        round_ = Round(round_request)
+        if start.state:
+            round_ = Round(round_request, start.state.record, start.state.asked)
+        return _Turn(request, handler, states, start, round_, channel)
 
     def _run_once(self, turn: _Turn, state: Claims) -> dict[str, Any]:
         """Run a round that must not run twice, or return its recorded result."""
@@ -178,7 +186,8 @@ class Conversations:
 
     def _run(self, turn: _Turn) -> dict[str, Any]:
         """Run the round. The author's audit gets its record, also if the round fails."""
-        handler, is_asked = turn.handler, False
+        handler = turn.handler
+        is_asked = False
         try:
             result = self._play(turn)
             if result is None:
@@ -194,19 +203,21 @@ class Conversations:
                 self._audit(turn.round.audit(handler.name, principal, sent=is_asked, answered_by=turn.answered_by))
 
     def _play(self, turn: _Turn) -> dict[str, Any] | None:
+        """Run the handler. Return its result, or None if the round ended before the handler did."""
         call = None
         if self._tasks and turn.handler.task and not turn.channel:  # a form cannot follow a task
             call = partial(self._tasks.call, turn.request)
         return run_round(turn.handler, turn.request.params, turn.round, call)
 
     def _ask(self, turn: _Turn) -> dict[str, Any]:
-        """Return the result that carries the questions of a round.
+        """Return the result with the questions of a round and its sealed state.
 
         Raises:
             ToolError: the user cannot be asked, or the conversation cannot continue; the text is for the model.
 
         """
-        declared, questions = turn.request.capabilities, turn.round.requests
+        declared = turn.request.capabilities
+        questions = turn.round.requests
         lacking = missing_capabilities(questions.values(), declared)
         if turn.channel or lacking or not (questions or shows_forms(declared)):
             from mcp_functions.apps import asking  # noqa: PLC0415 - only for clients without elicitation
@@ -219,21 +230,23 @@ class Conversations:
         return {"resultType": "input_required", "inputRequests": questions, "requestState": token}
 
     def _seal(self, turn: _Turn, states: RequestStates | None, binding: Binding, kept: Mapping[str, Any]) -> str:
-        """Seal the state for the next round; `kept` is added to its record.
+        """Seal the state for the next round, with `kept` in its record.
 
         Raises:
             ToolError: the conversation cannot continue; the text is for the model.
 
         """
-        handler, start = turn.handler, turn.start
+        handler = turn.handler
+        start = turn.start
         if states is None:
             reason = f"{handler.name} asks, but MCP_KMS_KEYS is not set: its function needs the key and its policy"
             raise Misconfigured(reason)
-        asked, record = turn.round.questions.open_fingerprints(), {**turn.round.next_record(), **kept}
+        asked = turn.round.questions.open_fingerprints()
+        record = {**turn.round.next_record(), **kept}
         try:
             return states.seal(binding, start.state, asked=asked, record=record, flow=start.flow)
         except DeveloperError as error:  # the function keeps a value that is not JSON
             raise Crash(crash_message(handler), error) from None
         except StateTooLarge as error:
-            observability.current().reason = error.reason  # for the author; the model cannot raise a limit
+            observability.current().reason = error.reason  # the author can raise the limit, and the model cannot
             raise ToolError(TOO_LARGE) from None

@@ -1,6 +1,7 @@
 """Dispatches a request: the method and the name in its params choose a handler, and the handler's result is the answer.
 
-A handler that can only return runs here. Every other handler runs as a round of a conversation (`conversations`).
+A handler that can only return runs here. Every other handler may ask its user, and then goes on in another request. It
+runs as a round of a conversation (`conversations`).
 """
 
 from __future__ import annotations
@@ -130,7 +131,8 @@ def _run_alone(request: Request, handler: Handler[..., Any]) -> dict[str, Any]:
 
 def _check_params(method: str, params: Mapping[str, Any]) -> None:
     """Check the shapes of the params that every call may have."""
-    meta, arguments = params["_meta"], params.get("arguments")
+    meta = params["_meta"]
+    arguments = params.get("arguments")
     if arguments is not None and not isinstance(arguments, dict):
         text = "params.arguments must be an object"
     elif method == "prompts/get" and arguments and not _is_dict_of(str, arguments):

@@ -1,4 +1,8 @@
-"""Makes the seals and the tables of one function; each is made when it is first used."""
+"""Makes the seals and the sealed tables of one function. Each is made when it is first used.
+
+A seal encrypts bytes into a token and opens the token again (`seal.envelope`). A sealed table keeps such tokens in
+DynamoDB (`store`).
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,7 @@ class SealFactory:
         *,
         now: Callable[[], float],
     ) -> None:
-        """Store the parts of a seal; nothing is made before it is used. `wrapping` and `codec` are those of `serve`."""
+        """Store the parts of a seal. `wrapping` replaces KMS and `codec` the envelope, if the author gave one."""
         self._settings = settings
         self._service = service
         self._wrapping = wrapping

@@ -1,8 +1,12 @@
-"""Each round of a conversation once: a seal cannot detect a repeated request, but a table can (envelope.md §13).
+"""Runs each round of a conversation once. A seal cannot detect a repeated request, but a table can (envelope.md §13).
 
-One item per conversation records its last round, the request of that round and the result. A request claims its round
-before the handler runs, and the client gets the result after the item has it. A repeated request gets the same result.
-A request with an older state, or with other answers, is refused.
+The table has one item for each conversation: its last round, a digest of that round's request, and the result.
+
+    claim     before the handler runs, the item gets the round and a lease: other workers wait until the lease ends
+    record    after the handler, the item gets the result; then the client gets it, too
+    release   if the handler fails, the lease ends at once, so that the client can repeat the request
+
+A repeated request gets the same result. A request with an older state, or with other answers, is refused.
 """
 
 from __future__ import annotations
@@ -32,9 +36,9 @@ NO_TABLE = (
     "MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the table, the key and their policies,"
     " which mcp-functions block --write NAME writes into template.yaml"
 )
-SPARE_SECONDS = 120  # an item outlives the last state of its conversation by this: clocks differ by up to 60 s
-LEASE_MARGIN = 2  # seconds after a worker's end until another worker may take its round over
-ATTEMPTS = 3  # at a claim: after each failed one, another worker has changed the item
+SPARE_SECONDS = 120  # an item lives so much longer than the last state of its conversation: clocks differ by up to 60 s
+LEASE_MARGIN = 2  # seconds after a worker's end until another worker may run its round
+ATTEMPTS = 3  # how often a claim is tried; it fails if another worker has changed the item meanwhile
 
 
 class RoundClaim(NamedTuple):
@@ -42,11 +46,11 @@ class RoundClaim(NamedTuple):
 
     table: SealedTable
     mode: Mode  # "replay" returns the recorded result to a repeated request, "reject" refuses it
-    key: Key  # of the conversation's item
+    key: Key  # the key of the conversation's item
     round: int  # the round to run; the state of the request is from the round before
-    fingerprint: str  # digest of the request's state and responses
-    expires: int  # unix seconds after which every state of this conversation has expired
-    worker_ends: float  # unix seconds at which this worker ends
+    fingerprint: str  # a digest of the request's state and responses
+    expires: int  # when every state of this conversation has expired, in unix seconds
+    worker_ends: float  # when this worker ends, in unix seconds
 
     def run(self, play: Callable[[], dict[str, Any]], now: float) -> dict[str, Any] | None:
         """Run a round, or return its recorded result; None if that was too large for the item.
@@ -108,7 +112,8 @@ class RoundClaim(NamedTuple):
             raise InvalidRequestState(reason="used_again")
         if "answer" not in recorded and now < recorded["lease"]:
             raise Busy(reason="used_busy", retry_after=1)
-        return "answer" in recorded  # without one, the worker has ended; its steps had the same idempotency keys
+        # Without a result, the worker has ended, and the round runs again. Its steps have the same idempotency keys.
+        return "answer" in recorded
 
     def _record(self, item: Item, result: dict[str, Any] | None) -> None:
         """Write the result before the client gets it."""
@@ -116,7 +121,8 @@ class RoundClaim(NamedTuple):
         try:
             self.table.replace(item, payload)
         except ItemTooLarge as error:
-            observability.current().reason = error.reason  # for the author: a repeated request will not get this result
+            # The author finds the reason in the log. A repeated request will not get this result.
+            observability.current().reason = error.reason
             self._record(item, None)
         except Conflict:
             # The lease ended and another worker runs the round: its result counts, and this one is dropped.
