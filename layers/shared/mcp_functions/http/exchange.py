@@ -12,7 +12,7 @@ from mcp_functions import observability
 from mcp_functions.http import cors, events, identity, metadata, responses
 from mcp_functions.protocol import headers, json_reader
 from mcp_functions.protocol.constants import CALLS, METHODS, PROTOCOL_VERSION
-from mcp_functions.protocol.errors import FunctionStopped, InvalidRequest
+from mcp_functions.protocol.errors import FunctionStopped, InvalidRequest, ParseError
 from mcp_functions.protocol.messages import ForwardedResponse, Request, is_request, to_message
 from mcp_functions.tuples import NamedTuple
 
@@ -87,11 +87,11 @@ class HttpExchange:
 
     def _answer(self, endpoint: Endpoint, now: float) -> Response:
         """Answer the message in the body, in the order of the specification's checks."""
-        events.check_media_type(self.http)
         http, message = _read_message(self.http, endpoint)
         _note_message(message)
         if is_request(message):
             self._id = message["id"]
+            events.check_media_type(http)
             result = endpoint.handle_request(self._request(http, message, endpoint.settings, now))
             _note_result(result)
             return responses.success(http, result, message["id"])
@@ -151,8 +151,11 @@ def _read_message(http: HttpRequest, endpoint: Endpoint) -> Message:
 
     It is another HTTP request if a dialect's message was translated: its headers fit the translation.
     """
-    body = events.read_body(http, endpoint.settings.max_body_bytes)
-    value = json_reader.loads(body)
+    try:
+        value = json_reader.loads(events.read_body(http, endpoint.settings.max_body_bytes))
+    except ParseError:
+        events.check_media_type(http)  # another media type explains the error better
+        raise
     try:
         return http, to_message(value)
     except InvalidRequest:
