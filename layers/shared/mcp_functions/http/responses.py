@@ -34,12 +34,7 @@ STREAM_HEADERS = {**SECURITY_HEADERS, "content-type": "text/event-stream", "x-ac
 
 def response(status: int, headers: Mapping[str, str], body: str) -> Response:
     """Make a response."""
-    return {
-        "statusCode": status,
-        "headers": dict(headers),
-        "body": body,
-        "isBase64Encoded": False,
-    }
+    return {"statusCode": status, "headers": dict(headers), "body": body, "isBase64Encoded": False}
 
 
 def empty(status: int, headers: Mapping[str, str] | None = None) -> Response:

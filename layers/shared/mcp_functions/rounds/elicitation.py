@@ -82,8 +82,7 @@ class ElicitUrlRequest(ElicitRequest):
         # An accept says that the user opens the page, and not that the user did what the page asks for. So a handler
         # asks in a loop: `while not connected(user): elicit.url(…)`. With `read_once`, the second call in a round asks
         # the user again, and does not get the accept of the first call.
-        request = _url_request(self.message, self.page_url)
-        return WireQuestion(key, request, read, read_once=True)
+        return WireQuestion(key, _url_request(self.message, self.page_url), read, read_once=True)
 
 
 class Question(AnyQuestion[Form]):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 TIME = r"(?:[01][0-9]|2[0-3]):[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?"
 OFFSET = r"[Zz]|[-+\u2212](?:[01][0-9]|2[0-3]):?[0-5][0-9]"
+DATE_TIME = f"{DATE}[Tt _]{TIME}(?:{OFFSET})?"
 
 
 class Moment(NamedTuple):
@@ -43,11 +44,7 @@ class Moment(NamedTuple):
 
 MOMENTS = {
     "date": Moment("date", DATE, "must be a date, such as 2026-07-28"),
-    "datetime": Moment(
-        "date-time",
-        f"{DATE}[Tt _]{TIME}(?:{OFFSET})?",
-        "must be a date and a time, such as 2026-07-28T09:30:00Z",
-    ),
+    "datetime": Moment("date-time", DATE_TIME, "must be a date and a time, such as 2026-07-28T09:30:00Z"),
 }
 # A class with one of these attributes tells pydantic how to read it.
 HOOKS = ("__get_pydantic_core_schema__", "__get_pydantic_json_schema__", "__pydantic_config__", "__get_validators__")
