@@ -81,7 +81,7 @@ def read_choice(values: tuple[object, ...]) -> JsonType:
     """
     if not all(type(value) in CHOICES for value in values):
         raise NeedsPydantic
-    accepted = {(type(value), value) for value in values}  # with the type, because True equals 1 in Python
+    accepted = {(type(value), value) for value in values}  # True equals 1 in Python, so the type counts, too
 
     def read(value: object) -> object:
         if type(value) not in CHOICES or (type(value), value) not in accepted:
