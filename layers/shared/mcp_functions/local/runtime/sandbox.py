@@ -57,11 +57,11 @@ class Sandbox:
         Raises:
             ProcessGoneError: the process ended before it took the event.
         """
-        init = None
-        cold = self._running is None
-        if cold:
+        init = None  # milliseconds of the init phase; None without one
+        is_cold = self._running is None
+        if is_cold:
             init = self._init_phase()
-        error = None
+        error = None  # the type of the error; None if the function returned
         began = time.monotonic()
         self._write(f"START RequestId: {task.request_id} Version: $LATEST")
         try:
@@ -69,9 +69,10 @@ class Sandbox:
             running = self._running
             if running is None:  # the init phase failed
                 running = self._init(until, "invoke", task.request_id)
-            payload = self._run(running, task, until, cold=cold)
+            payload = self._run(running, task, until, is_cold=is_cold)
         except FailedError as failed:
-            payload, error = failed.payload, failed.error
+            payload = failed.payload
+            error = failed.error
         outcome = Outcome(
             payload=payload,
             request_id=task.request_id,
@@ -141,13 +142,14 @@ class Sandbox:
         self._write(reports.init_failed((time.monotonic() - began) * 1000, failed.error, phase))
         raise failed
 
-    def _run(self, running: Process, task: api.Task, until: float, *, cold: bool) -> bytes:
+    def _run(self, running: Process, task: api.Task, until: float, *, is_cold: bool) -> bytes:
+        """Give the process a task, and wait for the result until a time of the monotonic clock."""
         task.deadline_ms = int((time.time() + until - time.monotonic()) * 1000)
         running.api.hand(task)
         event = running.next_event(until)
         while event == api.Ready():  # an old event: it asked for this task after its last invocation
             event = running.next_event(until)
-        if isinstance(event, api.Exit) and not task.taken and not cold:
+        if isinstance(event, api.Exit) and not task.taken and not is_cold:
             raise ProcessGoneError
         self._note_memory(process.peak(running.pid))
         too_much = self._has_too_much_memory
