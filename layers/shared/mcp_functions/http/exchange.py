@@ -100,7 +100,7 @@ class HttpExchange:
         _note_message(message)
         if is_request(message):
             self._id = message["id"]
-            events.check_media_type(http)
+            events.check_media_type(http)  # after the id is known, so that the error has it
             request = self._checked_request(http, message, endpoint.settings, now)
             result = endpoint.handle_request(request)
             _note_result(result)
