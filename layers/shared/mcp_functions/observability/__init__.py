@@ -81,7 +81,7 @@ class Notes:
     trace_id: str | None = None  # the trace id in the client's `traceparent`, if that is valid
 
     def conclude(self, outcome: str, reason: str | None = None) -> None:
-        """Set the outcome, unless an earlier one of the same batch is worse."""
+        """Set the outcome, unless an earlier one is worse: a client of 2025 may send several messages in a batch."""
         if SEVERITY.get(outcome, 0) >= SEVERITY.get(self.outcome, 0):
             self.outcome = outcome
             if reason:
@@ -197,11 +197,6 @@ def frames(error: BaseException, *, of_author: bool = False) -> str:
     if omitted > 0:
         lines = [*lines[:EACH_END], f"{omitted} more", *lines[-EACH_END:]]
     return " < ".join(lines)
-
-
-def failed(notes: Notes) -> bool:
-    """Return whether the server failed. The HTTP status does not show it: a crashed tool has the status 200."""
-    return notes.outcome in {CRASHED, FAILED}
 
 
 def milliseconds(seconds: float) -> float:
