@@ -44,7 +44,7 @@ class Endpoint(NamedTuple):
     """The settings and the functions with which a Lambda serves requests, made at its first event."""
 
     settings: Settings
-    handle_request: Callable[[Request], AnyResult]
+    handle_request: Callable[[Request], AnyResult]  # the handlers, behind the dispatcher or the endpoint's forwarding
     documents: Mapping[str, Mapping[str, Any]] = {}  # the metadata for clients without a token, by path
     header_parameters: Sequence[str] = ()  # the `Mcp-Param-*` headers that the tools read
     is_stopped: bool = False  # True if the operator stopped this function
@@ -153,6 +153,7 @@ def _without_message(http: HttpRequest, endpoint: Endpoint) -> Response | None:
 
 
 def _method_not_allowed(allowed: str) -> Response:
+    """Respond that a path has only the methods in `allowed`, separated by commas."""
     observability.current().reason = "http_method"
     return responses.empty(405, {"allow": allowed})
 
