@@ -174,7 +174,7 @@ def _read_message(http: HttpRequest, endpoint: Endpoint) -> Message:
         raise
     try:
         return http, to_message(value)
-    except InvalidRequest:
+    except InvalidRequest:  # it is no message of this revision, but it may be one of a dialect
         if endpoint.continue_dialect is None:
             raise
         continuation = endpoint.continue_dialect(http, value)
