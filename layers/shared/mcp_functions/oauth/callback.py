@@ -1,7 +1,10 @@
-"""`/callback`: the provider sends the browser back, and the front answers the client with its own code.
+"""`/callback`: the provider sends the browser back, and the front (this authorization server) answers the client.
 
-The code holds the provider's code, sealed to client, redirect and resource. Only `/token` redeems the provider's code,
-so the front's code is valid once, and for this client alone.
+    in    `state`, the sealed request of the client, and `code`, the provider's
+    out   a redirect to the client, with a code of the front
+
+The front's code holds the provider's code, sealed (encrypted and authenticated) for the client, its redirect URI and
+the resource. Only `/token` redeems the provider's code, so the front's code is valid once, and for this client alone.
 """
 
 from __future__ import annotations
@@ -23,11 +26,10 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.visits import Visit
 
 FOUND = 302
-CODE_SYNTAX = r"[!#-\[\]-~]{1,4096}"  # a provider's code (RFC 6749, A.11) without characters that JSON escapes
-FORWARDED_ERRORS = {
-    errors.ACCESS_DENIED,
-    errors.TEMPORARILY_UNAVAILABLE,
-}  # from a provider; any other becomes errors.SERVER_ERROR
+# A provider's code: visible ASCII (RFC 6749, A.11) without `"` and the backslash, which JSON would make longer.
+CODE_SYNTAX = r"[!#-\[\]-~]{1,4096}"
+# The client gets these errors of a provider. Any other becomes errors.SERVER_ERROR.
+FORWARDED_ERRORS = {errors.ACCESS_DENIED, errors.TEMPORARILY_UNAVAILABLE}
 
 
 def receive(visit: Visit, parts: Parts) -> Response:
@@ -51,14 +53,15 @@ def receive(visit: Visit, parts: Parts) -> Response:
 
 
 def _answer(sign_in: SignIn, seed: str, parameters: Mapping[str, str], parts: Parts) -> dict[str, str]:
+    """Return the parameters for the client: the front's code, or an error."""
     code = parameters.get("code", "")
     if "error" in parameters or not re.fullmatch(CODE_SYNTAX, code):
         error = _error(parameters.get("error", ""))
         parts.note(error)
         return {"error": error.code, "error_description": error.description}
     claims = {"code": code, "seed": seed, "challenge": sign_in.challenge, "scope": sign_in.scope}
-    bound = (sign_in.client, sign_in.redirect, parts.settings.resource)
-    return {"code": parts.values.seal(CODE, claims, *bound)}
+    sealed = parts.values.seal(CODE, claims, sign_in.client, sign_in.redirect, parts.settings.resource)
+    return {"code": sealed}
 
 
 def _error(code: str) -> OAuthError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hmac
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote_plus
 
 from mcp_functions.oauth import errors, json_web_tokens
@@ -21,8 +21,16 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.visits import Visit
 
 ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"  # RFC 7523, section 2.2
-MAX_ASSERTION_SECONDS = 600
-SKEW_SECONDS = 60
+MAX_ASSERTION_SECONDS = 600  # the longest time for which an assertion may still be valid
+SKEW_SECONDS = 60  # the difference between two clocks that is allowed
+
+
+class Presented(NamedTuple):
+    """The identity that a request claims, not checked yet."""
+
+    method: str
+    client_id: str
+    secret: str = ""  # the client's secret, if it is the method's proof
 
 
 def authenticate(visit: Visit, clients: Clients, audiences: set[str], now: float) -> Client:
@@ -31,29 +39,28 @@ def authenticate(visit: Visit, clients: Clients, audiences: set[str], now: float
     Args:
         visit: the request.
         clients: the registry that finds the client.
-        audiences: the accepted audiences of assertions: the front's issuer and the endpoint.
+        audiences: the accepted audiences of assertions: the issuer of this authorization server, and the endpoint.
         now: the current time in unix seconds.
 
     Raises:
         OAuthError: the client does not prove its identity.
         McpError: KMS does not answer, or the caller's budget is empty.
     """
-    method, client_id, secret = _presented(visit)
-    client = clients.find(client_id, visit.caller_id)
+    presented = _presented(visit)
+    client = clients.find(presented.client_id, visit.caller_id)
     # RFC 9700, 2.5: a client that registered a key or a secret may not do without it.
-    if method != client.method:
+    if presented.method != client.method:
         raise OAuthError(errors.INVALID_CLIENT, "the client authenticates by another method than it registered")
-    if method in SECRET_METHODS and not hmac.compare_digest(digest(secret), client.secret_digest):
+    if client.method in SECRET_METHODS and not hmac.compare_digest(digest(presented.secret), client.secret_digest):
         raise OAuthError(errors.INVALID_CLIENT, "the client's secret is wrong")
-    if method == PRIVATE_KEY:
-        _check_assertion(
-            visit.parameters["client_assertion"], client, clients.keys(client, visit.caller_id), audiences, now
-        )
+    if client.method == PRIVATE_KEY:
+        keys = clients.keys(client, visit.caller_id)
+        _check_assertion(visit.parameters["client_assertion"], client, keys, audiences, now)
     return client
 
 
-def _presented(visit: Visit) -> tuple[str, str, str]:
-    """Return the method, the client id and the secret of a request."""
+def _presented(visit: Visit) -> Presented:
+    """Read by which method a request authenticates, and as which client."""
     form = visit.parameters
     header = visit.http.headers.get("authorization", "")
     ways = [name for name in ("client_secret", "client_assertion") if name in form]
@@ -65,17 +72,18 @@ def _presented(visit: Visit) -> tuple[str, str, str]:
         client_id, secret = _basic(header)
         if form.get("client_id", client_id) != client_id:
             raise OAuthError(errors.INVALID_REQUEST, "the request names two clients")
-        return BASIC, client_id, secret
+        return Presented(BASIC, client_id, secret)
     if "client_assertion" in form:
         if form.get("client_assertion_type") != ASSERTION:
             raise OAuthError(errors.INVALID_CLIENT, "client_assertion_type is not that of a JWT")
-        return PRIVATE_KEY, form.get("client_id") or _subject(form), ""
+        return Presented(PRIVATE_KEY, form.get("client_id") or _subject(form))
     if "client_secret" in form:
-        return POST, form.get("client_id", ""), form["client_secret"]
-    return NONE, form.get("client_id", ""), ""
+        return Presented(POST, form.get("client_id", ""), form["client_secret"])
+    return Presented(NONE, form.get("client_id", ""))
 
 
 def _basic(header: str) -> tuple[str, str]:
+    """Return the client id and the secret of an Authorization header."""
     scheme, _, encoded = header.partition(" ")
     try:
         client_id, separator, secret = base64.b64decode(encoded, validate=True).decode().partition(":")
@@ -87,6 +95,7 @@ def _basic(header: str) -> tuple[str, str]:
 
 
 def _subject(form: Mapping[str, str]) -> str:
+    """Return the client id that an assertion names. Its signature is checked when the client's keys are known."""
     try:
         return str(json_web_tokens.claims_of(form["client_assertion"]).get("sub", ""))
     except BadToken:
@@ -94,17 +103,19 @@ def _subject(form: Mapping[str, str]) -> str:
 
 
 def _check_assertion(assertion: str, client: Client, keys: Mapping[str, Any], audiences: set[str], now: float) -> None:
+    """Check a JWT with which a client proves that it has a private key (RFC 7523, section 3)."""
     try:
         claims = json_web_tokens.verify(assertion, keys)
     except BadToken:
         raise OAuthError(errors.INVALID_CLIENT, "the client assertion is not signed by a key of the client") from None
-    audience = claims.get("aud")
-    expires = claims.get("exp")
-    named = audience if isinstance(audience, list) else [audience]
-    if (claims.get("iss"), claims.get("sub")) != (client.id, client.id):
+    if claims.get("iss") != client.id or claims.get("sub") != client.id:
         raise OAuthError(errors.INVALID_CLIENT, "the client assertion is about another client")
+    audience = claims.get("aud")
+    named = audience if isinstance(audience, list) else [audience]
     if not any(isinstance(name, str) and name in audiences for name in named):
         raise OAuthError(errors.INVALID_CLIENT, "the client assertion is for another server")
-    # The assertion may be presented again until then, but every code and refresh token is still needed with it.
-    if not isinstance(expires, int) or not now - SKEW_SECONDS < expires <= now + MAX_ASSERTION_SECONDS + SKEW_SECONDS:
+    # A thief of the assertion may present it until it expires, but needs a code or a refresh token too.
+    expires = claims.get("exp")
+    latest = now + MAX_ASSERTION_SECONDS + SKEW_SECONDS
+    if not isinstance(expires, int) or not now - SKEW_SECONDS < expires <= latest:
         raise OAuthError(errors.INVALID_CLIENT, "the client assertion has expired, or lives too long")

@@ -1,6 +1,10 @@
-"""The clients of the front: registered ones, ones with a metadata document, and pre-registered ones.
+"""The clients of this authorization server: a client id comes in, a checked `Client` goes out.
 
-The id of a registered client is its sealed metadata, so no store is needed.
+    a name that the operator chose   a pre-registered client, from MCP_OAUTH_CLIENTS
+    "ks1.…"                          a client that registered; the id is its metadata, sealed, so no store is needed
+    "https://…"                      a client that publishes a metadata document under this URL
+
+Sealed means encrypted and authenticated.
 """
 
 from __future__ import annotations
@@ -47,17 +51,18 @@ class Clients:
 
         Args:
             client_id: the id from the client.
-            caller_id: the id whose budgets are charged.
+            caller_id: the caller whose limits count the fetch of a document, or a forged id.
 
         Raises:
             OAuthError: there is no such client, or it is blocked.
             McpError: KMS does not answer, or the caller's budget is empty.
         """
-        observability.current().flow = client_id  # the line of a request names the client by a digest
-        if {observability.digest(client_id), client_id, _site(client_id)} & self._settings.blocked_clients:
+        observability.current().flow = client_id  # the log shows a digest of it
+        names = {observability.digest(client_id), client_id, _site(client_id)}
+        if not names.isdisjoint(self._settings.blocked_clients):
             raise OAuthError(errors.INVALID_CLIENT, "the client is blocked")
         client = self._find(client_id, caller_id)
-        # Checked for every request of the client: its refresh tokens live longer than the operator may wait.
+        # Each request of the client is checked, because its refresh tokens live longer than an operator may wait.
         if self._leads_to_blocked_host(client):
             raise OAuthError(errors.INVALID_CLIENT, "the host of a redirect URI is blocked")
         return client
@@ -94,12 +99,16 @@ class Clients:
         client = client_metadata.read(metadata)
         if self._leads_to_blocked_host(client):
             raise OAuthError(errors.INVALID_REDIRECT_URI, "the host of a redirect URI is blocked")
-        secret = secrets.token_urlsafe(32) if client.method in SECRET_METHODS else ""
-        client = client._replace(secret_digest=digest(secret) if secret else "")
-        return client._replace(id=self._values.seal(CLIENT, self._claims(client))), secret
+        secret = ""
+        if client.method in SECRET_METHODS:
+            secret = secrets.token_urlsafe(32)
+            client = client._replace(secret_digest=digest(secret))
+        client_id = self._values.seal(CLIENT, self._claims(client))
+        return client._replace(id=client_id), secret
 
     def _leads_to_blocked_host(self, client: Client) -> bool:
-        return not self._settings.blocked_hosts.isdisjoint(map(redirects.host, client.redirect_uris))
+        hosts = {redirects.host(uri) for uri in client.redirect_uris}
+        return not hosts.isdisjoint(self._settings.blocked_hosts)
 
     def _find(self, client_id: str, caller_id: str) -> Client:
         metadata = self._settings.clients.get(client_id)
@@ -112,6 +121,7 @@ class Clients:
         raise OAuthError(errors.INVALID_CLIENT, UNKNOWN)
 
     def _registered(self, client_id: str, caller_id: str) -> Client:
+        """Read the client that is sealed in an id. An id that does not open is unknown, whatever the reason."""
         try:
             claims = self._values.open(CLIENT, client_id, caller_id)
         except InvalidRequestState:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-ACCESS_DENIED = "access_denied"  # the codes are those of RFC 6749, 7009, 7591, 8707 and of OpenID Connect
+# Error codes of RFC 6749, 7009, 7591, 8707 and of OpenID Connect.
+ACCESS_DENIED = "access_denied"
 INTERACTION_REQUIRED = "interaction_required"
 INVALID_CLIENT = "invalid_client"
 INVALID_CLIENT_METADATA = "invalid_client_metadata"

@@ -1,4 +1,15 @@
-"""The routes of the front, and the parts that answer them."""
+"""The routes of the authorization front, and the parts that answer them.
+
+    GET   /authorize   checks a client's request, and shows the consent page or goes to the provider
+    POST  /authorize   the form of the consent page
+    GET   /callback    the provider sends the browser back
+    POST  /token       a client exchanges its code, or a refresh token
+    POST  /revoke      a client gives a refresh token up
+    POST  /register    a client registers
+    GET   /.well-known/…   the metadata (discovery.py)
+
+The front is an OAuth authorization server for MCP clients, before the OpenID Connect provider of a deployment.
+"""
 
 from __future__ import annotations
 
@@ -44,18 +55,21 @@ class Parts(NamedTuple):
     """The parts that the endpoints of one deployment share."""
 
     settings: FrontSettings
-    values: SealedValues
-    clients: Clients
-    browsers: Browsers
-    provider: Provider
-    refusals: CallerBudgets
-    now: Callable[[], float]
+    values: SealedValues  # seals what browsers and clients carry
+    clients: Clients  # finds and registers clients
+    browsers: Browsers  # reads and writes cookies
+    provider: Provider  # the OpenID Connect provider
+    refusals: CallerBudgets  # limits how often one caller makes the provider refuse
+    now: Callable[[], float]  # the clock, in unix seconds
 
     def at(self, context: Mapping[str, Any]) -> Parts:
         """Return the parts for the domain that a request called; they share what is kept in memory."""
         settings = self.settings.at(context)
-        browsers, provider = Browsers(settings, self.values), Provider(settings, self.provider.api, self.now)
-        return self._replace(settings=settings, browsers=browsers, provider=provider)
+        return self._replace(
+            settings=settings,
+            browsers=Browsers(settings, self.values),
+            provider=Provider(settings, self.provider.api, self.now),
+        )
 
     @property
     def origin(self) -> str:
@@ -78,7 +92,9 @@ class Front:
     def __init__(self, parts: Parts) -> None:
         """Keep the parts, and the methods and paths of the endpoints."""
         self._parts = parts
-        self._routes = [*ENDPOINTS, ("POST", REGISTER)] if parts.settings.registration else [*ENDPOINTS]
+        self._routes = list(ENDPOINTS)
+        if parts.settings.registration:
+            self._routes.append(("POST", REGISTER))
 
     def answer(self, event: Mapping[str, Any], http: HttpRequest) -> Response:
         """Answer one request.
@@ -91,11 +107,15 @@ class Front:
         parts = self._parts.at(http.context)
         document = discovery.documents(parts.settings).get(http.path)
         path = self._endpoint(http.path)
-        methods = ["GET"] if document is not None else [method for method, at in self._routes if at == path]
-        if not methods:
-            notes.reason = "not_found"
-            return answers.empty(404)
-        notes.method = path.removeprefix("/") if document is None else "metadata"
+        if document is not None:
+            methods = ["GET"]
+            notes.method = "metadata"
+        else:
+            methods = [method for method, route in self._routes if route == path]
+            if not methods:
+                notes.reason = "not_found"
+                return answers.empty(404)
+            notes.method = path.removeprefix("/")
         if http.method == "OPTIONS" and path not in answers.PAGES:
             return answers.empty(204, answers.PREFLIGHT)
         if http.method not in methods:
@@ -108,9 +128,11 @@ class Front:
         return ENDPOINTS[http.method, path](visits.read(event, http), parts)
 
     def _endpoint(self, path: str) -> str:
-        """Return the path of an endpoint within the front."""
+        """Return the path of a request within the front, whose URL may have a path of its own."""
         base = urlsplit(self._parts.settings.url).path
-        return path.removeprefix(base) if path.startswith(f"{base}/") else path
+        if path.startswith(f"{base}/"):
+            return path.removeprefix(base)
+        return path
 
 
 def make(
@@ -139,11 +161,13 @@ def make(
     if folder in common.stopped_functions:
         raise FunctionStopped
     values = SealedValues(SealFactory(common, f"{common.stack}/{folder}", wrapping, now=now), now)
-    api = ProviderApi(common.jwt_issuer, common.oauth_client_id, ClientSecret(configured.secret_arn, now), now)
+    secret = ClientSecret(configured.secret_arn, now)
+    api = ProviderApi(common.jwt_issuer, common.oauth_client_id, secret, now)
+    documents = SafeFetch(now, CallerBudgets(FETCHES, "fetch_budget", now), network)
     parts = Parts(
         settings=configured,
         values=values,
-        clients=Clients(configured, values, SafeFetch(now, CallerBudgets(FETCHES, "fetch_budget", now), network)),
+        clients=Clients(configured, values, documents),
         browsers=Browsers(configured, values),
         provider=Provider(configured, api, now),
         refusals=CallerBudgets(REFUSALS, "provider_budget", now),

@@ -1,7 +1,8 @@
-"""The Lambda function of the front: `handler = serve_oauth()`.
+"""The Lambda function of the authorization front: `handler = serve_oauth()`.
 
-It keeps nothing between two requests that another container would need. A request that fails tells a browser nothing,
-and a client an error of OAuth; the log has the reason.
+The front is an OAuth authorization server for MCP clients, before the OpenID Connect provider of a deployment. It keeps
+nothing between two requests that another container would need. If a request fails, a browser shows a page without
+details, a client gets an error of OAuth, and the log has the reason.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest, LambdaContext, Response
     from mcp_functions.oauth.safe_fetch import Network
     from mcp_functions.observability.lines import Logger
+    from mcp_functions.protocol.errors import McpError
     from mcp_functions.seal.data_keys import Wrapping
 
 
@@ -35,12 +37,12 @@ def serve_oauth(
     """Make the Lambda entry point of the authorization front.
 
     Args:
-        wrapping: another KMS than the keys of MCP_KMS_KEYS, as in `serve`.
+        wrapping: what encrypts data keys in place of the keys of MCP_KMS_KEYS, as in `serve`.
         network: the network for fetches of metadata documents, which tests replace.
         logger: the logger that writes the line of each request, as in `serve`.
-        now: the clock, unix seconds, for tests.
+        now: the clock, unix seconds, which tests replace.
     """
-    aws.prepare(aws.find_endpoint(os.environ, "kms"))  # at init, where Lambda gives a full CPU
+    aws.prepare(aws.find_endpoint(os.environ, "kms"))  # now, because Lambda gives a full CPU while it initializes
     return SignInFunction(wrapping, network, logger, now)
 
 
@@ -76,9 +78,14 @@ class SignInFunction:
             ValueError: the event is not an HTTP request in payload format 2.0.
         """
         http = events.read(event)
-        return self._log.respond(
-            http, context, lambda: self._answer(event, http, context), lambda error: answers.failed(error, http)
-        )
+
+        def answer() -> Response:
+            return self._answer(event, http, context)
+
+        def answer_error(error: McpError) -> Response:
+            return answers.failed(error, http)
+
+        return self._log.respond(http, context, answer, answer_error)
 
     def fresh(self, *, now: Callable[[], float] | None = None) -> SignInFunction:
         """Make the same function as in a new container, with nothing cached. Tests pass their own clock."""
