@@ -7,7 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import serve
-from mcp_functions.protocol.errors import InputRequired, McpError
+from mcp_functions.handlers.runner import run_round
+from mcp_functions.protocol.errors import McpError
 from mcp_functions.rounds.round import Round, RoundRequest
 from tests.laws.people import MALFORMED, Person, open_pages, words
 from tests.laws.world import WORLD
@@ -235,19 +236,15 @@ def ideal(case: Case, version: int, person: Person) -> tuple[dict[str, Any], dic
     while True:
         WORLD.begin_round()
         try:
-            return {"result": handler.call(case.params, round_)}, heard_of
+            result = run_round(handler, case.params, round_)
         except McpError as error:
             return {"error": error.message}, heard_of
-        except BaseExceptionGroup as group:
-            return {"result": handler.error_result(str(_first(group)))}, heard_of
-        except InputRequired:  # of the low level, which ends its rounds itself
-            heard_of.update(round_.requests)
-            said = {key: person.answer(key, dict(asked)) for key, asked in round_.requests.items()}
-            round_ = Round(request._replace(responses=said), round_.next_record(), round_.questions.open_fingerprints())
-
-
-def _first(error: BaseException) -> BaseException:
-    return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+        if result is not None:
+            return {"result": result}, heard_of
+        # A function of the low level has ended its round itself.
+        heard_of.update(round_.requests)
+        said = {key: person.answer(key, dict(asked)) for key, asked in round_.requests.items()}
+        round_ = Round(request._replace(responses=said), round_.next_record(), round_.questions.open_fingerprints())
 
 
 def comes_to(body: dict[str, Any]) -> dict[str, Any]:

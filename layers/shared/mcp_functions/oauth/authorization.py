@@ -1,4 +1,4 @@
-"""`/authorize`: a client's request is checked, the user consents, and the browser goes to the provider.
+"""The endpoint `/authorize`: check a client's request, show the consent page, and send the browser to the provider.
 
     GET   begin    checks the request; shows the consent page, or redirects if the browser remembers the consent
     POST  decide   reads the form of the page; redirects to the provider, or back to the client with an error
@@ -60,8 +60,9 @@ class SignIn(NamedTuple):
 
     def answer_url(self, issuer: str, **answer: str) -> str:
         """Return the redirect URI with an answer, the client's state, and `iss` (RFC 9207)."""
-        state = {"state": self.state} if self.state else {}
-        return redirects.with_answer(self.redirect, {**answer, **state, "iss": issuer})
+        if self.state:
+            answer["state"] = self.state
+        return redirects.with_answer(self.redirect, {**answer, "iss": issuer})
 
 
 def begin(visit: Visit, parts: Parts) -> Response:
@@ -187,8 +188,10 @@ def check_resource(parameters: Mapping[str, str], settings: FrontSettings) -> No
     """
     resource = parameters.get("resource", settings.resource)
     # An empty path and "/" are the same resource (RFC 3986, 6.2.3), and clients' URL types write the second.
-    with_slash = settings.resource if urlsplit(settings.resource).path else f"{settings.resource}/"
-    if resource not in {settings.resource, with_slash}:
+    accepted = {settings.resource}
+    if not urlsplit(settings.resource).path:
+        accepted.add(f"{settings.resource}/")
+    if resource not in accepted:
         raise OAuthError(errors.INVALID_TARGET, "the resource is not this server's")
 
 

@@ -53,7 +53,9 @@ class Browsers:
     def recognise(self, visit: Visit) -> Browser | None:
         """Return the browser of a request; None if it has no cookie."""
         value = visit.cookies.get(self._name(BROWSER), "")
-        return Browser(value, is_known=True) if re.fullmatch(BROWSER_ID, value) else None
+        if not re.fullmatch(BROWSER_ID, value):
+            return None
+        return Browser(value, is_known=True)
 
     def meet(self, visit: Visit) -> Browser:
         """Return the browser of a request, a new one if it has no cookie."""
@@ -61,14 +63,16 @@ class Browsers:
 
     def cookies(self, browser: Browser) -> list[str]:
         """Return the cookies to set in a browser that has none."""
-        return [] if browser.is_known else [self._cookie(BROWSER, browser.id)]
+        if browser.is_known:
+            return []
+        return [self._cookie(BROWSER, browser.id)]
 
     def has_consented(self, visit: Visit, browser: Browser, consent: str) -> bool:
         """Check whether this browser remembers a consent."""
         return consent in self._remembered(visit, browser)
 
     def remember(self, visit: Visit, browser: Browser, consent: str) -> str:
-        """Return the cookie with which a browser remembers a consent too."""
+        """Return the cookie with which a browser remembers one more consent."""
         others = [other for other in self._remembered(visit, browser) if other != consent]
         newest = [*others, consent][-MAX_REMEMBERED:]
         sealed = self._values.seal(REMEMBERED, {"consents": newest}, browser.bound)

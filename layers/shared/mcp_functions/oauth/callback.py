@@ -66,5 +66,6 @@ def _answer(sign_in: SignIn, seed: str, parameters: Mapping[str, str], parts: Pa
 
 def _error(code: str) -> OAuthError:
     """Return the error that the client gets in place of the provider's."""
-    forwarded = code if code in FORWARDED_ERRORS else errors.SERVER_ERROR
-    return OAuthError(forwarded, "the provider did not sign the user in")
+    if code not in FORWARDED_ERRORS:
+        code = errors.SERVER_ERROR
+    return OAuthError(code, "the provider did not sign the user in")

@@ -33,17 +33,17 @@ SKEW_SECONDS = 60  # the difference between two clocks that is allowed
 class Tokens(NamedTuple):
     """The provider's tokens, as far as the front uses them."""
 
-    access_token: str  # as the provider issued it
+    access_token: str  # the token that the provider issued, unchanged
     expires_in: int  # seconds
-    scope: str  # the granted scope in this server's words; "" if the provider does not return it
-    refresh_token: str  # the provider's own, which only the front may see; "" if it issued none
+    scope: str  # the granted scope, by this server's names of scopes; "" if the provider does not return it
+    refresh_token: str  # the provider's refresh token, which only the front may see; "" if it issued none
 
 
 class Provider:
     """The provider of this deployment."""
 
     def __init__(self, settings: FrontSettings, api: ProviderApi, now: Callable[[], float]) -> None:
-        """Keep what requests need; nothing is sent.
+        """Keep the parts; nothing is sent.
 
         Args:
             settings: the settings of the front.
@@ -87,7 +87,7 @@ class Provider:
         return f"{endpoint}{separator}{urlencode(parameters)}"
 
     def check_issuer(self, issuer: str | None) -> None:
-        """Check `iss` of an authorization response (RFC 9207): a mix-up with another provider shows there.
+        """Check `iss` of an authorization response (RFC 9207), which reveals a mix-up with another provider.
 
         Raises:
             OAuthError: the response is another provider's.

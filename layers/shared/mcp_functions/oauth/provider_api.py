@@ -138,8 +138,8 @@ class ProviderApi:
     def _get(self, url: str, max_age: float) -> dict[str, Any]:
         """Return a public document of the provider that is at most so old."""
         _check_url(url)
-        since, document = self._documents.get(url, (0.0, {}))
-        if document and self._now() < since + max_age:
+        fetched, document = self._documents.get(url, (0.0, {}))
+        if document and self._now() < fetched + max_age:
             return document
         answer = _request(url, {}, None)
         if answer.status != OK:

@@ -100,7 +100,7 @@ class SafeFetch:
             caller_id: the caller whose budget of fetches is used if the object is not in memory.
 
         Raises:
-            NoAnswer: there is none that may be fetched.
+            NoAnswer: the URL may not be fetched, or has no usable document.
         """
         with self._lock:
             until, document = self._kept.get(url, (0.0, None))

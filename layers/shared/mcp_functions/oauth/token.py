@@ -1,4 +1,4 @@
-"""`/token` and `/revoke`: a client gets the provider's access token, refreshes it, and gives it up.
+"""The endpoints `/token` and `/revoke`: a client gets the provider's access token, refreshes it, and revokes it.
 
     code of the front           holds, sealed: the provider's code, and the client's PKCE challenge
     refresh token of the front  holds, sealed: the provider's refresh token

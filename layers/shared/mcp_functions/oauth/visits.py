@@ -70,7 +70,7 @@ def read_parameters(text: str) -> dict[str, str]:
     "Request and response parameters MUST NOT be included more than once" (RFC 6749, 3.1).
 
     Raises:
-        OAuthError: a parameter is there twice, or they are too many or too long.
+        OAuthError: there are too many parameters, they are too long, or one is there twice.
     """
     if len(text) > MAX_BODY:
         raise OAuthError(errors.INVALID_REQUEST, "the parameters are too long")

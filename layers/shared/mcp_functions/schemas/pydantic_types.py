@@ -9,7 +9,7 @@ import warnings
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from pydantic import Field, TypeAdapter
-from pydantic.errors import PydanticUserError
+from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 from pydantic_core import SchemaError, ValidationError
@@ -59,6 +59,9 @@ def _adapt(annotation: object) -> tuple[TypeAdapter[Any], dict[str, Any]]:
     except SchemaError as error:
         message = f"{annotation!r} cannot be checked: {error}"
         raise TypeError(message) from None
+    except PydanticSchemaGenerationError as error:  # its text only advises not to check the type
+        message = f"{annotation!r} cannot be written as JSON"
+        raise TypeError(message) from error
     except PydanticUserError as error:  # the sentences after the first advise not to check the type
         reason = error.message.partition(chr(10))[0].partition(". ")[0]
         message = f"{annotation!r} cannot be written as JSON: {reason}"
