@@ -1,4 +1,4 @@
-"""The responses of the authorization front: JSON, redirects and pages.
+"""The responses of the sign-in front: JSON, redirects and pages.
 
 No cache stores them, except public documents, and no other site can frame them. An error at a path that a browser shows
 is a page without details. At any other path it is an error of OAuth, as JSON.

@@ -37,7 +37,7 @@ CHALLENGE = r"[A-Za-z0-9_-]{43}"  # a PKCE challenge: SHA-256 in base64url
 STATE = r"[ -~]{0,1536}"  # printable ASCII (RFC 6749, appendix A.5); limited, because a URL may carry it twice
 MAX_SCOPE = 512  # characters
 PROMPTS = {"login", "select_account", "consent"}  # the values of `prompt` that the provider gets
-# Scopes of OpenID Connect that clients ask every server for. The front's own request has those that it needs.
+# Clients ask every server for these scopes of OpenID Connect. The front asks the provider only for those that it needs.
 IGNORED_SCOPES = {"openid", "profile", "email", "address", "phone", "offline_access"}
 SEE_OTHER = 303
 

@@ -25,12 +25,12 @@ MAX_ASSERTION_SECONDS = 600  # the longest time for which an assertion may still
 SKEW_SECONDS = 60  # the difference between two clocks that is allowed
 
 
-class Presented(NamedTuple):
-    """The identity that a request claims, not checked yet."""
+class Credentials(NamedTuple):
+    """The credentials of a request, not checked yet."""
 
-    method: str
+    method: str  # one of client_metadata.METHODS
     client_id: str
-    secret: str = ""  # the client's secret, if it is the method's proof
+    secret: str = ""  # the client's secret; "" if the method needs none
 
 
 def authenticate(visit: Visit, clients: Clients, audiences: set[str], now: float) -> Client:
@@ -46,12 +46,12 @@ def authenticate(visit: Visit, clients: Clients, audiences: set[str], now: float
         OAuthError: the client does not prove its identity.
         McpError: KMS does not answer, or the caller's budget is empty.
     """
-    presented = _presented(visit)
-    client = clients.find(presented.client_id, visit.caller_id)
+    credentials = _credentials(visit)
+    client = clients.find(credentials.client_id, visit.caller_id)
     # RFC 9700, 2.5: a client that registered a key or a secret may not do without it.
-    if presented.method != client.method:
+    if credentials.method != client.method:
         raise OAuthError(errors.INVALID_CLIENT, "the client authenticates by another method than it registered")
-    if client.method in SECRET_METHODS and not hmac.compare_digest(digest(presented.secret), client.secret_digest):
+    if client.method in SECRET_METHODS and not hmac.compare_digest(digest(credentials.secret), client.secret_digest):
         raise OAuthError(errors.INVALID_CLIENT, "the client's secret is wrong")
     if client.method == PRIVATE_KEY:
         keys = clients.keys(client, visit.caller_id)
@@ -59,8 +59,8 @@ def authenticate(visit: Visit, clients: Clients, audiences: set[str], now: float
     return client
 
 
-def _presented(visit: Visit) -> Presented:
-    """Read by which method a request authenticates, and as which client."""
+def _credentials(visit: Visit) -> Credentials:
+    """Read the credentials of a request, which may use one method only."""
     form = visit.parameters
     header = visit.http.headers.get("authorization", "")
     ways = [name for name in ("client_secret", "client_assertion") if name in form]
@@ -72,14 +72,14 @@ def _presented(visit: Visit) -> Presented:
         client_id, secret = _basic(header)
         if form.get("client_id", client_id) != client_id:
             raise OAuthError(errors.INVALID_REQUEST, "the request names two clients")
-        return Presented(BASIC, client_id, secret)
+        return Credentials(BASIC, client_id, secret)
     if "client_assertion" in form:
         if form.get("client_assertion_type") != ASSERTION:
             raise OAuthError(errors.INVALID_CLIENT, "client_assertion_type is not that of a JWT")
-        return Presented(PRIVATE_KEY, form.get("client_id") or _subject(form))
+        return Credentials(PRIVATE_KEY, form.get("client_id") or _subject(form))
     if "client_secret" in form:
-        return Presented(POST, form.get("client_id", ""), form["client_secret"])
-    return Presented(NONE, form.get("client_id", ""))
+        return Credentials(POST, form.get("client_id", ""), form["client_secret"])
+    return Credentials(NONE, form.get("client_id", ""))
 
 
 def _basic(header: str) -> tuple[str, str]:

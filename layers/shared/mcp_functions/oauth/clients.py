@@ -58,7 +58,7 @@ class Clients:
             McpError: KMS does not answer, or the caller's budget is empty.
         """
         observability.current().flow = client_id  # the log shows a digest of it
-        names = {observability.digest(client_id), client_id, _site(client_id)}
+        names = {observability.digest(client_id), client_id, _site(client_id)}  # an operator may block any of these
         if not names.isdisjoint(self._settings.blocked_clients):
             raise OAuthError(errors.INVALID_CLIENT, "the client is blocked")
         client = self._find(client_id, caller_id)

@@ -1,14 +1,15 @@
-"""The routes of the authorization front, and the parts that answer them.
+"""The routes of the sign-in front, and the parts that answer them.
 
-    GET   /authorize   checks a client's request, and shows the consent page or goes to the provider
-    POST  /authorize   the form of the consent page
-    GET   /callback    the provider sends the browser back
-    POST  /token       a client exchanges its code, or a refresh token
-    POST  /revoke      a client gives a refresh token up
-    POST  /register    a client registers
-    GET   /.well-known/…   the metadata (discovery.py)
+    GET   /authorize      check a client's request, show the consent page or redirect to the provider
+    POST  /authorize      read the form of the consent page, and redirect to the provider
+    GET   /callback       read the provider's answer, and redirect to the client
+    POST  /token          give a client its tokens
+    POST  /revoke         revoke a refresh token
+    POST  /register       register a client
+    GET   /.well-known/…  return the metadata (discovery.py)
 
-The front is an OAuth authorization server for MCP clients, before the OpenID Connect provider of a deployment.
+The front is an OAuth authorization server in front of an OpenID Connect provider. It registers MCP clients, which few
+providers do, asks the user for consent, and sends the user to the provider to sign in.
 """
 
 from __future__ import annotations

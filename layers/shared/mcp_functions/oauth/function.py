@@ -1,4 +1,4 @@
-"""The Lambda function of the authorization front: `handler = serve_oauth()`.
+"""The Lambda function of the sign-in front: `handler = serve_oauth()`.
 
 The front is an OAuth authorization server for MCP clients, before the OpenID Connect provider of a deployment. It keeps
 nothing between two requests that another container would need. If a request fails, a browser shows a page without
@@ -34,7 +34,7 @@ def serve_oauth(
     logger: Logger | None = None,
     now: Callable[[], float] = time.time,
 ) -> SignInFunction:
-    """Make the Lambda entry point of the authorization front.
+    """Make the Lambda entry point of the sign-in front.
 
     Args:
         wrapping: what encrypts data keys in place of the keys of MCP_KMS_KEYS, as in `serve`.

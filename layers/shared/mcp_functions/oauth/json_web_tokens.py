@@ -24,13 +24,13 @@ RSA = "RS256"
 ELLIPTIC = "ES256"
 ALGORITHMS = (RSA, ELLIPTIC)  # "none" and the symmetric algorithms are not among them
 KEY_TYPES = {RSA: "RSA", ELLIPTIC: "EC"}  # algorithm -> `kty` of its keys
-MAX_CHARS = 16 * 1024  # of a token, so that no stranger makes this server read more
+MAX_CHARS = 16 * 1024  # a longer token is refused before it is read
 LEAST_RSA_BITS = 2048
 MOST_RSA_BITS = 8192  # a longer key would take too long to use
 _COORDINATE = 32  # the bytes of a coordinate on the curve P-256
 
 
-class Token(NamedTuple):
+class ParsedToken(NamedTuple):
     """A token whose signature is not verified yet."""
 
     header: dict[str, Any]
@@ -81,7 +81,7 @@ def decode(text: str) -> bytes:
     return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
 
 
-def _parse(token: object) -> Token:
+def _parse(token: object) -> ParsedToken:
     message = "the token is malformed"
     if not isinstance(token, str) or len(token) > MAX_CHARS:
         raise BadToken(message)
@@ -95,7 +95,7 @@ def _parse(token: object) -> Token:
         raise BadToken(message) from None  # the cause could quote the token
     if not isinstance(header, dict) or not isinstance(claims, dict):
         raise BadToken(message)
-    return Token(header, claims, signed.encode(), signature_bytes)
+    return ParsedToken(header, claims, signed.encode(), signature_bytes)
 
 
 def _fits(key: Mapping[str, Any], header: Mapping[str, Any]) -> bool:
@@ -108,7 +108,7 @@ def _fits(key: Mapping[str, Any], header: Mapping[str, Any]) -> bool:
     return "kid" not in header or key.get("kid") == header["kid"]
 
 
-def _has_signed(key: Mapping[str, Any], token: Token) -> bool:
+def _has_signed(key: Mapping[str, Any], token: ParsedToken) -> bool:
     check = _check_rsa if token.header["alg"] == RSA else _check_elliptic
     try:
         check(key, token.signed, token.signature)

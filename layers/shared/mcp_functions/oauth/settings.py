@@ -1,4 +1,4 @@
-"""The settings of the authorization front, read from the environment once, at the function's first event.
+"""The settings of the sign-in front, read from the environment once, at the function's first event.
 
 The front is an OAuth authorization server for MCP clients, before the OpenID Connect provider of a deployment.
 """
