@@ -110,7 +110,7 @@ def decide(visit: Visit, parts: Parts) -> Response:
         raise OAuthError(errors.INVALID_REQUEST, "the browser sent no cookie", status=403)
     try:
         claims = parts.values.open(CONSENT, visit.parameters.get("request", ""), visit.caller_id, browser.bound)
-    except InvalidRequestState:
+    except InvalidRequestState:  # hidden, because the form's value is no requestState
         raise OAuthError(errors.INVALID_REQUEST, "the page was not shown to this browser, or some time ago") from None
     sign_in = SignIn.of(claims)
     if visit.parameters.get("decision") != "allow":

@@ -44,7 +44,7 @@ def receive(visit: Visit, parts: Parts) -> Response:
         raise OAuthError(errors.INVALID_REQUEST, "the browser sent no cookie", status=403)
     try:
         claims = parts.values.open(REQUEST, parameters.get("state", ""), visit.caller_id, browser.bound)
-    except InvalidRequestState:
+    except InvalidRequestState:  # hidden, because the provider's `state` is no requestState
         raise OAuthError(errors.INVALID_REQUEST, "this browser did not start the sign-in, or some time ago") from None
     parts.provider.check_issuer(parameters.get("iss"))
     sign_in = SignIn.of(claims)

@@ -98,7 +98,7 @@ def _subject(form: Mapping[str, str]) -> str:
     """Return the client id that an assertion names. Its signature is checked when the client's keys are known."""
     try:
         return str(json_web_tokens.claims_of(form["client_assertion"]).get("sub", ""))
-    except BadToken:
+    except BadToken:  # hidden, because the description says the same
         raise OAuthError(errors.INVALID_CLIENT, "the client assertion is malformed") from None
 
 
@@ -106,7 +106,7 @@ def _check_assertion(assertion: str, client: Client, keys: Mapping[str, Any], au
     """Check a JWT with which a client proves that it has a private key (RFC 7523, section 3)."""
     try:
         claims = json_web_tokens.verify(assertion, keys)
-    except BadToken:
+    except BadToken:  # hidden, because the description says the same
         raise OAuthError(errors.INVALID_CLIENT, "the client assertion is not signed by a key of the client") from None
     if claims.get("iss") != client.id or claims.get("sub") != client.id:
         raise OAuthError(errors.INVALID_CLIENT, "the client assertion is about another client")

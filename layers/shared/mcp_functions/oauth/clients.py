@@ -87,7 +87,7 @@ class Clients:
             return client.keys
         try:
             return self._documents.get(client.keys_url, caller_id)
-        except NoAnswer:
+        except NoAnswer:  # hidden, because the description says the same
             raise OAuthError(errors.INVALID_CLIENT, "the keys of the client cannot be fetched") from None
 
     def register(self, metadata: object) -> tuple[Client, str]:
@@ -124,7 +124,7 @@ class Clients:
         """Read the client that is sealed in an id. An id that does not open is unknown, whatever the reason."""
         try:
             claims = self._values.open(CLIENT, client_id, caller_id)
-        except InvalidRequestState:
+        except InvalidRequestState:  # hidden, because the id is no requestState
             raise OAuthError(errors.INVALID_CLIENT, UNKNOWN) from None
         if claims["generation"] != self._settings.client_generation:
             raise OAuthError(errors.INVALID_CLIENT, UNKNOWN)
@@ -155,7 +155,7 @@ class Clients:
         """Read a metadata document (draft-ietf-oauth-client-id-metadata-document)."""
         try:
             document = self._documents.get(url, caller_id)
-        except NoAnswer:
+        except NoAnswer:  # hidden, as in `keys`
             raise OAuthError(errors.INVALID_CLIENT, "the client's metadata document cannot be fetched") from None
         # "The client_id property … MUST match the URL of the document using simple string comparison"
         if document.get("client_id") != url:

@@ -1,4 +1,7 @@
-"""The errors of OAuth. A description is a constant of this package, so a response and a log line may hold it."""
+"""The errors of OAuth. A description is a constant of this package, so a response and a log line may hold it.
+
+An OAuthError hides its cause (`from None`), because the cause may quote the request.
+"""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def _form(http: HttpRequest) -> str:
     body = events.read_body(http, MAX_BODY)
     try:
         return body if isinstance(body, str) else body.decode()
-    except UnicodeDecodeError:
+    except UnicodeDecodeError:  # hidden, because it quotes the form
         raise OAuthError(errors.INVALID_REQUEST, "the form is not UTF-8") from None
 
 
@@ -77,7 +77,7 @@ def read_parameters(text: str) -> dict[str, str]:
     try:
         # "Parameters sent without a value MUST be treated as if they were omitted": parse_qsl leaves them out.
         pairs = parse_qsl(text, errors="strict", max_num_fields=MAX_FIELDS)
-    except ValueError:
+    except ValueError:  # hidden, because it quotes the parameters
         raise OAuthError(errors.INVALID_REQUEST, "the parameters are too many, or not UTF-8") from None
     parameters = dict(pairs)
     if len(parameters) != len(pairs):
