@@ -108,10 +108,10 @@ def test_a_refusal_never_quotes_a_value() -> None:
 def test_text_is_read_by_the_parameters_type() -> None:
     def ticket(project: str, number: int, when: date) -> None: ...
 
-    bound = read(ticket).bind({"project": "17", "number": "17", "when": "2026-07-28"}, text=True)
+    bound = read(ticket).bind({"project": "17", "number": "17", "when": "2026-07-28"}, values_are_text=True)
     assert bound == {"project": "17", "number": 17, "when": date(2026, 7, 28)}
     with pytest.raises(InvalidArgument, match="Argument 'number': must be an integer"):
-        read(ticket).bind({"project": "17", "number": "x", "when": "2026-07-28"}, text=True)
+        read(ticket).bind({"project": "17", "number": "x", "when": "2026-07-28"}, values_are_text=True)
 
 
 def untyped(x) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001

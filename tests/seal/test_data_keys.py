@@ -88,7 +88,7 @@ BORN = st.integers(0, 4 * EPOCH).map(lambda seconds: key(START + seconds, b"%d" 
 def test_no_choice_is_outside_of_its_window(keys: list[DataKey], at: float, early: float) -> None:
     now = START + at
     choice = choose(keys, now, early)
-    for chosen, limit in ((choice.key, GRACE), (choice.stale, STALE)):
+    for chosen, limit in ((choice.key, GRACE), (choice.fallback, STALE)):
         if chosen:
             end = (chosen.born // EPOCH + 1) * EPOCH
             assert chosen in keys

@@ -1,6 +1,13 @@
 """Dispatches a request: the method and the name in its params choose a handler, and the handler's result is the answer.
 
-A handler that can only return runs here. Every other handler runs as a round of a conversation (`conversations`).
+    tools/call, prompts/get, resources/read    the handler of that name
+    completion/complete                        the completion of a handler's argument
+    tasks/…                                    `tasks`, if a tool of this function may become a task
+    every other method                         `Lists`: discovery and lists
+
+A handler that can only return runs here. Every other handler may ask its user, so it runs as a round of a conversation
+(`conversations`). Two names belong to clients without elicitation. APP_FORM is the form that a host shows them. A
+companion is a second tool beside a tool that asks; a call of it brings the user's answers (`apps.companions`).
 """
 
 from __future__ import annotations
@@ -41,10 +48,20 @@ class Dispatcher:
         conversations: Callable[[], Conversations],
         tasks: Tasks | None = None,
     ) -> None:
-        """Index the handlers and build their catalog; the first round of a conversation calls `conversations`."""
+        """Index the handlers and build their catalog.
+
+        Args:
+            handlers: the handlers of the Lambda.
+            settings: the settings of the deployment.
+            conversations: makes the conversations, before their first round.
+            tasks: the tasks of the Lambda; None if no call may become one.
+        """
+        # The key is the list that has the handler's entry, and its name, URI or URI template.
         self._handlers = {(catalog.LISTS_BY_KIND[handler.kind], handler.key): handler for handler in handlers}
         self.catalog = catalog.build(handlers)
-        self._settings, self._conversations, self._tasks = settings, lazy_value(conversations), tasks
+        self._settings = settings
+        self._conversations = lazy_value(conversations)
+        self._tasks = tasks
         self._server_info = catalog.server_info(self.catalog, settings.server_info)
 
     def answer(self, request: Request) -> Result:
@@ -61,17 +78,19 @@ class Dispatcher:
         return self._lists.answer(method, request.params)
 
     def _call(self, request: Request) -> Result:
-        method, params = request.message["method"], request.params
+        method = request.message["method"]
+        params = request.params
         if method == "resources/read" and params.get("uri") == APP_FORM and self.catalog.get("asks"):
             return form_result(self._server_info)
+        notifications: Sequence[Mapping[str, Any]] = ()
         target = lookup.find(self.catalog, method, params)
         handler = self._admit(request, target)
-        if not target.companion:
-            lookup.check_headers(handler.header_arguments, params, request.headers)
-        _check_params(method, params)
         if target.companion:
-            return self._result(*self._conversations().run_companion(request, handler, target.companion))
-        notifications: Sequence[Mapping[str, Any]] = ()
+            _check_params(method, params)
+            result, notifications = self._conversations().run_companion(request, handler, target.companion)
+            return self._result(result, notifications)
+        lookup.check_headers(handler.header_arguments, params, request.headers)
+        _check_params(method, params)
         if handler.only_returns and "requestState" not in params:
             result = _run_alone(request, handler)
         else:

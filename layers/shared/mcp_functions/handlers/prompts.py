@@ -105,7 +105,7 @@ class Prompt(CompletableHandler[P, R]):
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the arguments of a `prompts/get`."""
-        return self.arguments.bind(params.get("arguments") or {}, text=True)
+        return self.arguments.bind(params.get("arguments") or {}, values_are_text=True)
 
     def result(self, value: object, _params: Mapping[str, Any]) -> dict[str, Any]:
         """Convert what the handler returned to a GetPromptResult."""

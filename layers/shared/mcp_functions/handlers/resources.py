@@ -89,7 +89,7 @@ class Resource(CompletableHandler[P, R]):
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the variables of the template from the URI of a `resources/read`."""
         variables = uri_templates.match(self.uri, params["uri"]) or {}
-        return self.arguments.bind(variables, text=True)
+        return self.arguments.bind(variables, values_are_text=True)
 
     def result(self, value: object, params: Mapping[str, Any]) -> dict[str, Any]:
         """Write a ReadResourceResult."""

@@ -51,11 +51,14 @@ def read(event: Mapping[str, Any]) -> HttpRequest:
     """
     message = "the event is not an HTTP request in payload format 2.0, of an HTTP API or a function URL"
     try:
-        version, context = event["version"], event["requestContext"]
-        method, address = context["http"]["method"], context["http"].get("sourceIp")
-        began, body = context.get("timeEpoch"), event.get("body") or ""
+        version = event["version"]
+        context = event["requestContext"]
+        method = context["http"]["method"]
+        address = context["http"].get("sourceIp")
+        began = context.get("timeEpoch")
+        body = event.get("body") or ""
         headers = _read_headers(event.get("headers") or {})
-    except (AttributeError, KeyError, TypeError):
+    except (AttributeError, KeyError, TypeError):  # hidden, because a key or a type alone does not say what is wrong
         raise ValueError(message) from None
     if version != "2.0" or not isinstance(method, str) or not isinstance(body, str):
         raise ValueError(message)
@@ -78,12 +81,16 @@ def read_body(http: HttpRequest, limit: int) -> str | bytes:
         ContentTooLarge: the body is over `limit`.
         ParseError: the body is not base64, although the event says so.
     """
-    if len(http.body) > limit * 2:  # base64 adds a third, so this body need not be decoded
+    # Base64 is a third longer than its bytes, and a character of text has at least one byte. So a body of twice the
+    # limit is too large in both forms, and needs no decoding.
+    if len(http.body) > limit * 2:
         raise ContentTooLarge
+    body: str | bytes = http.body
     try:
-        body = binascii.a2b_base64(http.body, strict_mode=True) if http.is_base64 else http.body
-        size = len(body if isinstance(body, bytes) else body.encode())
-    except ValueError:  # not base64, or half of a surrogate pair
+        if http.is_base64:
+            body = binascii.a2b_base64(http.body, strict_mode=True)
+        size = len(body) if isinstance(body, bytes) else len(body.encode())
+    except ValueError:  # the body is not base64, or holds half of a surrogate pair; the error would quote it
         raise ParseError from None
     if size > limit:
         raise ContentTooLarge
@@ -91,7 +98,11 @@ def read_body(http: HttpRequest, limit: int) -> str | bytes:
 
 
 def check_media_type(http: HttpRequest) -> None:
-    """Refuse a body that is not plain JSON."""
+    """Refuse a body that is not plain JSON.
+
+    Raises:
+        UnsupportedMediaType: the body has another type, or is compressed.
+    """
     media_type = http.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     encoding = http.headers.get("content-encoding", "identity")
     if media_type != "application/json" or encoding != "identity":
@@ -110,7 +121,8 @@ def gateway_deadline(http: HttpRequest, ends: float, now: float) -> float:
     that is older than the gateway's limit, or in the future, shows that the two clocks differ.
     """
     began = http.began / 1000
-    if not now - GATEWAY_SECONDS < began <= now:
+    is_plausible = now - GATEWAY_SECONDS < began <= now
+    if not is_plausible:
         began = now
     return min(ends, began + GATEWAY_SECONDS)
 
@@ -153,13 +165,15 @@ def _quality(accept: str, media_type: str) -> float:
         weights = [part.removeprefix("q=") for part in parameters if part.startswith("q=")]
         quality = _parse_quality(weights[0]) if weights else 1.0
         qualities[name] = max(qualities.get(name, 0.0), quality)
-    for name in (media_type, f"{media_type.partition('/')[0]}/*", "*/*"):
+    any_subtype = f"{media_type.partition('/')[0]}/*"
+    for name in (media_type, any_subtype, "*/*"):
         if name in qualities:
             return qualities[name]
     return 0.0
 
 
 def _parse_quality(text: str) -> float:
+    """Return a quality value from 0 to 1, or 0 for a text that is none."""
     try:
         quality = float(text)
     except ValueError:

@@ -1,4 +1,12 @@
-"""Forwards an event to another Lambda function, and returns that function's HTTP response."""
+"""Forwards an event to another Lambda function, and returns that function's HTTP response.
+
+The endpoint of a deployment receives every request, and each handler runs in a function of its own. A call may have
+effects, so nothing here repeats one. If a function does not respond, the client gets an error that says which it is:
+
+    the call did not run                       Busy, TemporarilyUnavailable    the client may send it again
+    whether the call ran is unknown            OutcomeUnknown
+    the response is too large, or is none      ResultTooLarge, InternalError
+"""
 
 from __future__ import annotations
 
@@ -15,31 +23,35 @@ from mcp_functions.protocol import errors
 from mcp_functions.protocol.json_writer import chunks, dumps, dumps_utf8
 from mcp_functions.protocol.messages import ForwardedResponse
 from mcp_functions.seal.resets import register_for_reset
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.protocol.errors import McpError
 
-# Codes of Lambda's Invoke API for a call that did not run, so that the client may send it again.
+# Codes of errors of Lambda's Invoke API. After these, the call did not run, so the client may send it again.
 THROTTLED = "TooManyRequestsException"
 UNAVAILABLE = {
     "ServiceException", "EC2ThrottledException", "ResourceNotReadyException", "SnapStartNotReadyException",
     "ConnectTimeoutError", "EndpointConnectionError",
 }  # fmt: skip
-# Parts of error names for a connection that broke after the request was sent: the call may have run.
-SILENT = ("Read", "Streaming", "ConnectionClosed")
-# Types of errors that Lambda reports for a function whose process it ended, or that ended itself.
+# The names of errors have one of these parts if the connection broke after the request was sent: the call may have run.
+BROKEN_CONNECTION = ("Read", "Streaming", "ConnectionClosed")
+
+# What Lambda reports as `errorType` in place of a response, if it ended the function or the function ended itself.
 TIMED_OUT = "Sandbox.Timedout"
 TOO_LARGE = "Function.ResponseSizeTooLarge"
 ENDED = {"Runtime.ExitError", "Runtime.OutOfMemory"}
-ENDED_EARLY = "The function ended before it answered; whether it acted is unknown"
+ENDED_EARLY = "The function ended before it answered; whether it acted is unknown"  # the message for the client
 
-IDLE_SECONDS = 30.0  # an older idle connection is replaced: a frozen environment does not see that it was closed
+# Seconds after which an idle connection is replaced. Lambda freezes an environment between two requests, and a frozen
+# environment does not learn that the other side closed the connection.
+IDLE_SECONDS = 30.0
 LIMITS = aws.CallLimits(connect_seconds=1.0, read_seconds=29.0, attempts=1)
-ANSWER_SECONDS = 0.25  # the time before the deadline in which the client can learn about a timeout
-LEAST_SECONDS = 1.0  # the time limit of a call whose deadline is over
-MEGABYTES = 6  # the largest response of a Lambda function
+RESERVED_SECONDS = 0.25  # the wait ends so long before the deadline, so that the client still gets the timeout's error
+MIN_WAIT_SECONDS = 1.0  # the wait for a call whose deadline is over already
+MAX_RESPONSE_MEGABYTES = 6  # Lambda's limit for the response of a function
 
 T = TypeVar("T")
 
@@ -64,6 +76,13 @@ def lambda_client() -> ClosableClient:
     return client
 
 
+class _Invoked(NamedTuple):
+    """What the Invoke API returned for a call."""
+
+    payload: bytes  # the function's response as JSON, or Lambda's report of an error
+    is_error: bool
+
+
 class CachedClient:
     """Makes one client at the first call, and closes connections that were idle for too long to be trusted."""
 
@@ -72,7 +91,7 @@ class CachedClient:
         self._make = make
         self._now = now
         self._client = lazy_value(make)
-        self._used = now()
+        self._used_at = now()
         register_for_reset(self)
 
     def reset(self) -> None:
@@ -82,30 +101,41 @@ class CachedClient:
     def __call__(self) -> ClosableClient:
         """Return the client."""
         client = self._client()
-        idle = self._now() - self._used
-        if idle > IDLE_SECONDS:
+        idle_seconds = self._now() - self._used_at
+        if idle_seconds > IDLE_SECONDS:
             client.close()
-        self._used = self._now()
+        self._used_at = self._now()
         return client
 
 
 def forward(
     client: Callable[[], LambdaClient], function: str, event: Mapping[str, Any], *, seconds: float
 ) -> ForwardedResponse:
-    """Invoke a function with an event, and return its HTTP response in at most `seconds`."""
-    payload = _payload(event)
+    """Invoke a function with an event, and return its HTTP response.
 
-    def invoke() -> tuple[bytes, bool]:
+    Args:
+        client: returns the client of the Invoke API.
+        function: the name of the Lambda function.
+        event: the event of the request.
+        seconds: the time until the gateway stops waiting.
+
+    Raises:
+        McpError: the function gave no response, see the table above.
+    """
+    payload = _write_event(event)
+
+    def invoke() -> _Invoked:
         try:
             invoked = client().invoke(FunctionName=function, Payload=payload)
-            return invoked["Payload"].read(), "FunctionError" in invoked
+            return _Invoked(invoked["Payload"].read(), is_error="FunctionError" in invoked)
+        # The error is hidden, because its text may quote the event.
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
             raise _invoke_error(error) from None
 
-    response, failed = call_with_timeout(seconds - ANSWER_SECONDS, invoke)
-    if failed:
-        raise _function_error(response)
-    return ForwardedResponse(_response(response))
+    invoked = call_with_timeout(seconds - RESERVED_SECONDS, invoke)
+    if invoked.is_error:
+        raise _function_error(invoked.payload)
+    return ForwardedResponse(_read_response(invoked.payload))
 
 
 def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
@@ -115,7 +145,7 @@ def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
         OutcomeUnknown: the call did not end in time.
         Exception: the exception that the call raised.
     """
-    outcomes: list[T | Exception] = []
+    outcomes: list[T | Exception] = []  # the thread puts one outcome into it
 
     def run() -> None:
         try:
@@ -125,7 +155,7 @@ def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
 
     thread = Thread(target=run, daemon=True)
     thread.start()
-    thread.join(max(LEAST_SECONDS, seconds))
+    thread.join(max(MIN_WAIT_SECONDS, seconds))
     if not outcomes:
         raise errors.OutcomeUnknown(reason="invoke_deadline")
     if isinstance(outcomes[0], Exception):
@@ -133,31 +163,39 @@ def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
     return outcomes[0]
 
 
-def _payload(event: Mapping[str, Any]) -> bytes:
-    """Write an event as JSON, and its body in parts, because one emoji makes a whole text four times as large.
+def _write_event(event: Mapping[str, Any]) -> bytes:
+    """Write an event as JSON: first all other members, then the body in parts.
 
-    A header may hold half of a surrogate pair, which is written as an escape.
+    A body may have megabytes, and one emoji makes Python store a whole text in four bytes per character.
     """
-    rest = {name: value for name, value in event.items() if name != "body"}
+    others = {name: value for name, value in event.items() if name != "body"}
     payload = BytesIO()
-    payload.write(dumps_utf8(rest, "backslashreplace").removesuffix(b"}") + b',"body":"')
+    # A header may hold half of a surrogate pair, which UTF-8 lacks; "backslashreplace" writes it as an escape of JSON.
+    payload.write(dumps_utf8(others, "backslashreplace").removesuffix(b"}"))
+    payload.write(b',"body":"')
     for part in chunks(event["body"]):
-        payload.write(dumps(part)[1:-1].encode())
+        payload.write(dumps(part)[1:-1].encode())  # without the quotation marks around the part
     payload.write(b'"}')
     return payload.getvalue()
 
 
-def _response(payload: bytes) -> dict[str, Any]:
-    if len(payload) > MEGABYTES * 1024 * 1024:
-        raise errors.ResultTooLarge(MEGABYTES)
-    response = _json(payload)
+def _read_response(payload: bytes) -> dict[str, Any]:
+    """Read the HTTP response that a function returned.
+
+    Raises:
+        ResultTooLarge: API Gateway would refuse it.
+        InternalError: it is no HTTP response.
+    """
+    if len(payload) > MAX_RESPONSE_MEGABYTES * 1024 * 1024:
+        raise errors.ResultTooLarge(MAX_RESPONSE_MEGABYTES)
+    response = _read_object(payload)
     match response:
         case {"statusCode": int(status), "headers": dict(), "body": str()} if status in range(200, 600):
             return response
     raise errors.InternalError(reason="function_error")
 
 
-def _json(payload: bytes) -> dict[str, Any]:
+def _read_object(payload: bytes) -> dict[str, Any]:
     """Read a JSON object; {} if the payload is something else."""
     try:
         value = json.loads(payload)
@@ -168,13 +206,13 @@ def _json(payload: bytes) -> dict[str, Any]:
 
 def _function_error(payload: bytes) -> McpError:
     """Return the error for a function that raised, or that Lambda ended. The function's text stays in its own log."""
-    kind = str(_json(payload).get("errorType"))
-    if kind == TIMED_OUT:
+    error_type = str(_read_object(payload).get("errorType"))
+    if error_type == TIMED_OUT:
         return errors.OutcomeUnknown(reason="function_timed_out")
-    if kind in ENDED:
+    if error_type in ENDED:
         return errors.OutcomeUnknown(ENDED_EARLY, reason="function_ended")
-    if kind == TOO_LARGE:
-        return errors.ResultTooLarge(MEGABYTES)
+    if error_type == TOO_LARGE:
+        return errors.ResultTooLarge(MAX_RESPONSE_MEGABYTES)
     return errors.InternalError(reason="function_error")
 
 
@@ -188,6 +226,6 @@ def _invoke_error(error: Exception) -> McpError:
         return errors.TemporarilyUnavailable(reason)
     if code == "RequestTooLargeException":
         return errors.ContentTooLarge(reason=reason)
-    if any(part in code for part in SILENT):
+    if any(part in code for part in BROKEN_CONNECTION):
         return errors.OutcomeUnknown(reason=reason)
-    return errors.Misconfigured(reason)
+    return errors.Misconfigured(reason)  # every other error, such as a missing permission, needs the operator

@@ -1,7 +1,12 @@
 """Protected resource metadata (RFC 9728), which tells a client where to get an access token.
 
-The issuer comes from the configuration, and the resource from the configuration or from `requestContext`, which the
-gateway alone writes. None comes from the Host header: an attacker who chose it could choose the authorization server.
+    GET /.well-known/oauth-protected-resource
+    {"resource": "https://…/mcp", "authorization_servers": ["https://…"], "scopes_supported": […], …}
+
+The authorization server comes from the configuration. In the oauth mode it is this stack's own sign-in front
+(`mcp_functions.oauth`): a function that signs people in at an OpenID Connect provider. The resource comes from the
+configuration, or from `requestContext`, which the gateway alone writes. Neither address comes from the Host header,
+because a client can send any Host.
 """
 
 from __future__ import annotations
@@ -16,17 +21,21 @@ if TYPE_CHECKING:
 
     from mcp_functions.settings import Settings
 
-ROOT = "/.well-known/oauth-protected-resource"
-DEFAULT_PATH = f"/{ENDPOINT}"
+ROOT = "/.well-known/oauth-protected-resource"  # the path of the metadata; the resource's own path may follow it
+DEFAULT_PATH = f"/{ENDPOINT}"  # the path of the resource
 
 
 def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the metadata under both paths at which clients look for it, without the addresses.
+    """Return the metadata by the paths at which clients look for it, without the addresses.
 
-    There is none if callers need no token.
+    It is empty if callers need no token.
 
     "MCP servers MUST implement OAuth 2.0 Protected Resource Metadata" (basic/authorization). A client tries the path of
     the endpoint first, then the root ("Authorization server discovery").
+
+    Args:
+        settings: the settings of the deployment.
+        scopes: the scopes that the handlers need; they are published if the settings name none.
     """
     if not settings.takes_tokens:
         return {}
@@ -35,7 +44,7 @@ def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, 
     if supported:
         document["scopes_supported"] = supported
     path = _split(settings.resource_url or DEFAULT_PATH).path.rstrip("/")
-    return dict.fromkeys((ROOT, ROOT + path), document)
+    return {ROOT: document, ROOT + path: document}
 
 
 def addresses(settings: Settings, context: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,10 +86,17 @@ def resource_url(settings: Settings, context: Mapping[str, Any]) -> str:
 
 
 def challenge(settings: Settings, context: Mapping[str, Any], **parameters: str) -> str:
-    """Return a `WWW-Authenticate` header (RFC 6750, section 3) that names the metadata (RFC 9728, section 5.1)."""
+    """Return a `WWW-Authenticate` header (RFC 6750, section 3) that names the metadata (RFC 9728, section 5.1).
+
+    Args:
+        settings: the settings of the deployment.
+        context: the event's `requestContext`.
+        parameters: the parameters of the header, such as `error` and `scope`.
+    """
     url = _split(resource_url(settings, context))
     parameters["resource_metadata"] = f"{url.scheme}://{url.netloc}{ROOT}{url.path.rstrip('/')}"
-    return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in parameters.items())
+    written = [f'{name}="{value}"' for name, value in parameters.items()]
+    return "Bearer " + ", ".join(written)
 
 
 def _split(url: str) -> SplitResult:

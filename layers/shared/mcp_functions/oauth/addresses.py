@@ -7,17 +7,12 @@ from ipaddress import IPv4Address, IPv6Address
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052: the last four bytes are an IPv4 address
 _COMPATIBLE = ipaddress.IPv6Network("::/96")  # RFC 4291, 2.5.5.1: deprecated, and also holds an IPv4 address
-# Networks that some versions of Python take for public ones.
-_REFUSED = tuple(
-    map(
-        ipaddress.ip_network,
-        (
-            "192.0.0.0/24",  # RFC 6890
-            "192.88.99.0/24",  # RFC 7526: deprecated relays of 6to4
-            "64:ff9b:1::/48",  # RFC 8215: NAT64 of a local network
-            "fec0::/10",  # RFC 3879: deprecated
-        ),
-    )
+# Networks that are not public, but that some versions of Python call public.
+_REFUSED = (
+    ipaddress.IPv4Network("192.0.0.0/24"),  # RFC 6890
+    ipaddress.IPv4Network("192.88.99.0/24"),  # RFC 7526: deprecated relays of 6to4
+    ipaddress.IPv6Network("64:ff9b:1::/48"),  # RFC 8215: NAT64 of a local network
+    ipaddress.IPv6Network("fec0::/10"),  # RFC 3879: deprecated
 )
 
 
@@ -44,7 +39,7 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
     inner = _inner(address) if isinstance(address, IPv6Address) else []
     if inner:
         return all(map(_is_public, inner))
-    if any(address in refused for refused in _REFUSED if refused.version == address.version):
+    if any(address in refused for refused in _REFUSED):
         return False
     return address.is_global and not (address.is_multicast or address.is_reserved)
 

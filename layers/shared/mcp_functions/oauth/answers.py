@@ -1,6 +1,6 @@
 """The responses of the front: JSON, redirects and pages. No cache stores them, and no other site can frame them.
 
-An error is a page that tells nothing where a browser shows it, else an error of OAuth.
+If a browser shows the response, an error is a page without any details. For other clients it is an error of OAuth.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ PREFLIGHT = {
     "access-control-max-age": "600",
 }
 PUBLIC_SECONDS = 300  # how long a metadata document may be cached
-# `overflow`: the marks above and below the letters of a name must not cover what the page says about it.
+# `overflow` hides the parts of a client's name that leave its line: they must not cover the text of the page.
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:3rem auto;padding:0 1rem}"
     "h1{font-size:1.3rem}dd{margin:0 0 .8rem;overflow-wrap:anywhere;overflow:hidden}"
     "button{font:inherit;padding:.5rem 1.2rem}"
 )
 STYLE_HASH = "sha256-+3RBkE5ZJ5uW/+mrDBbQS3Wct3E4AFdp4qMlE6bv8Rw="
-# No form-action: browsers apply it to every redirect that follows a form, and so to the provider and to the host.
+# There is no form-action: browsers would apply it to every redirect after a form, to the provider and to the client.
 PAGE_POLICY = f"default-src 'none'; style-src '{STYLE_HASH}'; base-uri 'none'; frame-ancestors 'none'"
 ERROR_PAGE = "<p>This sign-in cannot go on. Close this page and start again in your application.</p>"
-PAGES = ("/authorize", "/callback")  # a browser shows what they answer
+PAGES = ("/authorize", "/callback")  # the endpoints whose responses a browser shows
 BAD_REQUEST = 400
 UNAUTHORIZED = 401
 SERVER_FAULT = 500

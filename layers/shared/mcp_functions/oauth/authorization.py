@@ -1,7 +1,7 @@
-"""`/authorize`: a client's request is checked, the user consents, and the browser goes to the provider.
+"""The endpoint `/authorize`: check a client's request, show the consent page, and send the browser to the provider.
 
-The consent comes before the provider is asked. Many providers sign a user in without a question. A click on a link
-would then be enough to give a stranger's client a token ("confused deputy", MCP security best practices).
+The user consents before the provider is asked. Many providers sign a user in without a question. So without the consent
+page, a click on a link could give a stranger's client a token ("confused deputy", MCP security best practices).
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.visits import Visit
 
 CHALLENGE = r"[A-Za-z0-9_-]{43}"  # SHA-256 in base64url
-STATE = r"[ -~]{0,1536}"  # RFC 6749, appendix A.5; bounded, because an address may carry it twice
+STATE = r"[ -~]{0,1536}"  # RFC 6749, appendix A.5; the length is limited, because a URL may contain the state twice
 MAX_SCOPE = 512  # characters
 PROMPTS = {"login", "select_account", "consent"}
-# Scopes of OpenID Connect that clients ask every server for. The front's own request has those that it needs.
+# Clients ask every server for these scopes of OpenID Connect. The front asks the provider only for those that it needs.
 IGNORED_SCOPES = {"openid", "profile", "email", "address", "phone", "offline_access"}
 SEE_OTHER = 303
 
@@ -40,7 +40,7 @@ class SignIn(NamedTuple):
     """A checked request of a client. Sealed, it is in the consent page, in the provider's `state` and in the code."""
 
     client: str  # the digest of the client's id
-    redirect: str  # where the answer goes
+    redirect: str  # the redirect URI, which gets the answer
     state: str  # the client's `state`; "" if it sent none
     challenge: str = ""  # the client's PKCE challenge
     scope: str = ""  # the scope that the client asked for
@@ -54,8 +54,9 @@ class SignIn(NamedTuple):
 
     def answer_url(self, issuer: str, **answer: str) -> str:
         """Return the redirect URI with an answer, the client's state, and `iss` (RFC 9207)."""
-        state = {"state": self.state} if self.state else {}
-        return redirects.with_answer(self.redirect, {**answer, **state, "iss": issuer})
+        if self.state:
+            answer["state"] = self.state
+        return redirects.with_answer(self.redirect, {**answer, "iss": issuer})
 
 
 def begin(visit: Visit, parts: Parts) -> Response:
@@ -140,7 +141,7 @@ def _is_trusted(visit: Visit, client: Client, redirect: str, parts: Parts) -> bo
 def _refuse(sign_in: SignIn, error: OAuthError, parts: Parts) -> Response:
     answer = {"error": error.code, "error_description": error.description}
     parts.note(error)
-    # It may answer the page's form, so 303: the next request has no form (RFC 9700, 4.12).
+    # This may answer the form of the page. After 303, the browser does not send the form again (RFC 9700, 4.12).
     return answers.redirect(SEE_OTHER, sign_in.answer_url(parts.settings.url, **answer))
 
 
@@ -165,7 +166,9 @@ def _check_request(sign_in: SignIn, client: Client, parameters: Mapping[str, str
 
 def _consent(client: Client, redirect: str, scope: str) -> str:
     """Return the name of a consent; "" if no browser may remember it."""
-    return consent_name(client.id, redirect, scope) if redirects.is_web(redirect) else ""
+    if not redirects.is_web(redirect):
+        return ""
+    return consent_name(client.id, redirect, scope)
 
 
 def check_resource(parameters: Mapping[str, str], settings: FrontSettings) -> None:
@@ -176,8 +179,10 @@ def check_resource(parameters: Mapping[str, str], settings: FrontSettings) -> No
     """
     resource = parameters.get("resource", settings.resource)
     # An empty path and "/" are the same resource (RFC 3986, 6.2.3), and clients' URL types write the second.
-    with_slash = settings.resource if urlsplit(settings.resource).path else f"{settings.resource}/"
-    if resource not in {settings.resource, with_slash}:
+    accepted = {settings.resource}
+    if not urlsplit(settings.resource).path:
+        accepted.add(f"{settings.resource}/")
+    if resource not in accepted:
         raise OAuthError(errors.INVALID_TARGET, "the resource is not this server's")
 
 

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 BROWSER = "mcp-browser"
 CONSENTS = "mcp-consents"
 BROWSER_SECONDS = REMEMBERED.seconds
-BROWSER_ID = r"[A-Za-z0-9_-]{43}"
-MAX_REMEMBERED = 24
+BROWSER_ID = r"[A-Za-z0-9_-]{43}"  # 32 random bytes in base64url
+MAX_REMEMBERED = 24  # the consents that one browser remembers, so that the cookie stays small
 
 
 class Browser(NamedTuple):
-    """A browser: its random id, which only its cookie and this front know, and whether it has the cookie already."""
+    """A browser that visits the front."""
 
-    id: str
-    is_known: bool
+    id: str  # a random id, which only the browser's cookie and this front know
+    is_known: bool  # True if the browser sent its cookie; False if it gets one now
 
     @property
     def bound(self) -> str:
@@ -38,16 +38,18 @@ class Browsers:
     """Reads and writes the cookies of browsers."""
 
     def __init__(self, settings: FrontSettings, values: SealedValues) -> None:
-        """Take the settings, and what seals the remembered consents."""
+        """Take the settings, and the object that seals the remembered consents."""
         self._values = values
-        # "__Host-": no other host can have set the cookie. Browsers take it over https alone, so a front on this
-        # machine does without.
+        # The prefix "__Host-" proves that no other host has set the cookie. Browsers accept it only over https, so a
+        # front on this machine has no prefix.
         self._is_secure = settings.url.startswith("https://")
 
     def recognise(self, visit: Visit) -> Browser | None:
         """Return the browser of a request; None if it has no cookie."""
         value = visit.cookies.get(self._name(BROWSER), "")
-        return Browser(value, is_known=True) if re.fullmatch(BROWSER_ID, value) else None
+        if not re.fullmatch(BROWSER_ID, value):
+            return None
+        return Browser(value, is_known=True)
 
     def meet(self, visit: Visit) -> Browser:
         """Return the browser of a request, a new one if it has no cookie."""
@@ -55,14 +57,16 @@ class Browsers:
 
     def cookies(self, browser: Browser) -> list[str]:
         """Return the cookies to set in a browser that has none."""
-        return [] if browser.is_known else [self._cookie(BROWSER, browser.id)]
+        if browser.is_known:
+            return []
+        return [self._cookie(BROWSER, browser.id)]
 
     def has_consented(self, visit: Visit, browser: Browser, consent: str) -> bool:
         """Check whether this browser remembers a consent."""
         return consent in self._remembered(visit, browser)
 
     def remember(self, visit: Visit, browser: Browser, consent: str) -> str:
-        """Return the cookie with which a browser remembers a consent too."""
+        """Return the cookie with which a browser remembers one more consent."""
         others = [other for other in self._remembered(visit, browser) if other != consent]
         claims = {"consents": [*others, consent][-MAX_REMEMBERED:]}
         return self._cookie(CONSENTS, self._values.seal(REMEMBERED, claims, browser.bound))
@@ -81,9 +85,10 @@ class Browsers:
         return f"__Host-{name}" if self._is_secure else name
 
     def _cookie(self, name: str, value: str) -> str:
-        # Lax: the provider's redirect to /callback is a navigation from another site, and has to carry the cookie.
-        attributes = f"Path=/; Max-Age={BROWSER_SECONDS}; HttpOnly; SameSite=Lax"
-        return f"{self._name(name)}={value}; {attributes}" + ("; Secure" if self._is_secure else "")
+        # SameSite is Lax, and not Strict: the provider's redirect to /callback comes from another site, and the browser
+        # must send the cookie with it.
+        cookie = f"{self._name(name)}={value}; Path=/; Max-Age={BROWSER_SECONDS}; HttpOnly; SameSite=Lax"
+        return f"{cookie}; Secure" if self._is_secure else cookie
 
 
 def consent_name(client_id: str, redirect_uri: str, scope: str) -> str:

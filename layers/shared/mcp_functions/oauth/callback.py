@@ -1,7 +1,7 @@
-"""`/callback`: the provider sends the browser back, and the front answers the client with its own code.
+"""The endpoint `/callback`: the provider sends the browser back, and the front gives the client a code of its own.
 
-The code holds the provider's code, sealed to client, redirect and resource. Only `/token` redeems the provider's code,
-so the front's code is valid once, and for this client alone.
+The front's code is the provider's code, sealed. It opens only with the same client, redirect URI and resource. `/token`
+redeems the provider's code, which is possible once. So the front's code is valid once, too.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.visits import Visit
 
 FOUND = 302
-CODE_SYNTAX = r"[!#-\[\]-~]{1,4096}"  # a provider's code (RFC 6749, A.11) without characters that JSON escapes
-FORWARDED_ERRORS = {
-    errors.ACCESS_DENIED,
-    errors.TEMPORARILY_UNAVAILABLE,
-}  # from a provider; any other becomes errors.SERVER_ERROR
+# A provider's code (RFC 6749, A.11), without the characters that JSON escapes.
+CODE_SYNTAX = r"[!#-\[\]-~]{1,4096}"
+# The provider's errors that the client gets. Any other becomes `server_error`.
+FORWARDED_ERRORS = {errors.ACCESS_DENIED, errors.TEMPORARILY_UNAVAILABLE}
 
 
 def receive(visit: Visit, parts: Parts) -> Response:
@@ -63,5 +62,6 @@ def _answer(sign_in: SignIn, seed: str, parameters: Mapping[str, str], parts: Pa
 
 def _error(code: str) -> OAuthError:
     """Return the error that the client gets in place of the provider's."""
-    forwarded = code if code in FORWARDED_ERRORS else errors.SERVER_ERROR
-    return OAuthError(forwarded, "the provider did not sign the user in")
+    if code not in FORWARDED_ERRORS:
+        code = errors.SERVER_ERROR
+    return OAuthError(code, "the provider did not sign the user in")

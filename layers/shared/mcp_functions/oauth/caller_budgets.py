@@ -12,8 +12,9 @@ from mcp_functions.seal.budgets import Limits, UnwrapBudgets
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-FETCHES = Limits(burst=10, refill_seconds=6, ratio=1)  # fetches that one caller causes, at once and later
-# The front makes these calls in its own name, so the provider would throttle the whole deployment.
+# A caller may cause 10 fetches at once, and one more every 6 seconds.
+FETCHES = Limits(burst=10, refill_seconds=6, ratio=1)
+# The front sends these requests in its own name. Without a limit, one caller could make the provider throttle it.
 REFUSALS = Limits(burst=30, refill_seconds=2, ratio=1)
 
 
@@ -43,12 +44,12 @@ class CallerBudgets:
 
     @contextmanager
     def charged_if_refused(self, caller_id: str) -> Iterator[None]:
-        """Charge a caller if the provider refuses what the block sends; what it accepts costs nothing.
+        """Charge a caller if the provider refuses the request that the block sends. An accepted request costs nothing.
 
         Raises:
             Busy: the budget is empty, so the block does not run.
         """
-        self.charge(caller_id)  # before the provider answers, as no result is known yet
+        self.charge(caller_id)  # the result is not known yet, so the caller pays first
         is_refused = False
         try:
             yield

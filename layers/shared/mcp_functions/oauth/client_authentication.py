@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hmac
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote_plus
 
 from mcp_functions.oauth import errors, json_web_tokens
@@ -21,8 +21,16 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.visits import Visit
 
 ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"  # RFC 7523, section 2.2
-MAX_ASSERTION_SECONDS = 600
-SKEW_SECONDS = 60
+MAX_ASSERTION_SECONDS = 600  # the longest time until an assertion expires
+SKEW_SECONDS = 60  # how far the client's clock may differ
+
+
+class Credentials(NamedTuple):
+    """The proof of a client in a request."""
+
+    method: str  # one of `client_metadata.METHODS`
+    client_id: str
+    secret: str = ""  # "" for a method without a secret
 
 
 def authenticate(visit: Visit, clients: Clients, audiences: set[str], now: float) -> Client:
@@ -38,22 +46,22 @@ def authenticate(visit: Visit, clients: Clients, audiences: set[str], now: float
         OAuthError: the client does not prove its identity.
         McpError: KMS does not answer, or the caller's budget is empty.
     """
-    method, client_id, secret = _presented(visit)
-    client = clients.find(client_id, visit.caller_id)
-    # RFC 9700, 2.5: a client that registered a key or a secret may not do without it.
+    credentials = _credentials(visit)
+    client = clients.find(credentials.client_id, visit.caller_id)
+    method = credentials.method
+    # RFC 9700, 2.5: a client that registered a key or a secret must use it.
     if method != client.method:
         raise OAuthError(errors.INVALID_CLIENT, "the client authenticates by another method than it registered")
-    if method in SECRET_METHODS and not hmac.compare_digest(digest(secret), client.secret_digest):
+    if method in SECRET_METHODS and not hmac.compare_digest(digest(credentials.secret), client.secret_digest):
         raise OAuthError(errors.INVALID_CLIENT, "the client's secret is wrong")
     if method == PRIVATE_KEY:
-        _check_assertion(
-            visit.parameters["client_assertion"], client, clients.keys(client, visit.caller_id), audiences, now
-        )
+        keys = clients.keys(client, visit.caller_id)
+        _check_assertion(visit.parameters["client_assertion"], client, keys, audiences, now)
     return client
 
 
-def _presented(visit: Visit) -> tuple[str, str, str]:
-    """Return the method, the client id and the secret of a request."""
+def _credentials(visit: Visit) -> Credentials:
+    """Read the credentials of a request, which may use one method only."""
     form = visit.parameters
     header = visit.http.headers.get("authorization", "")
     ways = [name for name in ("client_secret", "client_assertion") if name in form]
@@ -65,14 +73,14 @@ def _presented(visit: Visit) -> tuple[str, str, str]:
         client_id, secret = _basic(header)
         if form.get("client_id", client_id) != client_id:
             raise OAuthError(errors.INVALID_REQUEST, "the request names two clients")
-        return BASIC, client_id, secret
+        return Credentials(BASIC, client_id, secret)
     if "client_assertion" in form:
         if form.get("client_assertion_type") != ASSERTION:
             raise OAuthError(errors.INVALID_CLIENT, "client_assertion_type is not that of a JWT")
-        return PRIVATE_KEY, form.get("client_id") or _subject(form), ""
+        return Credentials(PRIVATE_KEY, form.get("client_id") or _subject(form))
     if "client_secret" in form:
-        return POST, form.get("client_id", ""), form["client_secret"]
-    return NONE, form.get("client_id", ""), ""
+        return Credentials(POST, form.get("client_id", ""), form["client_secret"])
+    return Credentials(NONE, form.get("client_id", ""))
 
 
 def _basic(header: str) -> tuple[str, str]:
@@ -105,6 +113,6 @@ def _check_assertion(assertion: str, client: Client, keys: Mapping[str, Any], au
         raise OAuthError(errors.INVALID_CLIENT, "the client assertion is about another client")
     if not any(isinstance(name, str) and name in audiences for name in named):
         raise OAuthError(errors.INVALID_CLIENT, "the client assertion is for another server")
-    # The assertion may be presented again until then, but every code and refresh token is still needed with it.
+    # An assertion may be used again until it expires. A thief of one also needs a code or a refresh token.
     if not isinstance(expires, int) or not now - SKEW_SECONDS < expires <= now + MAX_ASSERTION_SECONDS + SKEW_SECONDS:
         raise OAuthError(errors.INVALID_CLIENT, "the client assertion has expired, or lives too long")

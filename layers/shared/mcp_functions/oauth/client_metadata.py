@@ -36,10 +36,10 @@ UNSEEN = (
 class Client(NamedTuple):
     """A client of the front."""
 
-    id: str  # as it sends it
+    id: str  # the id that the client sends
     name: str  # the unverified name that the client gave itself
     redirect_uris: tuple[str, ...]  # the URIs that the client may use
-    method: str = NONE  # how it authenticates at the token endpoint
+    method: str = NONE  # the method by which the client authenticates at the token endpoint
     secret_digest: str = ""  # SHA-256 of its secret, in hexadecimal
     keys: Mapping[str, Any] | None = None  # the client's JWK set; None if it has a URL, or needs no keys
     keys_url: str = ""  # the URL of the client's JWK set

@@ -1,6 +1,8 @@
-"""The clients of the front: registered ones, ones with a metadata document, and pre-registered ones.
+"""The MCP clients of the sign-in front, of three kinds.
 
-The id of a registered client is its sealed metadata, so no store is needed.
+pre-registered    the operator lists the client in the settings
+registered        the client registered itself; its id is its sealed metadata, so no store is needed
+published         its id is the https:// URL of a metadata document, which is fetched
 """
 
 from __future__ import annotations
@@ -54,10 +56,11 @@ class Clients:
             McpError: KMS does not answer, or the caller's budget is empty.
         """
         observability.current().flow = client_id  # the line of a request names the client by a digest
-        if {observability.digest(client_id), client_id, _site(client_id)} & self._settings.blocked_clients:
+        names = {client_id, observability.digest(client_id), _site(client_id)}  # an operator may block any of these
+        if names & self._settings.blocked_clients:
             raise OAuthError(errors.INVALID_CLIENT, "the client is blocked")
         client = self._find(client_id, caller_id)
-        # Checked for every request of the client: its refresh tokens live longer than the operator may wait.
+        # Every request of a client is checked: its refresh tokens live longer than an operator can wait.
         if self._leads_to_blocked_host(client):
             raise OAuthError(errors.INVALID_CLIENT, "the host of a redirect URI is blocked")
         return client
@@ -94,9 +97,12 @@ class Clients:
         client = client_metadata.read(metadata)
         if self._leads_to_blocked_host(client):
             raise OAuthError(errors.INVALID_REDIRECT_URI, "the host of a redirect URI is blocked")
-        secret = secrets.token_urlsafe(32) if client.method in SECRET_METHODS else ""
-        client = client._replace(secret_digest=digest(secret) if secret else "")
-        return client._replace(id=self._values.seal(CLIENT, self._claims(client))), secret
+        secret = ""
+        if client.method in SECRET_METHODS:
+            secret = secrets.token_urlsafe(32)
+            client = client._replace(secret_digest=digest(secret))
+        client_id = self._values.seal(CLIENT, self._claims(client))
+        return client._replace(id=client_id), secret
 
     def _leads_to_blocked_host(self, client: Client) -> bool:
         return not self._settings.blocked_hosts.isdisjoint(map(redirects.host, client.redirect_uris))

@@ -21,8 +21,12 @@ def documents(settings: FrontSettings) -> dict[str, dict[str, Any]]:
     """Return the documents by their paths. An issuer with a path has it before or after the well-known part."""
     path = urlsplit(settings.url).path
     metadata = _metadata(settings)
-    paths = [AUTHORIZATION_SERVER + path, OPENID + path, path + OPENID]
-    return {**dict.fromkeys(paths, metadata), path + KEYS: NO_KEYS}
+    return {
+        AUTHORIZATION_SERVER + path: metadata,
+        OPENID + path: metadata,
+        path + OPENID: metadata,
+        path + KEYS: NO_KEYS,
+    }
 
 
 def _metadata(settings: FrontSettings) -> dict[str, Any]:

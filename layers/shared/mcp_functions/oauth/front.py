@@ -1,4 +1,8 @@
-"""The routes of the front, and the parts that answer them."""
+"""The sign-in front: its routes, and the parts that answer them.
+
+The front is an OAuth authorization server in front of an OpenID Connect provider. It registers MCP clients, which few
+providers do, asks the user for consent, and sends the user to the provider to sign in.
+"""
 
 from __future__ import annotations
 
@@ -44,18 +48,21 @@ class Parts(NamedTuple):
     """The parts that the endpoints of one deployment share."""
 
     settings: FrontSettings
-    values: SealedValues
+    values: SealedValues  # seals what a client or a browser keeps for the front, which has no store
     clients: Clients
     browsers: Browsers
     provider: Provider
-    refusals: CallerBudgets
-    now: Callable[[], float]
+    refusals: CallerBudgets  # limits how often a caller may cause a request that the provider refuses
+    now: Callable[[], float]  # the clock, in unix seconds
 
     def at(self, context: Mapping[str, Any]) -> Parts:
         """Return the parts for the domain that a request called; they share what is kept in memory."""
         settings = self.settings.at(context)
-        browsers, provider = Browsers(settings, self.values), Provider(settings, self.provider.api, self.now)
-        return self._replace(settings=settings, browsers=browsers, provider=provider)
+        return self._replace(
+            settings=settings,
+            browsers=Browsers(settings, self.values),
+            provider=Provider(settings, self.provider.api, self.now),
+        )
 
     @property
     def origin(self) -> str:
@@ -78,7 +85,9 @@ class Front:
     def __init__(self, parts: Parts) -> None:
         """Keep the parts, and the methods and paths of the endpoints."""
         self._parts = parts
-        self._routes = [*ENDPOINTS, ("POST", REGISTER)] if parts.settings.registration else [*ENDPOINTS]
+        self._routes = [*ENDPOINTS]
+        if parts.settings.registration:
+            self._routes.append(("POST", REGISTER))
 
     def answer(self, event: Mapping[str, Any], http: HttpRequest) -> Response:
         """Answer one request.
@@ -91,7 +100,9 @@ class Front:
         parts = self._parts.at(http.context)
         document = discovery.documents(parts.settings).get(http.path)
         path = self._endpoint(http.path)
-        methods = ["GET"] if document is not None else [method for method, at in self._routes if at == path]
+        methods = [method for method, route in self._routes if route == path]
+        if document is not None:
+            methods = ["GET"]
         if not methods:
             notes.reason = "not_found"
             return answers.empty(404)

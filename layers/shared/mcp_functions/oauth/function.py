@@ -1,7 +1,7 @@
-"""The Lambda function of the front: `handler = serve_oauth()`.
+"""The Lambda function of the sign-in front: `handler = serve_oauth()`.
 
-It keeps nothing between two requests that another container would need. A request that fails tells a browser nothing,
-and a client an error of OAuth; the log has the reason.
+It keeps nothing that another container would need for the next request. If a request fails, a browser shows a page
+without details, and a client gets an error of OAuth. The log has the reason.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest, LambdaContext, Response
     from mcp_functions.oauth.safe_fetch import Network
     from mcp_functions.observability.lines import Logger
+    from mcp_functions.protocol.errors import McpError
     from mcp_functions.seal.data_keys import Wrapping
 
 
@@ -76,9 +77,14 @@ class SignInFunction:
             ValueError: the event is not an HTTP request in payload format 2.0.
         """
         http = events.read(event)
-        return self._log.respond(
-            http, context, lambda: self._answer(event, http, context), lambda error: answers.failed(error, http)
-        )
+
+        def answer() -> Response:
+            return self._answer(event, http, context)
+
+        def error_response(error: McpError) -> Response:
+            return answers.failed(error, http)
+
+        return self._log.respond(http, context, answer, error_response)
 
     def fresh(self, *, now: Callable[[], float] | None = None) -> SignInFunction:
         """Make the same function as in a new container, with nothing cached. Tests pass their own clock."""

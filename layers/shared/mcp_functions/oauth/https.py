@@ -40,9 +40,8 @@ class Answer(NamedTuple):
             NoAnswer: the body is not a JSON object.
         """
         media_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if media_type != "application/json" and not (
-            media_type.startswith("application/") and media_type.endswith("+json")
-        ):
+        is_kind_of_json = media_type.startswith("application/") and media_type.endswith("+json")
+        if media_type != "application/json" and not is_kind_of_json:
             raise NoAnswer(reason="the response is not JSON")
         try:
             value = json.loads(self.body)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
@@ -19,8 +19,17 @@ ALGORITHMS = (RSA, ELLIPTIC)  # "none" and the symmetric algorithms are not amon
 MAX_CHARS = 16 * 1024
 LEAST_RSA_BITS = 2048
 MOST_RSA_BITS = 8192
-_COORDINATE = 32  # bytes, on P-256
-PARTS = 3
+_COORDINATE = 32  # the bytes of one coordinate on the curve P-256
+PARTS = 3  # the header, the claims and the signature
+
+
+class ParsedToken(NamedTuple):
+    """The parts of a token that is not verified."""
+
+    header: dict[str, Any]
+    claims: dict[str, Any]
+    signed: bytes  # the part of the text that the signature covers
+    signature: bytes
 
 
 class BadToken(Exception):
@@ -33,7 +42,7 @@ def claims_of(token: object) -> dict[str, Any]:
     Raises:
         BadToken: the text is not a token.
     """
-    return _parts(token)[1]
+    return _parse(token).claims
 
 
 def verify(token: object, keys: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,15 +51,17 @@ def verify(token: object, keys: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         BadToken: no key of the set has signed it.
     """
-    header, claims, signed, signature = _parts(token)
-    algorithm = header.get("alg")
-    if algorithm not in ALGORITHMS or "crit" in header:
+    parsed = _parse(token)
+    algorithm = parsed.header.get("alg")
+    if algorithm not in ALGORITHMS or "crit" in parsed.header:
         message = "the algorithm of the token is not supported"
         raise BadToken(message)
     listed = keys.get("keys")
-    for key in listed if isinstance(listed, list) else ():
-        if isinstance(key, dict) and _fits(key, header) and _has_signed(key, algorithm, signed, signature):
-            return claims
+    if not isinstance(listed, list):
+        listed = []
+    for key in listed:
+        if isinstance(key, dict) and _fits(key, parsed.header) and _has_signed(key, algorithm, parsed):
+            return parsed.claims
     message = "no key has signed the token"
     raise BadToken(message)
 
@@ -64,7 +75,7 @@ def decode(text: str) -> bytes:
     return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
 
 
-def _parts(token: object) -> tuple[dict[str, Any], dict[str, Any], bytes, bytes]:
+def _parse(token: object) -> ParsedToken:
     message = "the token is malformed"
     if not isinstance(token, str) or len(token) > MAX_CHARS or token.count(".") != PARTS - 1:
         raise BadToken(message)
@@ -76,7 +87,7 @@ def _parts(token: object) -> tuple[dict[str, Any], dict[str, Any], bytes, bytes]
         raise BadToken(message) from None
     if not isinstance(header, dict) or not isinstance(claims, dict):
         raise BadToken(message)
-    return header, claims, token.rpartition(".")[0].encode(), signature
+    return ParsedToken(header, claims, signed=token.rpartition(".")[0].encode(), signature=signature)
 
 
 def _fits(key: Mapping[str, Any], header: Mapping[str, Any]) -> bool:
@@ -88,10 +99,10 @@ def _fits(key: Mapping[str, Any], header: Mapping[str, Any]) -> bool:
     return "kid" not in header or key.get("kid") == header["kid"]
 
 
-def _has_signed(key: Mapping[str, Any], algorithm: str, signed: bytes, signature: bytes) -> bool:
+def _has_signed(key: Mapping[str, Any], algorithm: str, token: ParsedToken) -> bool:
     check = _check_rsa if algorithm == RSA else _check_elliptic
     try:
-        check(key, signed, signature)
+        check(key, token.signed, token.signature)
     except (InvalidSignature, UnsupportedAlgorithm, ValueError, TypeError, KeyError, AttributeError):
         return False
     return True

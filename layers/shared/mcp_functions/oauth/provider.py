@@ -1,7 +1,7 @@
-"""The provider: where people sign in. Any OpenID Connect provider that issues access tokens as JWTs.
+"""The OpenID Connect provider at which people sign in. It must issue access tokens as JWTs.
 
-The front is a client of the provider, with its own PKCE and nonce. It checks the provider's tokens as this server's
-functions do, and hands no token out that they would refuse.
+The sign-in front (`front`) is a client of the provider, with its own PKCE and nonce. It checks the provider's tokens as
+this server's functions do, and gives MCP clients no token that the functions would refuse.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.provider_api import ProviderApi
     from mcp_functions.oauth.settings import FrontSettings
 
-RETRY_SECONDS = 60  # the greatest age of keys that do not verify a token, before they are read again
-SKEW_SECONDS = 60
+RETRY_SECONDS = 60  # if a token does not verify, keys that were fetched longer ago are fetched again
+SKEW_SECONDS = 60  # how far the provider's clock may differ
 
 
 class Tokens(NamedTuple):
     """The provider's tokens, as far as the front uses them."""
 
-    access_token: str  # as the provider issued it
+    access_token: str  # the token that the provider issued, unchanged
     expires_in: int  # seconds
-    scope: str  # the granted scope in this server's words; "" if the provider does not return it
-    refresh_token: str  # the provider's own, which only the front may see; "" if it issued none
+    scope: str  # the granted scope, by this server's names of scopes; "" if the provider does not return it
+    refresh_token: str  # the provider's refresh token, which only the front may see; "" if it issued none
 
 
 class Provider:
     """The provider of this deployment."""
 
     def __init__(self, settings: FrontSettings, api: ProviderApi, now: Callable[[], float]) -> None:
-        """Keep what requests need; nothing is sent.
+        """Keep the parts; nothing is sent.
 
         Args:
             settings: the settings of the front.
@@ -82,10 +82,11 @@ class Provider:
         if prompt:
             parameters["prompt"] = prompt
         endpoint = str(self.api.metadata()["authorization_endpoint"])
-        return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(parameters)}"
+        separator = "&" if "?" in endpoint else "?"
+        return f"{endpoint}{separator}{urlencode(parameters)}"
 
     def check_issuer(self, issuer: str | None) -> None:
-        """Check `iss` of an authorization response (RFC 9207): a mix-up with another provider shows there.
+        """Check `iss` of an authorization response (RFC 9207), which reveals a mix-up with another provider.
 
         Raises:
             OAuthError: the response is another provider's.
@@ -179,7 +180,8 @@ class Provider:
     def _verified(self, token: object) -> dict[str, Any]:
         if token is None:
             raise Misconfigured(reason="provider:no_id_token")
-        for max_age in (FRESH_SECONDS, RETRY_SECONDS):  # a provider may have changed its keys a moment ago
+        # The provider may have changed its keys a moment ago. So the second attempt uses keys that are newer.
+        for max_age in (FRESH_SECONDS, RETRY_SECONDS):
             try:
                 return json_web_tokens.verify(token, self.api.keys(max_age))
             except BadToken:

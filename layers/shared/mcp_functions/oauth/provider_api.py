@@ -26,7 +26,8 @@ TOO_MANY = 429
 SERVER_FAULT = 500
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 NEEDED = ("authorization_endpoint", "token_endpoint", "jwks_uri")
-# A browser may bring any text as the provider's code, so a malformed one must not raise an alarm.
+# Errors of the token endpoint that a client can cause, and the errors that the client gets for them. A browser may send
+# any text as the provider's code, so a malformed code must not raise an alarm.
 REFUSALS = {
     errors.INVALID_GRANT: errors.INVALID_GRANT,
     errors.INVALID_REQUEST: errors.INVALID_GRANT,
@@ -52,6 +53,7 @@ class ProviderApi:
         self.client_id = client_id
         self._secret = secret
         self._now = now
+        # By URL: when the document was fetched (unix seconds), and the document.
         self._documents: dict[str, tuple[float, dict[str, Any]]] = {}
 
     def metadata(self) -> dict[str, Any]:
@@ -105,7 +107,7 @@ class ProviderApi:
             self._refuse(answer)
 
     def _refuse(self, answer: Answer) -> None:
-        """Raise the error for a response that is one."""
+        """Raise the error that an unsuccessful response means."""
         if answer.status >= SERVER_FAULT or answer.status == TOO_MANY:
             raise _unavailable()
         code = _json(answer).get("error")
@@ -113,7 +115,9 @@ class ProviderApi:
             raise OAuthError(REFUSALS[code], "the provider does not accept it: it was used, revoked, or has expired")
         if code == "invalid_client":
             self._secret.reset()  # the secret may have been rotated: the next request reads it again
-        raise Misconfigured(reason=f"provider:{code if code in OPERATOR else 'unexpected_error'}")
+        if code not in OPERATOR:
+            code = "unexpected_error"
+        raise Misconfigured(reason=f"provider:{code}")
 
     def _post(self, url: str, form: Mapping[str, str]) -> Answer:
         """Send a form with this client's own authentication."""
@@ -133,8 +137,8 @@ class ProviderApi:
     def _get(self, url: str, max_age: float) -> dict[str, Any]:
         """Return a public document of the provider that is at most so old."""
         _check_url(url)
-        since, document = self._documents.get(url, (0.0, {}))
-        if document and self._now() < since + max_age:
+        fetched, document = self._documents.get(url, (0.0, {}))
+        if document and self._now() < fetched + max_age:
             return document
         answer = _request(url, {}, None)
         if answer.status != OK:
@@ -160,7 +164,9 @@ def _check_url(url: object) -> None:
 def _request(url: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    target = parts.path or "/"
+    if parts.query:
+        target += f"?{parts.query}"
     try:
         connection = https.connect(parts.scheme, str(parts.hostname), port, Deadline.after(SECONDS))
         return https.exchange(connection, https.Request(target, headers, body), MAX_BYTES)

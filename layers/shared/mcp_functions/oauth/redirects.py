@@ -18,7 +18,7 @@ CHARACTERS = r"[!$-;=?-\[\]_a-z~]+"  # a URI without a fragment: printable, no q
 LOOPBACK = r"(http://(?:localhost|127\.0\.0\.1|\[::1\]))(?::\d{1,5})?((?:[/?].*)?)"
 # The last label of a host begins with a letter: browsers read any other as an IPv4 address ("https://2130706433").
 WEB = r"https://((?:[A-Za-z0-9][A-Za-z0-9.-]*\.)?[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?)(?::\d{1,5})?(?:[/?].*)?"
-ANSWER = {"code", "state", "iss", "error", "error_description"}
+ANSWER = {"code", "state", "iss", "error", "error_description"}  # the parameters that the front adds to a redirect URI
 APPLICATION = r"([a-z][a-z0-9-]*(?:\.[a-z0-9-]+)*):/.*"
 # Applications whose scheme has no dot, though RFC 8252 (section 7.1) asks for a domain name in reverse order.
 APPLICATIONS = {
@@ -64,7 +64,8 @@ def host(uri: str) -> str:
 
 def with_answer(uri: str, answer: Mapping[str, str]) -> str:
     """Return a registered URI with the parameters of an answer."""
-    return f"{uri}{'&' if '?' in uri else '?'}{urlencode(answer)}"
+    separator = "&" if "?" in uri else "?"
+    return f"{uri}{separator}{urlencode(answer)}"
 
 
 def _holds_answer(uri: str) -> bool:

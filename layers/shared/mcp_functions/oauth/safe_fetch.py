@@ -80,6 +80,7 @@ class SafeFetch:
         self._budgets = budgets
         self._network = network or Network()
         self._lock = Lock()
+        # By URL: until when the entry counts (unix seconds), and the document; None if it could not be fetched.
         self._kept: OrderedDict[str, tuple[float, dict[str, Any] | None]] = OrderedDict()
 
     def get(self, url: str, caller_id: str) -> dict[str, Any]:
@@ -90,7 +91,7 @@ class SafeFetch:
             caller_id: the id whose budget is charged if the object is not in memory.
 
         Raises:
-            NoAnswer: there is none that may be fetched.
+            NoAnswer: the URL may not be fetched, or has no usable document.
         """
         with self._lock:
             until, document = self._kept.get(url, (0.0, None))
@@ -127,7 +128,7 @@ def fetch(url: str, network: Network) -> dict[str, Any]:
     deadline = Deadline.after(SECONDS)
     connection = _open(parts[1], _public_addresses(parts[1], network, deadline), network, deadline)
     answer = https.exchange(connection, https.Request(parts[2]), MAX_BYTES)
-    if answer.status != OK:  # a redirect too: it would lead to a host without any check
+    if answer.status != OK:  # a redirect is refused, too, because it may lead to a host that was not checked
         raise NoAnswer(reason="the response is not a document")
     return answer.json()
 

@@ -25,11 +25,11 @@ DAY = 24 * 3600  # seconds
 
 
 class Purpose(NamedTuple):
-    """A purpose of a sealed value: its label, its lifetime in seconds, and its greatest length in characters."""
+    """A purpose of sealed values."""
 
-    label: bytes
-    seconds: int
-    max_chars: int
+    label: bytes  # a value opens only under the label that sealed it
+    seconds: int  # the lifetime of a value
+    max_chars: int  # the greatest length of a value
 
 
 CLIENT = Purpose(b"ks1/oauth-client", 180 * DAY, 6144)

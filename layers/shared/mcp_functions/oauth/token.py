@@ -1,6 +1,9 @@
-"""`/token` and `/revoke`: a client gets the provider's access token, refreshes it, and gives it up.
+"""The endpoints `/token` and `/revoke`: a client gets the provider's access token, refreshes it, and revokes it.
 
-The front checks everything before it redeems the provider's code. So a refused request leaves the owner's code valid.
+    authorization_code    open the front's code, check the client and PKCE, redeem the provider's code in it
+    refresh_token         open the front's refresh token, and send the provider's refresh token in it
+
+Everything is checked before the provider's code is redeemed. So a refused request leaves the code valid for its owner.
 """
 
 from __future__ import annotations
@@ -73,8 +76,8 @@ def _redeem(visit: Visit, client: Client, parts: Parts) -> Response:
     bound = (parts.digest(client.id), form.get("redirect_uri", ""), parts.settings.resource)
     claims = _open(visit, parts, CODE, form.get("code", ""), *bound)
     verifier = form.get("code_verifier", "")
-    matches = hmac.compare_digest(challenge(verifier), claims["challenge"]) if verifier.isascii() else False
-    if not re.fullmatch(VERIFIER, verifier) or not matches:
+    # The syntax is checked first: a verifier that is not in ASCII has no challenge.
+    if not re.fullmatch(VERIFIER, verifier) or not hmac.compare_digest(challenge(verifier), claims["challenge"]):
         raise OAuthError(errors.INVALID_GRANT, "code_verifier does not match code_challenge")
     with parts.refusals.charged_if_refused(visit.caller_id):
         tokens = parts.provider.redeem(claims["code"], claims["seed"])
@@ -88,7 +91,9 @@ def _refresh(visit: Visit, client: Client, parts: Parts) -> Response:
     # "The requested scope MUST NOT include any scope not originally granted by the resource owner."
     if not set(scope.split()) <= set(claims["scope"].split()):
         raise OAuthError(errors.INVALID_SCOPE, "the scope is more than was granted")
-    narrower = scope if set(scope.split()) != set(claims["scope"].split()) else ""
+    narrower = ""
+    if set(scope.split()) != set(claims["scope"].split()):
+        narrower = scope
     with parts.refusals.charged_if_refused(visit.caller_id):
         tokens = parts.provider.refresh(claims["token"], narrower)
     # A provider that does not rotate its refresh tokens sends none: the old one stays valid.

@@ -1,4 +1,4 @@
-"""A request to the front: its parameters, its cookies, and who is charged for it."""
+"""A request to the sign-in front: its parameters, its cookies, and the caller whose budgets it uses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FORM = "application/x-www-form-urlencoded"
 class Visit(NamedTuple):
     """A request to the front."""
 
-    http: HttpRequest  # the request
+    http: HttpRequest
     parameters: Mapping[str, str]  # the parameters of the query or the form; each occurs once, and none is empty
     cookies: Mapping[str, str]  # the cookies by name
     caller_id: str  # the id whose budgets are charged for forged values and for fetches
@@ -63,7 +63,7 @@ def read_parameters(text: str) -> dict[str, str]:
     "Request and response parameters MUST NOT be included more than once" (RFC 6749, 3.1).
 
     Raises:
-        OAuthError: a parameter is there twice, or they are too many or too long.
+        OAuthError: there are too many parameters, they are too long, or one is there twice.
     """
     if len(text) > MAX_BODY:
         raise OAuthError(errors.INVALID_REQUEST, "the parameters are too long")

@@ -101,5 +101,8 @@ class Caller(Capability):
         """Read the principal of the round's request."""
         super().__init__(round_)
         self.known = round_.request.principal is not None
-        self.issuer, self.subject, self.client = round_.request.principal or ANONYMOUS
+        principal = round_.request.principal or ANONYMOUS
+        self.issuer = principal.iss
+        self.subject = principal.sub
+        self.client = principal.client
         self.scopes = round_.request.scopes

@@ -28,6 +28,7 @@ D = TypeVar("D")
 class Declined(NotAnswered):
     """The user declined a question."""
 
+    # `NotAnswered` puts this into its text: "The user declined to answer: <message>".
     did = "declined to answer"
 
 
@@ -38,33 +39,50 @@ class Cancelled(NotAnswered):
 
 
 class ElicitRequest(InputRequest):
-    """Asks the user to fill in a form, or (`ElicitRequest.url`) to open a page."""
+    """Asks the user to fill in a form (client/elicitation, form mode)."""
 
-    def __init__(self, message: str, form: TypeForm[Any] | None, page: str | None = None) -> None:
-        """Take the message, and the form to fill in or the page to open."""
+    def __init__(self, message: str, form: TypeForm[Any]) -> None:
+        """Take the text for the user, and the type of the answer."""
         self.message = message
         self.form = form
-        self.page = page
 
-    @classmethod
-    def url(cls, message: str, url: str) -> ElicitRequest:
-        """Ask the user to open `url`. An accept is consent to open it, not completion of what happens there."""
-        return cls(message, None, url)
+    @staticmethod
+    def url(message: str, url: str) -> ElicitRequest:
+        """Ask the user to open a page. An accept is consent to open it, not completion of what happens there."""
+        return ElicitUrlRequest(message, url)
 
     def to_question(self, key: str, *, camel_case: bool) -> WireQuestion:
-        """Return the ElicitRequest of the specification, with the function that reads its ElicitResult."""
-        form = None if self.form is None else forms.read_form(self.form, key, camel_case=camel_case)
+        """Return the message for the client, with the function that reads its response."""
+        fields = forms.read_form(self.form, key, camel_case=camel_case)
 
         def read(response: Mapping[str, Any]) -> object:
             _check_accepted(key, self.message, response)
-            return form.accept(response.get("content")) if form else None
+            return fields.accept(response.get("content"))
 
-        if form is None:
-            return WireQuestion(key, _page_request(self.message, self.page or ""), read, read_once=True)
         params: wire_types.ElicitRequestFormParams = {
-            "mode": "form", "message": self.message, "requestedSchema": form.schema(),
+            "mode": "form", "message": self.message, "requestedSchema": fields.schema(),
         }  # fmt: skip
         return WireQuestion(key, {"method": "elicitation/create", "params": params}, read)
+
+
+class ElicitUrlRequest(ElicitRequest):
+    """Asks the user to open a page (client/elicitation, URL mode). Authors know it only as an `ElicitRequest`."""
+
+    def __init__(self, message: str, url: str) -> None:
+        """Take the reason why the user should open the page, and its address."""
+        self.message = message
+        self.page_url = url
+
+    def to_question(self, key: str, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - only forms use camelCase
+        """Return the message for the client, with the function that reads its response."""
+
+        def read(response: Mapping[str, Any]) -> None:
+            _check_accepted(key, self.message, response)
+
+        # An accept says that the user opens the page, and not that the user did what the page asks for. So a handler
+        # asks in a loop: `while not connected(user): elicit.url(…)`. With `read_once`, the second call in a round asks
+        # the user again, and does not get the accept of the first call.
+        return WireQuestion(key, _url_request(self.message, self.page_url), read, read_once=True)
 
 
 class Question(AnyQuestion[Form]):
@@ -84,7 +102,7 @@ class Question(AnyQuestion[Form]):
 class Elicit(AskingCapability):
     """Asks the user: `seat = elicit("seat", "Where would you like to sit?", Literal["window", "aisle"])`."""
 
-    asks = True
+    asks = True  # the catalog lists a tool with this capability as one that asks its user
 
     def __call__(self, key: str, message: str, form: TypeForm[Form]) -> Form:
         """Return the user's answer as a value of the form's type, in this round or a later one.
@@ -155,7 +173,7 @@ class Elicit(AskingCapability):
         return self._round.request.has_app or self._is_declared("elicitation", "url")
 
 
-def _page_request(message: str, url: str) -> wire_types.InputRequest:
+def _url_request(message: str, url: str) -> wire_types.InputRequest:
     from urllib.parse import urlsplit  # noqa: PLC0415 - only for pages
 
     parts = urlsplit(url)

@@ -38,7 +38,7 @@ class InputRequest:
 
 
 class AnyQuestion(Generic[Answer_co]):
-    """Anything that `elicit.together` can ask; the type in brackets is that of the answer."""
+    """A question that `elicit.together` can ask; the type in brackets is the type of its answer."""
 
     def __init__(self, key: str, request: InputRequest) -> None:
         """Take the key in `inputRequests`, and the request."""
@@ -96,7 +96,9 @@ def missing_capabilities(requests: Iterable[wire_types.InputRequest], declared: 
     for request in requests:
         capability, member = _needed(request)
         if not is_declared(declared, capability, member):
-            missing.setdefault(capability, {}).update({member: {}} if member else {})
+            members = missing.setdefault(capability, {})
+            if member:
+                members[member] = {}
     # `{}` is the shorter form of `{"form": {}}`, for a client without any elicitation
     if missing.get("elicitation") == {"form": {}} and "elicitation" not in declared:
         missing["elicitation"] = {}

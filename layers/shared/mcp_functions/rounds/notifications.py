@@ -21,7 +21,7 @@ class Progress(Capability):
     """Reports how far the work is: `progress(50, total=100)`."""
 
     def __init__(self, round_: Round) -> None:
-        """Keep the round, and begin below every progress value."""
+        """Keep the round. The first progress of any value is sent."""
         super().__init__(round_)
         self._last = float("-inf")
 

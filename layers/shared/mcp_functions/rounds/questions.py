@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 MAX_MESSAGE_CHANGES = 2  # a price in a message may change once or twice, but a clock changes in every round
 MAX_KEY_CHANGES = 1  # a deployment may rename a key once, but a random key changes in every round
-MAX_READINGS = 10_000  # only a loop that waits for another answer reads one answer so often in a round
+MAX_READINGS = 10_000  # an answer does not change in a round, so a handler that reads it so often waits in vain
 
 NOT_TEXT = "a question's {part} is text, and not of type {type}"
 SHARED_KEY = "two different questions under the key {key!r}: give each question a key of its own"
@@ -58,17 +58,17 @@ class WireQuestion(NamedTuple):
     exception if the handler should get that exception in place of an answer.
     """
 
-    key: str
+    key: str  # the question's key in `inputRequests`
     request: InputRequest
     read: Callable[[JSONObject], object]
-    read_once: bool = False  # True if a second reading in the same round drops the answer and asks again
+    read_once: bool = False  # True if the second call of a round drops the answer, so that the user is asked again
 
 
 class QuestionState:
     """The state of the question under one key, in this round.
 
     Attributes:
-        fingerprint: of the request.
+        fingerprint: a digest of the request.
         request: the request for the client, while the question is open.
         readings: how often the handler asked; 0 for a question of a low-level function.
         is_answered: True if the handler gets an answer, or an error in its place.
@@ -77,7 +77,7 @@ class QuestionState:
     """
 
     def __init__(self, digest: str, request: InputRequest | None = None) -> None:
-        """Begin without an answer."""
+        """Take the fingerprint, and the request if the question is open from the beginning."""
         self.fingerprint = digest
         self.request = request
         self.readings = 0
@@ -102,13 +102,14 @@ class Questions:
         Raises:
             DeveloperError: the question breaks a rule.
         """
-        key, request = question.key, question.request
+        key = question.key
+        request = question.request
         _check_text(key, message_of(request))
         state = self._register_reading(question)
         answers = self._record.answers[key]
         if state.fingerprint not in answers:
-            # Each wording of the message has its own answer, so the answers count the wordings.
-            # Answers to earlier wordings stay: two deployed versions may take turns, and each finds its own answer.
+            # Each text of a question has its own answer, so the number of answers is the number of texts. Answers to an
+            # earlier text stay: rounds may alternate between two deployed versions, and each finds its own answer.
             if len(answers) > MAX_MESSAGE_CHANGES:
                 raise DeveloperError(CHANGING_MESSAGE, key=key)
             state.request = request

@@ -1,4 +1,14 @@
-"""The record of a conversation: the JSON that each round reads from the sealed state and writes for the next round."""
+"""The record of a conversation: the JSON that each round reads from the sealed state and writes for the next round.
+
+    answers         the client's responses, by the question's key and by its fingerprint (a digest of its text)
+    steps           the recorded steps, by key: see `RecordedStep`
+    sheds           how many rounds in a row ended without a question, because the time was up
+    began           when the conversation began, in unix milliseconds
+    lost_answers    how many rounds in a row asked an answered question again, under another key
+    state           JSON that a low-level function keeps
+
+A member without a value is absent.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.protocol.json_writer import dumps
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,9 +27,19 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.wire_types import JSONObject
 
-MAX_CHECKED = 4096  # characters of a state that is read again: a model that cannot be read fails with few, too
+# A longer state is not read again when it is written, to save time. The check is for models that cannot be read at all,
+# and a short state of such a model fails, too.
+MAX_CHECKED_CHARS = 4096
 ACTIONS = ("accept", "decline", "cancel")
 EMPTY: Mapping[str, Any] = {}
+
+
+class RecordedStep(NamedTuple):
+    """A step that ran. The record has it as a list of these values."""
+
+    arguments_digest: str
+    result: Any
+    milliseconds: int  # how long the step ran
 
 
 class Record:
@@ -29,10 +50,9 @@ class Record:
         self.lock = Condition()  # guards the record and the round: a handler may use several threads
         self.asked = asked
         self.is_new = not document and not asked  # no earlier round left a record
-        # Responses by key and by fingerprint, because a question may have been reworded.
+        # A question has several answers if its text changed between two rounds, or two deployed versions.
         self.answers = {key: dict(answers) for key, answers in document.get("answers", EMPTY).items()}
-        # By key: the digest of the arguments, the result, and the duration in milliseconds.
-        self.steps = {key: list(step) for key, step in document.get("steps", EMPTY).items()}
+        self.steps = {key: RecordedStep(*step) for key, step in document.get("steps", EMPTY).items()}
         self.started_at: int | None = document.get("began")  # unix milliseconds; None until a step needs it
         self.sheds: int = document.get("sheds", 0)  # rounds in a row that ended without a question
         self.key_changes: int = document.get("lost_answers", 0)  # rounds in a row that renamed an answered question
@@ -66,13 +86,13 @@ class Record:
         return answer
 
     def step_result(self, key: str) -> object:
-        """Return a copy of what a recorded step returned."""
-        return copy_json(self.steps[key][1])
+        """Return a copy of a recorded step's result."""
+        return copy_json(self.steps[key].result)
 
     def longest_step(self) -> float:
         """Return the duration of the longest step so far, in seconds."""
         with self.lock:
-            return max((step[2] for step in self.steps.values()), default=0) / 1000
+            return max((step.milliseconds for step in self.steps.values()), default=0) / 1000
 
     def to_json(self, *, has_questions: bool, renamed_key: bool) -> dict[str, Any]:
         """Write the record for the next round.
@@ -85,7 +105,7 @@ class Record:
             answers = {key: dict(by_fingerprint) for key, by_fingerprint in self.answers.items() if by_fingerprint}
             document = {
                 "answers": answers or None,
-                "steps": dict(self.steps) or None,
+                "steps": {key: list(step) for key, step in self.steps.items()} or None,
                 "sheds": None if has_questions else self.sheds + 1,
                 "began": self.started_at,
                 "lost_answers": self.key_changes + 1 if renamed_key else None,
@@ -101,7 +121,7 @@ def write_state(state: BaseModel) -> str:
         text = state.model_dump_json(**options)
         if "null" in text:
             dumps(state.model_dump(mode="json", **options))  # raises for NaN, which pydantic writes as null
-        if len(text) <= MAX_CHECKED:
+        if len(text) <= MAX_CHECKED_CHARS:
             type(state).model_validate_json(text, strict=False)
     except (TypeError, ValueError, LookupError, AttributeError):
         rule = "request_state: a {model} that holds this cannot be read again from the JSON that it writes"

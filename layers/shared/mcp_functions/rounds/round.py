@@ -1,8 +1,8 @@
 """One round of a multi round-trip request, by replay.
 
 A handler runs from its first line in every round. A question returns its answer if an earlier round received it;
-otherwise the round ends with the question. The same holds for steps. The round does not know who carries the record to
-the next round: the client in a sealed state, or the table in a task.
+otherwise the round ends with the question. A step returns its result if an earlier round ran it. The record has these
+answers and results. It reaches the next round in a sealed state that the client sends, or for a task in a table.
 
 A round can end before its handler returns. Then InputRequired leaves the author's function:
 
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.low_level import InputRequiredResult
     from mcp_functions.rounds.questions import WireQuestion
 
-MARGIN_SECONDS = 2.0  # between the end of a step and the deadline: to seal, to answer, and for clocks that differ
+# The time that must remain between the end of a step and the deadline: to seal the state, and to answer. It also allows
+# for a difference between the clocks of the gateway and this machine.
+MARGIN_SECONDS = 2.0
 
 
 class RoundRequest(NamedTuple):
@@ -52,7 +54,7 @@ class RoundRequest(NamedTuple):
     deadline: float = math.inf  # when the client stops waiting, in unix seconds
     now: Callable[[], float] = time.time  # the clock, in unix seconds
     camel_case: bool = False  # True if forms use camelCase on the wire
-    max_sheds: int = 2  # how many rounds in a row may end without a question
+    max_sheds: int = 2  # how many rounds in a row may end without a question, because the time was up
     single_use: bool = False  # True if the first round has to end before its first step
     has_app: bool = False  # True if the client's host shows a form for questions that the client cannot
 

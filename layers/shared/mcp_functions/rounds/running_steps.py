@@ -26,7 +26,7 @@ class RunningSteps:
     """
 
     def __init__(self) -> None:
-        """Begin without steps."""
+        """Count from zero: no step of this round has begun."""
         self.keys: set[str] = set()
         self.recorded = 0
         self.handler_returned = False

@@ -1,12 +1,15 @@
 """One call of a step, from its key to its result.
 
-    reserve    no other task or thread of this round runs the step; if the record has its result, go to `read`
-    check      end the round here if the step has to wait for the next one
-    run        call the author's function
-    record     write the result into the record, as JSON
-    read       return the recorded JSON as the type that the function promises
+A round is one request of a conversation, in which the handler runs from its first line. The record is the JSON that one
+round leaves for the next; it has the results of the steps that ran. A call of a step goes through these stages:
 
-The round that ran a step reads its result from the record too, so every round gets the same value.
+    reserve    keep other tasks and threads of this round from running the step; if it is recorded, go to `read`
+    check      if too little time is left, end the round, and the next round runs the step
+    run        call the author's function
+    record     write its result into the record, as JSON
+    read       return the recorded JSON as the type in the function's return annotation
+
+The round that ran a step reads its result from the record, too. So every round gets the same value.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.protocol.errors import InputRequired
 from mcp_functions.protocol.json_writer import dumps
+from mcp_functions.rounds.record import RecordedStep
 from mcp_functions.rounds.running_steps import current_call
 from mcp_functions.rounds.step_values import digest_arguments, is_json, read_return_type, to_record
 
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.rounds.round import Round
 
-MAX_BYTES = 8 * 1024  # the limit for one result; the whole state has another one
+MAX_BYTES = 8 * 1024  # the limit of one recorded result; the sealed state has a limit of its own
 
 
 class StepCall:
@@ -72,8 +76,8 @@ class StepCall:
             InputRequired: the round ends before the step, and the next round runs it.
             DeveloperError: the call breaks a rule.
         """
-        with self._reserved(max_seconds) as is_new:
-            if is_new:
+        with self._reservation(max_seconds) as must_run:
+            if must_run:
                 with self._running():
                     result = self._call()
                 self._refuse_awaitable(result)
@@ -83,27 +87,28 @@ class StepCall:
     async def wait(self, max_seconds: float | None) -> object:
         """Return the recorded result of an async function; await the function first if the record has none.
 
-        The function runs in another task. If the round has ended, a cancellation does not reach it. Otherwise
-        the author's code cancelled it, and it may clean up.
+        The function runs in a task of its own, so that a cancellation of the caller need not stop it.
         """
         import asyncio  # noqa: PLC0415 - its caller runs in it
 
-        with self._reserved(max_seconds) as is_new:
-            if is_new:
+        with self._reservation(max_seconds) as must_run:
+            if must_run:
                 task = self.round.steps.start(self._await_and_record())
                 try:
                     await asyncio.shield(task)
                 except asyncio.CancelledError:
+                    # If the round has ended, another task asked a question. The function runs to its end and its result
+                    # is recorded; otherwise the next round would run it again.
                     if not self.round.ended:
-                        task.cancel()
-                    await task
+                        task.cancel()  # the author's code cancelled the call, so the function is cancelled, too
+                    await task  # in both cases the function may still work or clean up
                     raise
         return self._recorded_result()
 
     @contextmanager
-    def _reserved(self, max_seconds: float | None) -> Iterator[bool]:
-        """Reserve the key, so that no other task or thread runs the step too. Yield False if the step was recorded."""
-        if self._is_recorded():
+    def _reservation(self, max_seconds: float | None) -> Iterator[bool]:
+        """Reserve the step's key for the block. Yield True if the step must run, and False if it is recorded."""
+        if not self._reserve_unless_recorded():
             yield False
             return
         try:
@@ -114,8 +119,8 @@ class StepCall:
                 self.round.steps.keys.discard(self.step_key)
                 self.round.record.lock.notify_all()
 
-    def _is_recorded(self) -> bool:
-        """Check whether the record has the step; add its key to the running steps if not."""
+    def _reserve_unless_recorded(self) -> bool:
+        """Add the key to the running steps and return True; return False if the record already has the step."""
         round_ = self.round
         key = self.step_key
         round_.check_can_continue()
@@ -131,14 +136,14 @@ class StepCall:
                 )
             if key not in round_.record.steps:
                 round_.steps.keys.add(key)
-                return False
-            if round_.record.steps[key][0] != self.arguments_digest:
+                return True
+            if round_.record.steps[key].arguments_digest != self.arguments_digest:
                 self._fail(
                     "step {key!r} ran with other arguments before: give each call a key of its own, a new one too if a"
                     " deployment calls it with something else, and make its arguments from what later rounds know as "
                     "well"
                 )
-            return True
+            return False
 
     @contextmanager
     def _running(self) -> Iterator[None]:
@@ -182,7 +187,8 @@ class StepCall:
             )
         round_ = self.round
         with round_.record.lock:
-            round_.record.steps[self.step_key] = [self.arguments_digest, value, int(self._seconds * 1000)]
+            recorded = RecordedStep(self.arguments_digest, value, milliseconds=int(self._seconds * 1000))
+            round_.record.steps[self.step_key] = recorded
             round_.steps.recorded += 1
         if round_.on_step_recorded:
             round_.on_step_recorded()

@@ -35,8 +35,10 @@ def digest_arguments(args: Sequence[object], kwargs: Mapping[str, object]) -> st
 
 def read_return_type(function: Callable[..., Any]) -> JsonType | None:
     """Read the return annotation of a function; None if it has no type that JSON can be read as."""
-    while inner := getattr(function, "__wrapped__", None) or getattr(function, "func", None):
-        function = inner  # the function inside a decorator or functools.partial
+    inner: Any = function
+    while inner:
+        function = inner
+        inner = getattr(function, "__wrapped__", None) or getattr(function, "func", None)  # a decorator's, a partial's
     if not inspect.isroutine(function) and not isinstance(function, type):
         function = type(function).__call__
     try:

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.schemas.json_types import JsonType, NeedsPydantic
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -18,19 +19,31 @@ if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic_core import CoreSchema
 
+# A loose pattern for each format: it refuses obvious mistakes.
 FORMATS = {"email": r"[^@\s]+@[^@\s]+", "uri": r"[A-Za-z][A-Za-z0-9+.-]*:\S+"}
 NULL = {"type": "null"}
-# By the attribute that holds a limit: the keyword of the schema, the comparison, and the words for people.
-NUMBERS: dict[str, tuple[str, Callable[[Any, Any], bool], str]] = {
-    "ge": ("minimum", operator.ge, "at least"),
-    "gt": ("exclusiveMinimum", operator.gt, "more than"),
-    "le": ("maximum", operator.le, "at most"),
-    "lt": ("exclusiveMaximum", operator.lt, "less than"),
+
+
+class Limit(NamedTuple):
+    """A kind of limit."""
+
+    keyword: str  # the keyword in a schema
+    is_within: Callable[[Any, Any], bool]  # compares a value with the limit
+    words: str  # the comparison in an error message
+
+
+# The kinds of limits, by the attribute of an annotation that has the limit.
+NUMBERS = {
+    "ge": Limit("minimum", operator.ge, "at least"),
+    "gt": Limit("exclusiveMinimum", operator.gt, "more than"),
+    "le": Limit("maximum", operator.le, "at most"),
+    "lt": Limit("exclusiveMaximum", operator.lt, "less than"),
 }
-LENGTHS: dict[str, tuple[str, Callable[[Any, Any], bool], str]] = {
-    "min_length": ("min", operator.ge, "at least"),
-    "max_length": ("max", operator.le, "at most"),
+LENGTHS = {
+    "min_length": Limit("min", operator.ge, "at least"),
+    "max_length": Limit("max", operator.le, "at most"),
 }
+# For a type that has a length: the end of the keyword, as in `minLength`, and the unit in an error message.
 COUNTED: dict[object, tuple[str, str]] = {
     str: ("Length", "characters"),
     list: ("Items", "items"),
@@ -41,7 +54,7 @@ COUNTED: dict[object, tuple[str, str]] = {
 class Between:
     """Limits a number, both ends included: `Annotated[int, Between(1, 30)]`. `None` is no limit."""
 
-    __is_annotated_types_grouped_metadata__ = True  # pydantic lists its members
+    __is_annotated_types_grouped_metadata__ = True  # pydantic reads the limits in `__iter__`
 
     def __init__(self, least: float | None, most: float | None) -> None:
         """Limit a number, under the names of `annotated_types`."""
@@ -77,8 +90,7 @@ class Keywords:
 
     def add_to(self, type_: JsonType) -> JsonType:
         """Add the keywords to the schema of a type, and their check to its reader."""
-        schema, read = type_
-        return type_._replace(schema=self.extend(schema), read=lambda value: self.check(read(value)))
+        return JsonType(self.extend(type_.schema), read=lambda value: self.check(type_.read(value)))
 
     def extend(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Add the keywords to a schema; in a union, to each member except null."""
@@ -200,18 +212,21 @@ def add_limits(cls: object, type_: JsonType, limits: Iterable[object]) -> JsonTy
 
 def _add_limit(cls: object, type_: JsonType, name: str, limit: float) -> JsonType:
     if name in NUMBERS and cls in (int, float):
-        keyword, compare, words = NUMBERS[name]
-        return _limited(type_, keyword, limit, lambda value: compare(value, limit), f"must be {words} {limit}")
+        number = NUMBERS[name]
+        reason = f"must be {number.words} {limit}"
+        return _limited(type_, number.keyword, limit, lambda value: number.is_within(value, limit), reason)
     if name in LENGTHS and cls in COUNTED:
-        keyword, compare, words = LENGTHS[name]
+        length = LENGTHS[name]
         suffix, unit = COUNTED[cls]
-        reason = f"must have {words} {limit} {unit}"
-        return _limited(type_, keyword + suffix, limit, lambda value: compare(len(value), limit), reason)
+        reason = f"must have {length.words} {limit} {unit}"
+        return _limited(
+            type_, length.keyword + suffix, limit, lambda value: length.is_within(len(value), limit), reason
+        )
     raise NeedsPydantic
 
 
 def _limited(type_: JsonType, keyword: str, limit: float, is_within: Callable[[Any], bool], reason: str) -> JsonType:
-    if keyword in type_.schema:
+    if keyword in type_.schema:  # two limits of one kind: pydantic has the rule for them
         raise NeedsPydantic
 
     def read(value: object) -> object:

@@ -36,9 +36,9 @@ class Argument(NamedTuple):
 class RawArguments(NamedTuple):
     """All arguments in one parameter, under a schema that the author wrote."""
 
-    parameter: str
-    schema: Mapping[str, Any]
-    read: Callable[[object], Any]
+    parameter: str  # the name of that parameter
+    schema: Mapping[str, Any]  # the `inputSchema`
+    read: Callable[[object], Any]  # checks the arguments; raises ValueError
 
     def bind(self, sent: Mapping[str, Any]) -> dict[str, Any]:
         """Turn the client's arguments into the function's one keyword argument.
@@ -56,29 +56,32 @@ class RawArguments(NamedTuple):
 class Arguments(NamedTuple):
     """The arguments of one handler."""
 
-    by_name: Mapping[str, Argument]  # by the name for the client, in the order of the signature
+    by_name: Mapping[str, Argument]  # the arguments by their names for the client, in the order of the signature
     schema: dict[str, Any]  # the `inputSchema`
 
-    def bind(self, sent: Mapping[str, Any], *, text: bool = False) -> dict[str, Any]:
+    def bind(self, sent: Mapping[str, Any], *, values_are_text: bool = False) -> dict[str, Any]:
         """Turn the client's arguments into the function's keyword arguments.
 
         Args:
             sent: the unchecked arguments by wire name.
-            text: True if the protocol writes every value as a string: a prompt's arguments, a URI's variables.
+            values_are_text: True if the protocol writes every value as a string: a prompt's arguments, the variables of
+                a URI.
 
         Raises:
             InvalidArgument: one is missing, unknown, or does not fit its type.
         """
-        known = self.by_name
-        if not sent.keys() <= known.keys():
-            unknown = shortened(min(sent.keys() - known.keys()))
-            message = f"Unknown argument {unknown!r}; known are: {', '.join(sorted(known)) or 'none'}"
+        unknown = sent.keys() - self.by_name.keys()
+        if unknown:
+            first = shortened(min(unknown))  # a set has no order, and the message must be the same each time
+            known = ", ".join(sorted(self.by_name)) or "none"
+            message = f"Unknown argument {first!r}; known are: {known}"
             raise InvalidArgument(message)
         bound = {}
-        for name, argument in known.items():
+        for name, argument in self.by_name.items():
             parameter = argument.parameter
+            # If the client sent nothing and the parameter has a plain default, the function's own default applies.
             if name in sent:
-                bound[parameter.name] = _read_value(argument, sent[name], text=text)
+                bound[parameter.name] = _read_value(argument, sent[name], is_text=values_are_text)
             elif parameter.make_default:
                 bound[parameter.name] = parameter.make_default()
             elif parameter.required:
@@ -144,9 +147,9 @@ def _read_argument(parameter: Parameter, hints: Mapping[str, Any], *, camel_case
     return Argument(parameter, parameter.alias or python_name, type_._replace(schema=schema))
 
 
-def _read_value(argument: Argument, value: object, *, text: bool) -> object:
+def _read_value(argument: Argument, value: object, *, is_text: bool) -> object:
     try:
-        if text and isinstance(value, str):
+        if is_text and isinstance(value, str):
             return argument.type.read_text(value)
         return argument.type.read(value)
     except ValueError as error:

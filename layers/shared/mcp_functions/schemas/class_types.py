@@ -20,6 +20,7 @@ from mcp_functions.schemas.json_types import (
     read_part,
 )
 from mcp_functions.schemas.parameters import docstring, published_default
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,15 +31,22 @@ if TYPE_CHECKING:
 DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 TIME = r"(?:[01][0-9]|2[0-3]):[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?"
 OFFSET = r"[Zz]|[-+\u2212](?:[01][0-9]|2[0-3]):?[0-5][0-9]"
-# By the name of a class of `datetime`: its format in a schema, its pattern, and the reason why a value does not fit.
+DATE_TIME = f"{DATE}[Tt _]{TIME}(?:{OFFSET})?"
+
+
+class Moment(NamedTuple):
+    """A class of `datetime` as text."""
+
+    format: str  # the format in a schema
+    pattern: str  # what pydantic accepts
+    reason: str  # why a value is refused
+
+
 MOMENTS = {
-    "date": ("date", DATE, "must be a date, such as 2026-07-28"),
-    "datetime": (
-        "date-time",
-        f"{DATE}[Tt _]{TIME}(?:{OFFSET})?",
-        "must be a date and a time, such as 2026-07-28T09:30:00Z",
-    ),
+    "date": Moment("date", DATE, "must be a date, such as 2026-07-28"),
+    "datetime": Moment("date-time", DATE_TIME, "must be a date and a time, such as 2026-07-28T09:30:00Z"),
 }
+# A class with one of these attributes tells pydantic how to read it.
 HOOKS = ("__get_pydantic_core_schema__", "__get_pydantic_json_schema__", "__pydantic_config__", "__get_validators__")
 
 
@@ -75,15 +83,17 @@ def _read_enum(cls: type[Enum]) -> JsonType:
 
 
 def _read_moment(cls: type[date]) -> JsonType:
-    format_, pattern, reason = MOMENTS[cls.__name__]
+    moment = MOMENTS[cls.__name__]
 
     def read(value: object) -> date:
-        if isinstance(value, str) and re.fullmatch(pattern, value):
-            with suppress(ValueError):
-                return cls.fromisoformat(value.replace("\u2212", "-").replace(",", ".").upper())
-        raise ValueError(reason)
+        if isinstance(value, str) and re.fullmatch(moment.pattern, value):
+            # `fromisoformat` knows neither the minus sign U+2212 nor a decimal comma, which pydantic accepts.
+            text = value.replace("\u2212", "-").replace(",", ".").upper()
+            with suppress(ValueError):  # a day that no month has
+                return cls.fromisoformat(text)
+        raise ValueError(moment.reason)
 
-    return JsonType({"type": "string", "format": format_}, read)
+    return JsonType({"type": "string", "format": moment.format}, read)
 
 
 def _read_dataclass(cls: type[Any], hints: Mapping[str, Any], read_type: ReadType) -> JsonType:
@@ -104,7 +114,7 @@ def _read_dataclass(cls: type[Any], hints: Mapping[str, Any], read_type: ReadTyp
     def read(value: object) -> object:
         try:
             return cls(**members.read(value))
-        except AssertionError as error:  # of an author's `__post_init__`
+        except AssertionError as error:  # an author's `__post_init__` raised it
             message = f"Assertion failed, {error}"
             raise ValueError(message) from None
 
@@ -114,9 +124,14 @@ def _read_dataclass(cls: type[Any], hints: Mapping[str, Any], read_type: ReadTyp
 def _read_typed_dict(cls: type[Any], hints: Mapping[str, Any], read_type: ReadType) -> JsonType:
     if getattr(cls, "__closed__", None):
         raise NeedsPydantic
-    fields = {name: _unqualified(hint, is_required=name in cls.__required_keys__) for name, hint in hints.items()}
-    types = {name: read_type(hint) for name, (hint, _is_required) in fields.items()}
-    return _object_of(cls, types, [name for name, (_hint, is_required) in fields.items() if is_required])
+    types: dict[str, JsonType] = {}
+    required: list[str] = []
+    for name, hint in hints.items():
+        plain_hint, is_required = _unqualified(hint, is_required=name in cls.__required_keys__)
+        types[name] = read_type(plain_hint)
+        if is_required:
+            required.append(name)
+    return _object_of(cls, types, required)
 
 
 def _unqualified(hint: object, *, is_required: bool) -> tuple[object, bool]:

@@ -31,8 +31,9 @@ ALLOWED = {
     "boolean": COMMON,
     "array": COMMON | {"minItems", "maxItems", "items"},
 }
-ITEM_KEYWORDS = ({"type", "enum"}, {"anyOf"})
+ITEM_KEYWORDS = ({"type", "enum"}, {"anyOf"})  # the two forms of `items`: plain choices, and choices with titles
 FORMATS = {"email", "uri", "date", "date-time"}
+# A field with one of these names, in lower case and without `_` and `-`, asks for a secret.
 SECRET_NAMES = {
     "accesstoken", "apikey", "cardnumber", "clientsecret", "creditcard", "credential", "credentials", "cvc", "cvv",
     "passphrase", "passwd", "password", "privatekey", "refreshtoken", "secret",
@@ -46,10 +47,10 @@ class InvalidAnswer(Exception):
 class Form(NamedTuple):
     """A type that a user fills in."""
 
-    # Writes the `requestedSchema`, once; raises a DeveloperError if the restricted schema cannot express a field.
+    # Returns the `requestedSchema`. It raises a DeveloperError if the restricted schema cannot express a field.
     schema: Callable[[], dict[str, Any]]
-    wire: Mapping[str, str]  # the name of each field on the wire
-    # Makes the answer from the fields that the user filled in; raises ValueError.
+    wire: Mapping[str, str]  # the name of each field on the wire, by its name in the type
+    # Makes the answer from the fields that the user filled in. It raises ValueError if they do not fit the type.
     read: Callable[[dict[str, Any]], Any]
 
     def accept(self, content: object) -> Any:  # noqa: ANN401 - a value of the author's type
@@ -83,8 +84,9 @@ def read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
         DeveloperError: JSON has no such type.
     """
     # Only classes are cached: Literal["a", "b"] equals Literal["b", "a"], but their forms differ.
-    read = _read_cached if isinstance(annotation, type) else _read_form
-    return read(annotation, key, camel_case=camel_case)
+    if isinstance(annotation, type):
+        return _read_cached(annotation, key, camel_case=camel_case)
+    return _read_form(annotation, key, camel_case=camel_case)
 
 
 def _read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
@@ -95,17 +97,18 @@ def _read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
         raise DeveloperError(rule, key=key, reason=error) from error
     definitions = type_.schema.get("$defs", {})
     fields = _follow_reference(type_.schema, definitions)
-    place = f"{getattr(annotation, '__name__', '')}."
+    place = f"{getattr(annotation, '__name__', '')}."  # what an error message writes before the name of a field
     read: Callable[[dict[str, Any]], Any] = type_.read
     if "properties" not in fields:
-        name = re.sub(r"[^\w-]+", "_", key) or "answer"  # clients may read a dot in it as a path
+        name = re.sub(r"[^\w-]+", "_", key) or "answer"  # a client may read a dot in a name as a path
         is_optional = {"type": "null"} in fields.get("anyOf", ())
         required = [] if is_optional else [name]
         fields = {"properties": {name: type_.schema}, "required": required, "$defs": definitions}
         place = ""
         read = partial(_read_value, name, type_)
     wire = {name: to_camel_case(name) if camel_case else name for name in fields["properties"]}
-    return Form(cache(partial(_requested_schema, place, fields, wire)), wire, read)
+    schema = cache(partial(_requested_schema, place, fields, wire))  # every round asks for it, and it never changes
+    return Form(schema, wire, read)
 
 
 _read_cached = lru_cache(maxsize=256)(_read_form)

@@ -1,6 +1,7 @@
-"""JSON's own types: scalars, choices, unions, arrays and objects, as Python annotations name them.
+"""The types of JSON as Python annotations name them: scalars, choices, unions, arrays and objects.
 
-A reader never quotes the value that it refuses: its message goes back to the client and into logs.
+`read_…` functions take the parts of an annotation, and return a `JsonType`: a schema, and a function that reads values.
+That function never quotes a value that it refuses, because its message goes to the client and into logs.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Number: TypeAlias = int | float  # a JSON number: an int where it has no fractio
 
 
 class NeedsPydantic(Exception):
-    """Only pydantic reads a type."""
+    """A type is not one that is read here. `type_reader` then asks pydantic to read it."""
 
 
 class JsonType(NamedTuple):
@@ -40,7 +41,7 @@ class JsonType(NamedTuple):
             try:
                 value = loads(text)
             except ParseError:
-                value = text
+                raise error from None  # the text is not JSON, so the first reason explains it better
             if isinstance(value, str | dict | list):
                 raise error from None
             return self.read(value)
@@ -80,7 +81,7 @@ def read_choice(values: tuple[object, ...]) -> JsonType:
     """
     if not all(type(value) in CHOICES for value in values):
         raise NeedsPydantic
-    accepted = {(type(value), value) for value in values}  # with the type, because True equals 1 in Python
+    accepted = {(type(value), value) for value in values}  # True equals 1 in Python, so the type counts, too
 
     def read(value: object) -> object:
         if type(value) not in CHOICES or (type(value), value) not in accepted:
@@ -90,7 +91,9 @@ def read_choice(values: tuple[object, ...]) -> JsonType:
 
     schema: dict[str, Any] = {"enum": list(values)}
     types = {type(value) for value in values}
-    return JsonType(schema if len(types) > 1 else {**SCALARS[types.pop()].schema, **schema}, read)
+    if len(types) == 1:
+        schema = {**SCALARS[types.pop()].schema, **schema}
+    return JsonType(schema, read)
 
 
 def read_union(members: tuple[object, ...], read_type: ReadType) -> JsonType:

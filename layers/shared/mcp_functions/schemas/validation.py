@@ -1,6 +1,6 @@
-"""JSON Schema 2020-12 that an author wrote, enforced by `jsonschema`.
+"""A JSON Schema 2020-12 that an author wrote: checked when the server starts, and enforced by `jsonschema`.
 
-No `$ref` leaves a schema, and its depth and size are bounded.
+A `$ref` may only name a part of the same schema, so nothing is fetched. The size and depth of a schema are bounded.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from jsonschema import ValidationError
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"  # "the default dialect when no $schema is present" (basic)
-MAX_BYTES = 64 * 1024
-MAX_DEPTH = 32
-TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)  # of a pattern: an escape, a class, or a character
+MAX_BYTES = 64 * 1024  # the size of a schema as JSON
+MAX_DEPTH = 32  # the levels of objects and arrays in a schema
+# A part of a regular expression: an escape, a class in brackets, or one character.
+TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 
 
 def read_schema(schema: Mapping[str, Any]) -> JsonType:

@@ -31,7 +31,7 @@ class SingleFlight:
     """Runs a call once for all threads that make it at the same time."""
 
     def __init__(self) -> None:
-        """Begin without calls."""
+        """Make the lock and the table of the calls that run."""
         self._lock = threading.Lock()
         self._futures: dict[object, Future[Any]] = {}
 
@@ -66,15 +66,15 @@ class CachedKey(NamedTuple):
     """A data key in the memory of a container."""
 
     key: DataKey
-    caller: str | None  # whose token made this container ask KMS; None for a key that was generated here
-    is_proven: bool  # whether a token under the key was authentic
+    caller: str | None  # the caller whose token made this container ask KMS; None if this container generated the key
+    is_proven: bool  # True if this container generated the key, or if a token under it was authentic
 
 
 class KeyCache:
     """The data keys that a container has opened.
 
-    A full cache drops a key of the caller with the most keys, the least recently used one. So a caller with a thousand
-    keys drops its own, and the keys of others stay.
+    If the cache is full, it drops a key of the caller with the most keys: the least recently used one. So a caller who
+    sends tokens under a thousand keys loses keys of its own, and other callers' keys stay.
     """
 
     def __init__(self, most: int) -> None:
@@ -103,10 +103,11 @@ class KeyCache:
             while len(self._keys) > self._most:
                 counts = Counter(each.caller for each in self._keys.values())
                 most = max(counts.values())
-                del self._keys[next(header for header, each in self._keys.items() if counts[each.caller] == most)]
+                candidates = (header for header, each in self._keys.items() if counts[each.caller] == most)
+                del self._keys[next(candidates)]  # the least recently used one is first
 
     def prove(self, key: DataKey) -> None:
-        """Keep that a token under a key was authentic."""
+        """Mark a key as proven: a token under it was authentic."""
         with self._lock:
             cached = self._keys.pop(key.header, CachedKey(key, "", is_proven=False))
             self.add(cached._replace(is_proven=True))
@@ -128,7 +129,7 @@ class UnwrapBudgets:
     """
 
     def __init__(self, limits: Limits) -> None:
-        """Begin with every bucket full."""
+        """Take the limits. A caller without an entry has a full bucket."""
         self._limits = limits
         self._full = float(limits.burst * limits.ratio)
         self._lock = threading.Lock()

@@ -3,10 +3,10 @@
     message = salt (24 bytes) || commitment (32) || chunk 0 || chunk 1 || …
     chunk   = AES-256-GCM of up to 16 KiB, with a tag of 16 bytes
 
-The last chunk is shorter than 16 KiB, and may be empty. A message whose chunks are all full has lost its end.
+The last chunk is shorter than 16 KiB, and may be empty. If all chunks are full, the end of the message is missing.
 
-Each message has its own key, nonces and commitment: `derive` makes them from the data key, the salt and the context.
-The commitment binds the message to one data key, because AES-GCM alone does not.
+`derive` makes a key, nonces and a commitment for each message, from the data key, the salt and the context. The
+commitment binds the message to one data key. AES-GCM alone does not: a message can be made that two keys decrypt.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ INFO = b"c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0"
 
 
 def encrypt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
-    """Return the message of a payload. `entropy` is 32 random bytes."""
+    """Encrypt a payload into a message. `entropy` is 32 random bytes."""
     salt = hedged_salt(data_key, context, payload, entropy)
     key, base_nonce, commitment = derive(data_key, salt, context)
     gcm = AESGCM(key)
@@ -45,7 +45,7 @@ def encrypt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> 
 
 
 def decrypt(data_key: bytes, context: bytes, message: bytes) -> bytes:
-    """Return the payload of a message.
+    """Decrypt the payload of a message.
 
     Raises:
         InvalidRequestState: the data key or the context differs, or the message was changed or cut.
@@ -71,16 +71,16 @@ def split(message: bytes) -> tuple[bytes, bytes, bytes]:
     return message[:SALT_BYTES], message[SALT_BYTES:start], message[start:]
 
 
-def message_bytes(payload_bytes: int) -> int:
-    """Return the size of the message of a payload of this size."""
-    chunks = payload_bytes // CHUNK_BYTES + 1
-    return SALT_BYTES + COMMITMENT_BYTES + payload_bytes + chunks * TAG_BYTES
+def message_size(payload_size: int) -> int:
+    """Return the size in bytes of the message that holds a payload of `payload_size` bytes."""
+    chunks = payload_size // CHUNK_BYTES + 1  # the last chunk is never full
+    return SALT_BYTES + COMMITMENT_BYTES + payload_size + chunks * TAG_BYTES
 
 
 def hedged_salt(data_key: bytes, context: bytes, payload: bytes, entropy: bytes) -> bytes:
-    """Return a salt that depends on the message too (§4.2).
+    """Return a salt that depends on the payload, too, and not only on `entropy` (§4.2).
 
-    Clones of a snapshot may get the same `entropy`. Even then, two different messages have two different keys.
+    Clones of a snapshot may get the same `entropy`. Even then, two different payloads have two different keys.
     """
     key = HKDFExpand(SHA512(), 32, b"ks1/hedge\0").derive(data_key)
     code = hmac.new(key, entropy + len(context).to_bytes(4, "big") + context, "sha512")

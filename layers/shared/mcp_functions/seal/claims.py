@@ -8,7 +8,8 @@
     q                   asked                              the open questions
     s                   record                             what the next round reads
 
-A text that a low-level function keeps is not inside `s`. It follows the JSON, on the next line.
+A low-level function may keep a text of its own in `record["state"]`. On the wire the text is not inside `s`. It follows
+the JSON on the next line, unchanged: inside JSON it would be escaped and grow, and only the function can parse it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from mcp_functions.tuples import NamedTuple
 
 VERSION = 1
 MAX_RECORD_DEPTH = 200  # lower than the limit of any JSON parser
-# The members on the wire: the version, the fields of `Binding`, and the other fields of `Claims`, each in its order.
+# The type of each member on the wire.
 _TYPES: dict[str, tuple[type, ...]] = {
     "v": (int,), "aud": (str,), "m": (str,), "t": (str,), "a": (str,), "p": (str, type(None)), "iat": (int,),
     "exp": (int,), "fx": (int,), "f": (str,), "r": (int,), "q": (dict,), "s": (dict,),
@@ -72,19 +73,25 @@ class Claims(NamedTuple):
 
 
 def encode_claims(claims: Claims) -> bytes:
-    """Write the claims as one line of JSON, followed by the text that a low-level function keeps.
+    """Write the claims as one line of JSON, followed by the text of a low-level function.
 
-    A lone surrogate in an answer is encoded unchanged.
+    Half of a surrogate pair, which an answer may hold, is encoded as if it were a character.
 
     Raises:
         DeveloperError: the record is not JSON, or is nested too deep.
     """
     record = dict(claims.record)
-    kept = "\n" + record.pop("state") if isinstance(record.get("state"), str) else ""
-    values = (VERSION, *claims.binding, *claims[1:-1], record)
+    text = ""
+    if isinstance(record.get("state"), str):
+        text = "\n" + record.pop("state")
+    binding = claims.binding
+    members = {
+        "v": VERSION, "aud": binding.audience, "m": binding.method, "t": binding.target,
+        "a": binding.arguments_digest, "p": binding.principal, "iat": claims.issued, "exp": claims.expires,
+        "fx": claims.flow_deadline, "f": claims.flow, "r": claims.round, "q": claims.asked, "s": record,
+    }  # fmt: skip
     try:
-        document = dumps(dict(zip(_TYPES, values, strict=True)))
-        payload = (document + kept).encode("utf-8", "surrogatepass")
+        payload = (dumps(members) + text).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError):
         message = "the state is not JSON: keep str, int, finite float, bool, None, list and dict with str keys in it"
         raise DeveloperError(message) from None
@@ -94,28 +101,33 @@ def encode_claims(claims: Claims) -> bytes:
 
 
 def read_claims(payload: bytes) -> Claims:
-    """Read the claims. Each must be there and have exactly its type, and no other member is allowed.
+    """Read the claims of a payload: every member of its type, and no other member.
 
     Raises:
-        InvalidRequestState: the payload is another document.
+        InvalidRequestState: a member is missing, has another type, or is unknown.
     """
     try:
         # The JSON reader for requests would change recorded values, for example 2.0 and lone surrogates.
-        document, line_end, kept = payload.decode("utf-8", "surrogatepass").partition("\n")
+        document, line_end, text = payload.decode("utf-8", "surrogatepass").partition("\n")
         members = json.loads(document)
     except (ValueError, RecursionError):
         raise InvalidRequestState(ClaimReason.CLAIMS) from None
     if not _is_document(members):
         raise InvalidRequestState(ClaimReason.CLAIMS)
     if line_end:
-        members["s"]["state"] = kept
-    _version, *values = (members[name] for name in _TYPES)
-    fields = len(Binding._fields)
-    return Claims(Binding(*values[:fields]), *values[fields:])
+        members["s"]["state"] = text
+    binding = Binding(
+        audience=members["aud"], method=members["m"], target=members["t"],
+        arguments_digest=members["a"], principal=members["p"],
+    )  # fmt: skip
+    return Claims(
+        binding, issued=members["iat"], expires=members["exp"], flow_deadline=members["fx"],
+        flow=members["f"], round=members["r"], asked=members["q"], record=members["s"],
+    )  # fmt: skip
 
 
 def check_binding(claims: Claims, binding: Binding) -> None:
-    """Compare every claim about the request. A state without a principal opens only without one.
+    """Check that a state belongs to a request. A state without a principal belongs only to a request without one.
 
     Raises:
         InvalidRequestState: a claim differs from the request.
@@ -126,7 +138,7 @@ def check_binding(claims: Claims, binding: Binding) -> None:
 
 
 def _is_document(members: object) -> bool:
-    """Check that a JSON value has the claims of this version."""
+    """Check whether a JSON value is an object with the members of this version, each of its type."""
     if not isinstance(members, dict) or members.keys() != _TYPES.keys():
         return False
     has_types = all(type(members[name]) in types for name, types in _TYPES.items())

@@ -1,8 +1,9 @@
-"""Data keys: all containers together generate about one in fifteen minutes. KMS wraps it, and every token carries it.
+"""The keyring of a container: it generates data keys, unwraps those of tokens, and forgets them (envelope.md §6).
 
-The EncryptionContext holds a key's time of birth, which is checked before KMS is asked. So an attacker cannot make a
-leaked data key younger. The keyring is safe for threads. It forgets its keys before a snapshot, after a restore and in
-a forked child.
+A token opens only while its data key is young enough. The key's time of birth is in the token, unencrypted, and in the
+EncryptionContext under which KMS wrapped the key. So KMS refuses a token in which an attacker made the key younger.
+
+Threads may share a keyring. It forgets its keys before a snapshot, after a restore and in a forked child.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ class _State:
         self.calls = SingleFlight()
         self.budgets = UnwrapBudgets(limits)
         self.opened = KeyCache(limits.opened)
-        self.early: tuple[int, float] = (-1, 0.0)  # epoch, seconds
-        self.paused_until = 0.0  # until then no GenerateDataKey follows a failed one; unix seconds
+        self.early: tuple[int, float] = (-1, 0.0)  # the number of an epoch, and `early` of `choose_key` in it
+        self.paused_until = 0.0  # when GenerateDataKey may be tried again after a failure, in unix seconds
 
 
 class Keyring:
@@ -76,7 +77,7 @@ class Keyring:
             wrappings: the wrapping keys; the first one seals, each of them opens.
             scope: the service, stage and generation, part of every EncryptionContext and every derivation.
             now: the wall clock, in unix seconds; a monotonic clock would be wrong after a snapshot.
-            rand: the function that returns a number of random bytes, for the roll-over jitter.
+            rand: the function that returns a number of random bytes, from which `early` of `choose_key` is drawn.
             rules: the lifetime of a key.
             limits: the limits of memory and budgets.
 
@@ -126,7 +127,7 @@ class Keyring:
         now = self._now()
         if header.kek not in self._wrappings:
             raise InvalidRequestState(TokenReason.KEK_UNKNOWN)
-        # Checked before KMS is asked (§6.3): the key is not from the future, and a token under it may still be valid.
+        # §6.3, before KMS is asked: the key is not from the future, and a token under it may still be valid.
         if header.born > now + self.rules.skew:
             raise InvalidRequestState(TokenReason.BORN_FUTURE)
         if now > last_use(header.born, self.rules) + max_age + self.rules.skew:
@@ -134,11 +135,11 @@ class Keyring:
         return state.opened.get(header) or self._unwrap_on_budget(state, header, caller, now)
 
     def confirm(self, key: DataKey) -> None:
-        """Keep a key after a token under it was authentic: this container may seal with it, too."""
+        """Mark a key as proven after a token under it was authentic: this container may seal with it, too."""
         self._state.opened.prove(key)
 
     def reject(self, key: DataKey, caller: str) -> None:
-        """Charge for a failed unwrap after a token was not authentic, unless another token confirmed the key."""
+        """Charge a failed unwrap after a token was not authentic, unless another token has proven the key."""
         state = self._state
         if state.opened.drop_unproven(key.header):
             state.budgets.charge(caller, self._now(), self._limits.ratio - 1)
@@ -186,16 +187,16 @@ class Keyring:
         now = self._now()
         if choice.key:
             return choice.key
-        if choice.stale and now < state.paused_until:
-            return choice.stale
+        if choice.fallback and now < state.paused_until:
+            return choice.fallback
         try:
             key = self._generate(int(now))
         except TemporarilyUnavailable as error:
             state.paused_until = now + self.rules.pause
-            if not choice.stale:
+            if not choice.fallback:
                 raise
-            _log.warning("sealing under %r, of an earlier epoch: %s", choice.stale, error.reason)
-            return choice.stale
+            _log.warning("sealing under %r, of an earlier epoch: %s", choice.fallback, error.reason)
+            return choice.fallback
         state.opened.add(CachedKey(key, None, is_proven=True))
         return key
 

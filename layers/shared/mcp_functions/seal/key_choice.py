@@ -1,7 +1,9 @@
-"""Data keys and the choice of the one to seal with: plain data and one pure function (envelope.md §6).
+"""Data keys, and the choice of the one to seal with: plain data and one pure function (envelope.md §6).
 
-Containers learn each other's keys from tokens. A container that opened a token under another container's key seals with
-that key from then on. So a fleet converges on about one key per epoch.
+An epoch is a quarter of an hour by the wall clock. A key belongs to the epoch in which it was born. A key is "proven"
+in a container that generated it, or that opened an authentic token under it. A container seals only with proven keys.
+
+So containers learn each other's keys from tokens, and a fleet converges on about one key per epoch.
 """
 
 from __future__ import annotations
@@ -38,11 +40,11 @@ class TokenReason(StrEnum):
 
 
 class Header(NamedTuple):
-    """The clear part of a token: time of birth in unix seconds, four bytes of the wrapping key, the wrapped key."""
+    """The part of a token that identifies its data key, and that is not encrypted."""
 
-    born: int
-    kek: bytes
-    wrapped: bytes
+    born: int  # when the data key was generated, in unix seconds
+    kek: bytes  # the hint at the wrapping key ("key encryption key") that wraps the data key; see `kek_hint`
+    wrapped: bytes  # the wrapped data key
 
 
 class DataKey(NamedTuple):
@@ -59,7 +61,7 @@ class DataKey(NamedTuple):
 
     @property
     def header(self) -> Header:
-        """The part of this key that tokens carry."""
+        """The header of the tokens under this key."""
         return Header(self.born, self.kek, self.wrapped)
 
 
@@ -72,21 +74,21 @@ class Scope(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """The lifetime of a data key, in seconds (envelope.md §6). `adopt=False` means one key per container and epoch."""
+    """The lifetime of a data key (envelope.md §6.1). Times are in seconds."""
 
-    epoch: int = 900
-    grace: int = 225
-    stale: int = 900
-    skew: int = 60
-    pause: int = 5
-    adopt: bool = True
+    epoch: int = 900  # the length of an epoch
+    grace: int = 225  # after the start of an epoch: how long a key of the epoch before may still seal
+    stale: int = 900  # after the end of a key's epoch: how long the key may still seal while KMS cannot answer
+    skew: int = 60  # how far two clocks may differ
+    pause: int = 5  # after a failed GenerateDataKey: how long a container does not try again
+    adopt: bool = True  # whether a container may seal with keys that other containers generated
 
 
 class Choice(NamedTuple):
-    """The key to seal with. Without `key`, generate one; if KMS fails, seal with `stale`."""
+    """The key to seal with. Without `key`, generate one; if KMS cannot answer, seal with `fallback`."""
 
     key: DataKey | None
-    stale: DataKey | None = None
+    fallback: DataKey | None = None  # a key of an earlier epoch
 
 
 def key_name(wrapped: bytes) -> str:
@@ -100,7 +102,7 @@ def kek_hint(key_id: str) -> bytes:
 
 
 def rank(key: DataKey) -> tuple[int, bytes]:
-    """Return the sort key of a data key, the same in every container: the oldest first, then by a digest."""
+    """Return the sort key of a data key: its age, then a digest. So every container sorts keys in the same order."""
     return key.born, hashlib.sha256(key.wrapped).digest()
 
 
@@ -108,23 +110,32 @@ def choose_key(keys: Iterable[DataKey], now: float, early: float, rules: Rules) 
     """Choose the data key to seal with (§6.2). It reads no clock and asks no KMS.
 
     Args:
-        keys: the keys that may seal: this container generated them, or adopted them from tokens.
+        keys: the proven keys that may seal.
         now: the current time in unix seconds.
-        early: the seconds by which this container leaves the grace period early, drawn again for each epoch.
+        early: the seconds by which the grace period ends earlier in this container, drawn again for each epoch.
         rules: the lifetime of a key.
     """
     alive = [key for key in keys if now < end_of(key.born, rules) + rules.stale]
-    oldest = {key.born // rules.epoch: key for key in sorted(alive, key=rank, reverse=True)}  # of each epoch
+    oldest = _oldest_of_epochs(alive, rules)
     epoch = int(now // rules.epoch)
-    # "the oldest proven key of the current epoch": two containers that know the same keys choose the same one.
+    # §6.2, rule 1: "the oldest key of the current epoch". Two containers that know the same keys choose the same one.
     if epoch in oldest:
         return Choice(oldest[epoch])
-    # "a few containers roll early, their key spreads through tokens, the rest adopt it within the grace period."
+    # Rule 2: "while now - start of the epoch < grace - early, the oldest key of the previous epoch". A few containers
+    # generate a key of the new epoch early. It spreads through tokens, and the others adopt it in the grace period.
     if epoch - 1 in oldest and rules.adopt and now - epoch * rules.epoch < rules.grace - early:
         return Choice(oldest[epoch - 1])
-    # "while KMS cannot answer, a proven key serves for `stale` seconds after its epoch": the newest such epoch.
-    past = [born for born in oldest if born < epoch]
-    return Choice(None, oldest[max(past)] if past else None)
+    # Rules 3 and 4: a new key, "and if KMS cannot answer, the oldest key of the latest earlier epoch".
+    past = [earlier for earlier in oldest if earlier < epoch]
+    return Choice(None, fallback=oldest[max(past)] if past else None)
+
+
+def _oldest_of_epochs(keys: Iterable[DataKey], rules: Rules) -> dict[int, DataKey]:
+    """Return the oldest key of each epoch, by the number of the epoch."""
+    oldest: dict[int, DataKey] = {}
+    for key in sorted(keys, key=rank):
+        oldest.setdefault(key.born // rules.epoch, key)
+    return oldest
 
 
 def end_of(born: int, rules: Rules) -> int:

@@ -1,7 +1,7 @@
 """Wrapping of data keys by AWS KMS, or by an author's own pair of functions (envelope.md §5, §8).
 
-An error of KMS means a bad token, an outage, or a mistake in the configuration. The code tells them apart by names and
-codes, which boto3 and `aws` have in common.
+An error of KMS means a bad token, an outage, or a mistake in the configuration. Its code tells which one, and it is the
+same code from boto3 and from `mcp_functions.aws`.
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ class RequestStates:
         return int(self._now() * 1000)
 
     def _check_principal(self, binding: Binding) -> None:
-        # "A missing principal is an error, unless the deployment says that it knows nobody."
+        # §9.2: "Without `anonymous`, a request without a principal is a configuration error".
         if binding.principal is None and not self._anonymous:
             message = "no principal: set RequestStates(anonymous=True) for a server without authentication"
             raise Misconfigured(message)

@@ -1,9 +1,15 @@
-"""The text of a token: `ks1.`, and base64url of a readable head and an encrypted message (envelope.md §2).
+"""The text of a token: `ks1.`, then base64url of a readable head and an encrypted message (envelope.md §2).
 
-    head = suite (1 byte) || key kind (1) || born (4) || kek (4) || size (2) || wrapped data key
+    part       bytes    field         meaning
+    head       1        suite         the algorithms; there is one suite
+               1        key kind      where the data key is: in the token
+               4        born          when the data key was generated, in unix seconds
+               4        kek           a hint at the wrapping key of KMS ("key encryption key") that wraps the data key
+               2        size          the size of the wrapped data key in bytes
+               size     wrapped       the wrapped data key
+    message    the rest               see `chunked_encryption`
 
-The head says which data key opens the message: when it was born, which wrapping key of KMS wraps it (`kek`, the "key
-encryption key"), and the wrapped key itself. This module authenticates no part of it, because that needs the data key.
+The head says which data key opens the message. This module authenticates nothing, because that needs the data key.
 """
 
 from __future__ import annotations
@@ -14,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.seal.chunked_encryption import MIN_MESSAGE_BYTES, message_bytes, split
+from mcp_functions.seal.chunked_encryption import MIN_MESSAGE_BYTES, message_size, split
 from mcp_functions.seal.data_keys import MAX_WRAPPED, Header, TokenReason
 from mcp_functions.tuples import NamedTuple
 
@@ -27,15 +33,17 @@ KEY_IN_TOKEN = 0x01  # the key kind: the token holds the wrapped data key; 0x02 
 CEILING = 4 * 1024 * 1024  # characters
 ID_BYTES = 16  # the bytes of the commitment that are the token's id
 
-_FIXED = struct.Struct(">BBI4sH")  # the head before the wrapped data key
-_TO_BASE64 = bytes.maketrans(b"-_+/=", b"+/\0\0\0")  # invalid characters become NUL, which the decoder refuses
+_FIXED = struct.Struct(">BBI4sH")  # the fields of the head before the wrapped data key, which all have a fixed size
+# From base64url to the alphabet of Python's decoder: `-` and `_` become `+` and `/`. The characters `+`, `/` and `=` do
+# not belong to base64url. They become NUL, which the decoder refuses.
+_TO_BASE64 = bytes.maketrans(b"-_+/=", b"+/\0\0\0")
 
 
 class Token(NamedTuple):
     """The parts of a token."""
 
     head: bytes
-    key: Header  # the fields of the head
+    key: Header  # the fields of the head that identify the data key
     message: bytes
 
     @property
@@ -46,7 +54,7 @@ class Token(NamedTuple):
 
 
 def write_head(key: DataKey) -> bytes:
-    """Return the head of a token that a data key seals."""
+    """Return the head of every token under a data key."""
     return _FIXED.pack(SUITE, KEY_IN_TOKEN, key.born, key.kek, len(key.wrapped)) + key.wrapped
 
 
@@ -57,12 +65,12 @@ def write(head: bytes, message: bytes) -> str:
 
 def count_chars(head: bytes, payload: bytes) -> int:
     """Return how many characters the token of a payload will have."""
-    body_bytes = len(head) + message_bytes(len(payload))
-    return len(PREFIX) + (body_bytes * 4 + 2) // 3
+    size = len(head) + message_size(len(payload))
+    return len(PREFIX) + (size * 4 + 2) // 3  # base64 without padding: 4 characters for 3 bytes, rounded up
 
 
 def parse(text: str, max_chars: int) -> Token:
-    """Split a token, in the order of §7: a refusal here costs neither KMS nor a key derivation.
+    """Split a token, with the checks 1 to 7 of §7 in that order. They need neither KMS nor a key derivation.
 
     Raises:
         InvalidRequestState: the text is not a token, or has more than `max_chars` characters.
@@ -74,29 +82,32 @@ def parse(text: str, max_chars: int) -> Token:
     body = _decode(text[len(PREFIX) :])
     if len(body) < _FIXED.size:
         raise InvalidRequestState(TokenReason.TRUNCATED)
-    suite, key_kind, born, kek, wrapped_bytes = _FIXED.unpack_from(body)
+    suite, key_kind, born, kek, wrapped_size = _FIXED.unpack_from(body)
     if suite != SUITE:
         raise InvalidRequestState(TokenReason.SUITE)
     if key_kind != KEY_IN_TOKEN:
         raise InvalidRequestState(TokenReason.KEY_KIND)
-    head_bytes = _FIXED.size + wrapped_bytes
-    if not 1 <= wrapped_bytes <= MAX_WRAPPED or len(body) < head_bytes + MIN_MESSAGE_BYTES:
+    # §7 has one reason for a size that no wrapped key has and for a body that ends too early.
+    if not 1 <= wrapped_size <= MAX_WRAPPED:
         raise InvalidRequestState(TokenReason.TRUNCATED)
-    head = body[:head_bytes]
-    message = body[head_bytes:]
-    return Token(head, Header(born, kek, wrapped=head[_FIXED.size :]), message)
+    head_size = _FIXED.size + wrapped_size
+    if len(body) < head_size + MIN_MESSAGE_BYTES:
+        raise InvalidRequestState(TokenReason.TRUNCATED)
+    head = body[:head_size]
+    return Token(head, Header(born, kek, wrapped=head[_FIXED.size :]), message=body[head_size:])
 
 
 def _decode(text: str) -> bytes:
-    """Decode base64url. "Only the canonical encoding is accepted": a token has one spelling."""
+    """Decode base64url without padding. "Only the canonical encoding is accepted": a token has one spelling."""
+    padding = b"=" * (-len(text) % 4)  # the decoder needs a multiple of 4 characters
     try:
-        encoded = text.encode("ascii").translate(_TO_BASE64) + b"=" * (-len(text) % 4)
+        encoded = text.encode("ascii").translate(_TO_BASE64) + padding
         body = binascii.a2b_base64(encoded, strict_mode=True)
     except (ValueError, binascii.Error):
         raise InvalidRequestState(TokenReason.ENCODING) from None
     # The last character may hold more bits than the last byte needs. The decoder ignores them, so several characters
     # give the same byte. Only the character that the encoder writes is accepted.
-    last = len(body) % 3
-    if last and not encoded.endswith(binascii.b2a_base64(body[-last:], newline=False)):
+    rest = len(body) % 3  # the bytes after the last group of three, which those characters encode
+    if rest and not encoded.endswith(binascii.b2a_base64(body[-rest:], newline=False)):
         raise InvalidRequestState(TokenReason.ENCODING)
     return body
