@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 METHODS = {"tool": "tools/call", "prompt": "prompts/get"}
 EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
-WITH_APPS: dict[str, Any] = {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}}  # as claude.ai declares it
+WITH_APPS: dict[str, Any] = {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}}  # claude.ai declares this
 WITH_TASKS = EVERYTHING | {"extensions": {EXTENSION_TASKS: {}}}
 WORKER_MS = 900_000  # the time limit of a worker, the function that runs tasks
 MAX_ROUNDS_WITHOUT_QUESTION = 10  # the limit of the official clients
