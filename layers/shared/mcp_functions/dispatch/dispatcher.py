@@ -6,8 +6,11 @@
     every other method                         `Lists`: discovery and lists
 
 A handler that can only return runs here. Every other handler may ask its user, so it runs as a round of a conversation
-(`conversations`). Two names belong to clients without elicitation. APP_FORM is the form that a host shows them. A
-companion is a second tool beside a tool that asks; a call of it brings the user's answers (`apps.companions`).
+(`conversations`).
+
+A client without elicitation gets a question in one of two other ways: its host reads the resource APP_FORM, which is a
+form, or the model asks in words. The answers arrive in a call of a companion, a second tool beside the tool that asks
+(`apps.companions`).
 """
 
 from __future__ import annotations
@@ -85,12 +88,13 @@ class Dispatcher:
         notifications: Sequence[Mapping[str, Any]] = ()
         target = lookup.find(self.catalog, method, params)
         handler = self._admit(request, target)
-        if target.companion:
+        if target.companion:  # its arguments are a state and answers, which no header repeats
             _check_params(method, params)
             result, notifications = self._conversations().run_companion(request, handler, target.companion)
             return self._result(result, notifications)
         lookup.check_headers(handler.header_arguments, params, request.headers)
         _check_params(method, params)
+        # A request with a state always goes through `conversations`, so that a forged state is refused everywhere.
         if handler.only_returns and "requestState" not in params:
             result = _run_alone(request, handler)
         else:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from mcp_functions.schemas.parameters import Parameter
 
 T = TypeVar("T")
+# for error messages
 CAPABILITIES = "Elicit, Step, Sample, ListRoots, InputResponses, RequestState, Progress, Log, Caller"
 ESCAPED_BRACE = "{{"  # how an author writes a brace in the message of a question
 
@@ -80,7 +81,7 @@ class SharedValue:
         """Return a function that enters an async context manager in the event loop, at its first call."""
         from mcp_functions.handlers import event_loop  # noqa: PLC0415 - it imports asyncio
 
-        unused = [first]
+        unused = [first]  # the manager that `_open` made to see its type
 
         def next_manager() -> AbstractAsyncContextManager[Any]:
             """Return the first manager. If entering it failed, the lifespan asks again, and gets a new one."""

@@ -79,7 +79,7 @@ def read_body(http: HttpRequest, limit: int) -> str | bytes:
 
     Raises:
         ContentTooLarge: the body is over `limit`.
-        ParseError: the body is not base64, although the event says so.
+        ParseError: the event says that the body is base64, and it is not; or the body is not Unicode.
     """
     # Base64 is a third longer than its bytes, and a character of text has at least one byte. So a body of twice the
     # limit is too large in both forms, and needs no decoding.
@@ -90,8 +90,8 @@ def read_body(http: HttpRequest, limit: int) -> str | bytes:
         if http.is_base64:
             body = binascii.a2b_base64(http.body, strict_mode=True)
         size = len(body) if isinstance(body, bytes) else len(body.encode())
-    except ValueError:  # the body is not base64, or holds half of a surrogate pair; the error would quote it
-        raise ParseError from None
+    except ValueError:  # not base64, or not Unicode (half of a surrogate pair)
+        raise ParseError from None  # the hidden error quotes the body, which no log may hold
     if size > limit:
         raise ContentTooLarge
     return body
@@ -114,8 +114,8 @@ def lambda_deadline(context: LambdaContext, now: float) -> float:
     return float(now + context.get_remaining_time_in_millis() / 1000)
 
 
-def gateway_deadline(http: HttpRequest, ends: float, now: float) -> float:
-    """Return the time at which the gateway stops waiting, or Lambda's own deadline `ends` if that is earlier.
+def gateway_deadline(http: HttpRequest, lambda_ends: float, now: float) -> float:
+    """Return the time at which the gateway stops waiting, or Lambda's own deadline if that is earlier.
 
     The gateway's time stamp counts only if it is plausible. `sam local` sends the time of its own start. A time stamp
     that is older than the gateway's limit, or in the future, shows that the two clocks differ.
@@ -124,7 +124,7 @@ def gateway_deadline(http: HttpRequest, ends: float, now: float) -> float:
     is_plausible = now - GATEWAY_SECONDS < began <= now
     if not is_plausible:
         began = now
-    return min(ends, began + GATEWAY_SECONDS)
+    return min(lambda_ends, began + GATEWAY_SECONDS)
 
 
 def accepts_event_stream(request: HttpRequest) -> bool:

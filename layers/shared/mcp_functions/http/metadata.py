@@ -26,9 +26,9 @@ DEFAULT_PATH = f"/{ENDPOINT}"  # the path of the resource
 
 
 def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the metadata by the paths at which clients look for it, without the addresses.
+    """Return the metadata by the paths at which clients look for it; empty if callers need no token.
 
-    It is empty if callers need no token.
+    `addresses` adds the two addresses later, because the domain is known only when a request arrives.
 
     "MCP servers MUST implement OAuth 2.0 Protected Resource Metadata" (basic/authorization). A client tries the path of
     the endpoint first, then the root ("Authorization server discovery").
