@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Request
     from mcp_functions.settings import Settings
 
-CLIENT_CLAIMS = ("client_id", "azp", "cid", "appid")  # RFC 9068 and Cognito; OpenID Connect; Okta; Entra ID
+# The claims that may have the client's id: RFC 9068 and Cognito, OpenID Connect, Okta, Entra ID. The first one counts.
+CLIENT_CLAIMS = ("client_id", "azp", "cid", "appid")
 ACCESS_TOKENS = {"access", "bearer", "at+jwt"}
-ID_TOKEN_CLAIMS = ("nonce", "at_hash", "c_hash", "s_hash")  # OpenID Connect Core, 2, 3.3.2.11; FAPI 1.0
-OTHER_TOKENS = {"id", "refresh", "offline"}  # values of Cognito's token_use and Keycloak's typ
+# Only ID tokens have these claims (OpenID Connect Core, 2 and 3.3.2.11; FAPI 1.0).
+ID_TOKEN_CLAIMS = ("nonce", "at_hash", "c_hash", "s_hash")
+OTHER_TOKENS = {"id", "refresh", "offline"}  # what Cognito's `token_use` and Keycloak's `typ` say for other tokens
 
 
 def check(claims: Mapping[str, Any], context: Mapping[str, Any], settings: Settings, now: float) -> Identity:

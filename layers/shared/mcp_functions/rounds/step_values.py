@@ -38,7 +38,8 @@ def read_return_type(function: Callable[..., Any]) -> JsonType | None:
     inner: Any = function
     while inner:
         function = inner
-        inner = getattr(function, "__wrapped__", None) or getattr(function, "func", None)  # a decorator's, a partial's
+        # A decorator has the function inside it as `__wrapped__`, and functools.partial as `func`.
+        inner = getattr(function, "__wrapped__", None) or getattr(function, "func", None)
     if not inspect.isroutine(function) and not isinstance(function, type):
         function = type(function).__call__
     try:
