@@ -16,7 +16,7 @@ from mcp_functions import tool
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
 from mcp_functions.http.exchange import Endpoint
-from mcp_functions.http.forwarding import MAX_IDLE_SECONDS, CachedClient, call_with_timeout, lambda_client
+from mcp_functions.http.forwarding import IDLE_SECONDS, CachedClient, call_with_timeout, lambda_client
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol.errors import OutcomeUnknown
 from mcp_functions.settings import Settings
@@ -215,7 +215,7 @@ def test_the_event_goes_on_unchanged_with_the_moment_it_came(invoke: ScriptedSer
 def test_a_connection_is_kept_from_call_to_call(invoke: ScriptedServer, door: Door) -> None:
     invoke.script += [returned(GOOD)] * 3
     for _ in range(3):
-        door.seconds += MAX_IDLE_SECONDS
+        door.seconds += IDLE_SECONDS
         assert door.send()["statusCode"] == 200
     assert (len(invoke.connections), len(door.made)) == (1, 1)
 
@@ -223,7 +223,7 @@ def test_a_connection_is_kept_from_call_to_call(invoke: ScriptedServer, door: Do
 def test_a_connection_that_idled_for_long_is_not_trusted(invoke: ScriptedServer, door: Door) -> None:
     invoke.script += [returned(GOOD)] * 2
     for _ in range(2):
-        door.seconds += MAX_IDLE_SECONDS + 1
+        door.seconds += IDLE_SECONDS + 1
         assert door.send()["statusCode"] == 200
     assert (len(invoke.connections), len(door.made)) == (2, 1)
 

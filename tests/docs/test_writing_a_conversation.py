@@ -191,7 +191,7 @@ def test_the_rounds_of_this_page_are_the_lines_of_serve(tmp_path: Path) -> None:
     out = io.StringIO()
     outlet = TextOutlet(out, show_answers=False)
     with Harness(tmp_path / "functions", state_dir=tmp_path, on_exchange=outlet.exchange) as harness:
-        outlet.opens_states_with(harness.key_arn)
+        outlet.use_key(harness.key_arn)
         answers = ["--answer", "urgency=high", "--answer", "phone=112"]
         url = f"{harness.url}/open_ticket"
         assert main(["call", "open_ticket", "title=Fire", *answers, "--url", url]) == 0

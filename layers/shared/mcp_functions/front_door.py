@@ -1,8 +1,10 @@
 """The MCP endpoint: an MCP client knows one URL, and behind it every handler is a separate Lambda.
 
-The front door answers `server/discover` and the lists from catalog.json. It forwards every call, unchanged, to the
-function that the validated body names. It cannot read a state, and the function checks everything again. Its own key
-seals the sessions and questions of clients of 2025; no request of 2026-07-28 uses it.
+    server/discover and the lists    the front door answers them from catalog.json, which describes every handler
+    calls, completions, tasks        it forwards the event, unchanged, to the function that the validated body names
+
+The front door cannot read a `requestState`, and the function checks everything again. It has its own key for the
+sessions and questions of clients of 2025. No request of 2026-07-28 uses that key.
 """
 
 from __future__ import annotations
@@ -53,36 +55,40 @@ def serve_catalog(
         now: the clock, unix seconds.
     """
     about = read_about(instructions, server_info)
-    aws.prepare(aws.find_endpoint(os.environ, "lambda"))  # at init, where Lambda gives a full CPU
+    # The imports for a call to Lambda run now, because Lambda gives a full CPU at init.
+    aws.prepare(aws.find_endpoint(os.environ, "lambda"))
 
     def make_endpoint(function_name: str, now: Callable[[], float]) -> Endpoint:
         settings = read_settings(os.environ)
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib would be a fifth of what a list imports
             catalog = json.load(file)
         identity.announce(settings)
-        door = FrontDoor(catalog, settings, forwarding.CachedClient(forwarding.lambda_client), about, now=now)
+        client = forwarding.CachedClient(forwarding.lambda_client)
+        door = FrontDoor(catalog, settings, client, about, now=now)
+        folder = settings.folder(function_name)
 
         def legacy() -> LegacyServer:
+            """Make the server for clients of 2025, at the first request of one."""
             from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415
             from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - clients of 2026-07-28 never need it
 
-            service = f"{settings.stack}/{settings.folder(function_name)}"
-            seals = SealFactory(settings, service, now=now) if settings.kms_keys else None
-            return LegacyServer(settings, ModernServer(door.answer, catalog, forwards=True), seals, now=now)
+            modern = ModernServer(door.answer, catalog, forwards=True)
+            seals = SealFactory(settings, f"{settings.stack}/{folder}", now=now) if settings.kms_keys else None
+            return LegacyServer(settings, modern, seals, now=now)
 
-        made = Endpoint(
+        endpoint = Endpoint(
             settings,
             door.answer,
-            is_stopped=settings.folder(function_name) in settings.stopped_functions,
+            is_stopped=folder in settings.stopped_functions,
             documents=metadata.documents(settings, catalog.get("scopes", ())),
-            header_parameters=lookup.header_names(catalog) if settings.allowed_origins else [],
+            header_parameters=lookup.cors_headers(catalog, settings),
             handle_legacy=lazy_function(legacy) if settings.earlier_revisions else None,
         )
         if not settings.dialects:
-            return made
+            return endpoint
         from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one
 
-        return dialects.add_to_front_door(made, catalog, door.forward)
+        return dialects.add_to_front_door(endpoint, catalog, door.forward)
 
     return LambdaFunction(make_endpoint, now=now, logger=logger)
 
@@ -99,14 +105,26 @@ class FrontDoor:
         *,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """Store the parts; the Lambda client is made at the first call, and `now` is the clock of deadlines."""
-        self._catalog, self._settings, self._client, self._now = catalog, settings, client, now
+        """Store the parts; nothing is called.
+
+        Args:
+            catalog: the content of catalog.json.
+            settings: the settings of the deployment.
+            client: returns the Lambda client, which it makes at the first call.
+            about: the instructions and the `serverInfo` of the server as a whole.
+            now: the clock of deadlines, unix seconds.
+        """
+        self._catalog = catalog
+        self._settings = settings
+        self._client = client
+        self._now = now
         self._lists = lists.Lists(catalog, settings, about)
 
     def answer(self, request: Request) -> Result | ForwardedResponse:
         """Answer a list or discovery, and forward every other request."""
         method, params = request.message["method"], request.params
         if method == "resources/read" and params.get("uri") == APP_FORM and self._catalog.get("asks"):
+            # Hosts of MCP Apps read the page that shows questions; it is the same for every tool.
             return lookup.form_result(self._settings.server_info)
         if method in TASKS and self._catalog.get("tasks"):
             headers.check_task_id(request.message, request.headers)
@@ -119,6 +137,7 @@ class FrontDoor:
         else:
             return self._lists.answer(method, params)
         observability.current().handler = lookup.name_of(self._catalog, target)
+        # A companion is a tool that takes answers (`apps.companions`). Its call has no arguments of the tool itself.
         if method == "tools/call" and not target.companion:
             lookup.check_headers(lookup.header_arguments(self._catalog, target.key), params, request.headers)
         return self.forward(target.function, request)
@@ -132,8 +151,9 @@ class FrontDoor:
         if function in self._settings.stopped_functions:
             raise FunctionStopped
         name = f"{self._settings.function_name(function)}{self._settings.qualifier}"
+        seconds = request.deadline - self._now()
         began = time.perf_counter()
         try:
-            return forwarding.forward(self._client, name, request.event, seconds=request.deadline - self._now())
+            return forwarding.forward(self._client, name, request.event, seconds=seconds)
         finally:
             observability.current().forward_seconds = time.perf_counter() - began

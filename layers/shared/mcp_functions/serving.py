@@ -1,7 +1,11 @@
-"""Handlers become a Lambda function: `handler = serve(my_tool)`.
+"""Makes the Lambda function of one or more handlers: `handler = serve(my_tool)`.
 
-Loading reads signatures and imports the modules that they need: at init, Lambda gives a full CPU. The first event reads
-the environment and makes the endpoint. KMS is called when the first state is sealed or opened.
+    when the module loads   `serve` imports what the signatures need: at init, Lambda gives a full CPU
+    at the first event      the function reads the environment, and makes its endpoint
+    at the first state      it calls KMS
+
+A handler is a tool, a prompt or a resource. A handler that asks its user runs in rounds, each in another request. A
+sealed state takes what one round knows to the next. The endpoint is the part that answers HTTP requests.
 """
 
 from __future__ import annotations
@@ -91,8 +95,9 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     if wrapping is not None and codec is not None:
         message = "serve() takes wrapping or codec: a codec wraps its own keys"
         raise TypeError(message)
-    offer = Offer(_with_options(handlers, errors, around, about), audience, wrapping, codec, audit)
-    catalog.build(offer.handlers)  # refuses two handlers of one name before the first event
+    served = _with_options(handlers, errors, around, about)
+    _check_names(served)
+    offer = Offer(handlers=served, audience=audience, wrapping=wrapping, codec=codec, audit=audit)
     with GcPause():  # imported modules live on: collecting garbage among them takes 4 ms of a cold start
         _import_needed(offer)
 
@@ -120,11 +125,6 @@ class Offer(NamedTuple):
         return any(handler.needs_state for handler in self.handlers)
 
     @property
-    def reads_forms(self) -> bool:
-        """Whether a handler of this toolkit can ask; an adopted server reads its own forms."""
-        return any(handler.needs_state and not handler.is_adopted for handler in self.handlers)
-
-    @property
     def needs_table(self) -> bool:
         """Whether a handler needs the table."""
         return any(handler.needs_table for handler in self.handlers)
@@ -138,9 +138,11 @@ class Offer(NamedTuple):
 class Deployment:
     """One deployed function: an offer, the settings of the environment, and the parts that are made of both.
 
+    A function whose calls become tasks has a worker: a second Lambda with the same code, which runs the tasks.
+
     Attributes:
         folder: the folder of the function, without the stack's name; a worker has the folder of its function.
-        service: the functions that share seals: `<stack>/<folder>`, or the audience of the offer.
+        service: the name of the functions that open each other's states: `<stack>/<folder>`, or the offer's audience.
     """
 
     def __init__(self, offer: Offer, settings: Settings, function_name: str, now: Callable[[], float]) -> None:
@@ -153,8 +155,11 @@ class Deployment:
         # A worker runs the code of its function and opens what that function sealed.
         self.folder = folder.removesuffix(WORKER) if offer.has_tasks else folder
         self.service = offer.audience or f"{settings.stack}/{self.folder}"
-        keeps = offer.needs_table or self.folder == ENDPOINT  # the endpoint keeps questions to clients of 2025
-        self._offer, self._settings, self._now = offer, settings.only(key=keeps or offer.needs_state, table=keeps), now
+        # The endpoint of the whole server keeps sessions and questions of clients of 2025 in the table.
+        uses_table = offer.needs_table or self.folder == ENDPOINT
+        self._offer = offer
+        self._settings = settings.only(key=uses_table or offer.needs_state, table=uses_table)
+        self._now = now
         self._has_keys = bool(offer.codec or offer.wrapping or self._settings.kms_keys)
         if offer.needs_table and not (self._has_keys and settings.table):
             from mcp_functions.dispatch.single_use import NO_TABLE  # noqa: PLC0415 - imported at init where needed
@@ -163,22 +168,30 @@ class Deployment:
 
     def endpoint(self) -> Endpoint:
         """Make the endpoint: it answers requests, and serves metadata, earlier clients and dialects if so set."""
-        settings, offer = self._settings, self._offer
-        tasks, worker = self._tasks() if offer.has_tasks else (None, None)
+        settings = self._settings
+        tasks: Tasks | None = None
+        run_task = None
+        if self._offer.has_tasks:
+            tasks, worker = self._tasks()
+            run_task = worker.work
         dispatcher = self._dispatcher(tasks)
+        handle_legacy = None
+        if settings.earlier_revisions:
+            handle_legacy = lazy_function(lambda: self._legacy(dispatcher))
         endpoint = Endpoint(
             settings,
             dispatcher.answer,
             documents=metadata.documents(settings, dispatcher.catalog.get("scopes", ())),
-            header_parameters=lookup.header_names(dispatcher.catalog) if settings.allowed_origins else [],
+            header_parameters=lookup.cors_headers(dispatcher.catalog, settings),
             is_stopped=self.folder in settings.stopped_functions,
-            run_task=worker.work if worker else None,
-            handle_legacy=lazy_function(lambda: self._legacy(dispatcher)) if settings.earlier_revisions else None,
+            run_task=run_task,
+            handle_legacy=handle_legacy,
         )
         return self._with_dialects(endpoint) if settings.dialects else endpoint
 
     @property
     def _audience(self) -> str:
+        """The audience of states: only functions of the same service and stage open them."""
         return f"{self.service}/{self._settings.stage}"
 
     @cached_property
@@ -189,11 +202,14 @@ class Deployment:
         return SealFactory(self._settings, self.service, offer.wrapping, offer.codec, now=self._now)
 
     def _dispatcher(self, tasks: Tasks | None) -> Dispatcher:
+        """Make the part that runs handlers; it calls `conversations` at the first request that needs a round."""
+
         def conversations() -> Conversations:
             from mcp_functions.dispatch.conversations import Conversations  # noqa: PLC0415 - imported at init where needed
 
-            seals, audit = self._seals, self._offer.audit
+            seals = self._seals
             states = seals.states if self._has_keys else None
+            audit = self._offer.audit
             return Conversations(self._audience, states, seals.table, now=self._now, audit=audit, tasks=tasks)
 
         return Dispatcher(self._offer.handlers, self._settings, conversations, tasks)
@@ -201,8 +217,9 @@ class Deployment:
     def _tasks(self) -> tuple[Tasks, Worker]:
         from mcp_functions.tasks import Tasks, Worker, WorkerInvoker, lambda_client  # noqa: PLC0415 - few functions have tasks
 
-        settings, now = self._settings, self._now
-        # The qualifier is that of this function: a worker of another version might not know its states or questions.
+        settings = self._settings
+        now = self._now
+        # The worker has the same qualifier (version or alias): another version might not know these states.
         name = f"{settings.function_name(self.folder)}{WORKER}{settings.qualifier}"
         invoke_worker = WorkerInvoker(name, lambda_client)
         table = self._seals.table(settings.max_task_ttl)
@@ -224,7 +241,13 @@ class Deployment:
 
         longest_wait = max((handler.answer_within for handler in self._offer.handlers), default=1)
         context = dialects.DialectContext(
-            self.folder, self._settings, self._audience, self._seals.states, longest_wait, self._now, os.urandom
+            folder=self.folder,
+            settings=self._settings,
+            audience=self._audience,
+            states=self._seals.states,
+            answer_within=longest_wait,
+            now=self._now,
+            rand=os.urandom,
         )
         return dialects.add_to_function(endpoint, context)
 
@@ -235,13 +258,15 @@ def _with_options(
     around: Callable[[Call], AbstractContextManager[object]] | None,
     about: Mapping[str, Any],
 ) -> tuple[Handler[..., Any], ...]:
-    """Return copies of the handlers with the options of `serve` that they keep."""
+    """Return copies of the handlers with the options of `serve` that each handler keeps.
+
+    Raises:
+        TypeError: an argument is not a handler, or `around` or `errors` is wrong.
+    """
     for handler in handlers:
         if not isinstance(handler, Handler):
             message = f"serve() takes what @tool, @prompt or @resource made, not {handler!r}"
             raise TypeError(message)
-    if not errors and around is None and not about:
-        return handlers
     for_model = read_errors(errors)
     if around is not None:
         from mcp_functions.handlers import hooks  # noqa: PLC0415 - most functions have none
@@ -249,23 +274,30 @@ def _with_options(
         hooks.check(around, handlers)
     changed = tuple(map(copy, handlers))  # another function may serve the author's own handlers too
     for handler in changed:
-        handler.around, handler.server = around, {**handler.server, **about}
+        handler.around = around
+        handler.server = {**handler.server, **about}
         if handler.kind == "tool":
             handler.errors |= for_model
     return changed
 
 
+def _check_names(handlers: Sequence[Handler[..., Any]]) -> None:
+    """Refuse two handlers of one name at init, and not at the first event; the catalog itself is made then."""
+    catalog.build(handlers)
+
+
 def _import_needed(offer: Offer) -> None:
-    """Import the modules that the signatures prove will be used; no call is made."""
+    """Import the modules that requests to these handlers will use, and prepare calls to AWS; no call is made."""
     modules: list[str] = []
     if not all(handler.only_returns for handler in offer.handlers):
         modules += ["dispatch.conversations"]
     if offer.needs_state:
         modules += ["dispatch.seal_factory", "seal.envelope"]
-    if offer.reads_forms:
+    # An adopted server (of another library) reads its own forms.
+    if any(handler.needs_state and not handler.is_adopted for handler in offer.handlers):
         modules += ["schemas.annotations", "schemas.class_types"]
-    if offer.reads_forms and "pydantic" in sys.modules:
-        modules += ["schemas.pydantic_types"]
+        if "pydantic" in sys.modules:
+            modules += ["schemas.pydantic_types"]
     if offer.needs_table:
         modules += ["dispatch.single_use"]
     if offer.has_tasks:
@@ -279,6 +311,7 @@ def _import_needed(offer: Offer) -> None:
 
 
 def _prepare_calls(service: str) -> None:
+    """Load what a call to a service of AWS needs; nothing is sent."""
     from mcp_functions import aws  # noqa: PLC0415 - a tool that only returns calls no service of AWS
 
     aws.prepare(aws.find_endpoint(os.environ, service))

@@ -5,8 +5,18 @@
 
     handler = serve(*adopt(server, replay=["transfer"]))
 
-The server's own code lists, validates and answers. This room gives it a client to talk to: a question of a tool in
-`replay` ends the round, and the next round runs the tool again from its first line. Only these modules import `mcp`.
+The server's own code lists, validates and answers. This package gives it a client to talk to. A round is one request
+of a call: a question of a tool in `replay` ends the round, and the next round runs the tool again from its first line.
+
+    adoption    `adopt` reads the server's lists, and makes a handler of each entry
+    handlers    the handlers; each passes its requests to the server
+    server      gives one request to the server's own code
+    channel     the client that the server sees: its questions, progress and log messages arrive here
+    interview   answers the questions of a round in their order, and ends the call if they have changed
+    steps       `step` for work that must run once
+    sealing     `seal_states`, for a server that stays on containers
+
+Only these modules import `mcp`.
 """
 
 from __future__ import annotations

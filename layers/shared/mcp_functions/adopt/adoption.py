@@ -1,4 +1,8 @@
-"""`adopt`: an unchanged server becomes handlers for `serve`."""
+"""`adopt`: an unchanged server, written with `mcp` or `fastmcp`, becomes handlers for `serve`.
+
+The lists of the server are read once, when the module loads. Each entry becomes a handler. One more handler of each
+kind serves names that the lists leave out, such as a resource that only its URI names.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.adopt.handlers import AdoptedPrompt, AdoptedResource, AdoptedTemplate, AdoptedTool, AdoptOptions
 from mcp_functions.adopt.server import AdoptedServer
 from mcp_functions.handlers import event_loop
+from mcp_functions.handlers.base import to_seconds
 from mcp_functions.protocol.constants import LISTS, PROTOCOL_VERSION
 
 if TYPE_CHECKING:
@@ -22,8 +27,9 @@ KINDS: dict[str, type[AdoptedHandler]] = {
     "resources": AdoptedResource,
     "resourceTemplates": AdoptedTemplate,
 }
-NAMES = ("name", "uri", "uriTemplate")
-MAX_PAGES = 1000
+NAMES = ("name", "uri", "uriTemplate")  # the members of an entry that `replay` may name
+UNLISTED_ENTRY: dict[str, Any] = {}  # the entry of the handler for names that a list leaves out
+MAX_PAGES = 1000  # pages of one list; a server whose cursors never end gets an error
 
 
 def adopt(
@@ -55,20 +61,19 @@ def adopt(
     _check_replay(replay, lists)
     capabilities = adopted.low_level.get_capabilities(protocol_version=PROTOCOL_VERSION)
     about = _describe(adopted, lists, capabilities.extensions)
-    within = answer_within if isinstance(answer_within, int) else int(answer_within.total_seconds())
     options = AdoptOptions(
-        frozenset(replay),
-        within,
-        max_sheds,
+        replay=frozenset(replay),
+        answer_within=to_seconds(answer_within),
+        max_sheds=max_sheds,
         logs=capabilities.logging is not None,
         completes=capabilities.completions is not None,
     )
-    return tuple(
-        kind(adopted, entry, about, options)
-        for list_name, kind in KINDS.items()
-        if list_name in lists
-        for entry in [*lists[list_name], {}]  # the last stands for what is not listed
-    )
+    handlers: list[AdoptedHandler] = []
+    for list_name, handler_class in KINDS.items():
+        if list_name in lists:
+            entries = [*lists[list_name], UNLISTED_ENTRY]
+            handlers += [handler_class(adopted, entry, about, options) for entry in entries]
+    return tuple(handlers)
 
 
 async def _read_lists(adopted: AdoptedServer) -> dict[str, list[dict[str, Any]]]:
@@ -81,7 +86,9 @@ async def _read_lists(adopted: AdoptedServer) -> dict[str, list[dict[str, Any]]]
 
 
 async def _read_list(adopted: AdoptedServer, method: str, list_name: str) -> list[dict[str, Any]]:
-    with suppress(Exception):  # whatever a list raises that misses what its lifespan yields
+    # First without the lifespan, which may open connections. A list that needs what the lifespan yields may raise
+    # anything; it is read again below.
+    with suppress(Exception):
         return await _read_pages(adopted, method, list_name, has_lifespan=False)
     return await _read_pages(adopted, method, list_name, has_lifespan=True)
 
@@ -112,7 +119,7 @@ def _check_replay(replay: Sequence[str], lists: Mapping[str, list[dict[str, Any]
 def _describe(
     adopted: AdoptedServer, lists: Mapping[str, list[dict[str, Any]]], extensions: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """Describe the server for the catalog: who it is, what it extends, and the order of its lists."""
+    """Describe the server for the catalog: who it is, its extensions, and the order of its lists."""
     server = adopted.low_level
     about: dict[str, Any] = {
         "serverInfo": server.server_info_stamp,

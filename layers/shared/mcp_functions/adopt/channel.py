@@ -1,4 +1,9 @@
-"""What an adopted server sends to its client during a call: questions, progress and log messages."""
+"""The client that an adopted server sees during a call: it takes questions, progress and log messages.
+
+The server's library calls a channel where it would write to a connection. A question is answered from what earlier
+rounds (requests of the same call) have recorded, or it ends the round. Progress and log messages go to the real client
+before the result.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +25,10 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import InputRequest
     from mcp_functions.rounds.round import Round
 
-KIND = "streamable-http"
+KIND = "streamable-http"  # the transport that the server believes it has
 QUESTIONS = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
-FORM_MEMBERS = ("$schema", "type", "properties", "required")  # of a `requestedSchema`; pydantic also writes a title
-ONLY_EARLIER = "elicitationId"  # 2026-07-28 removed it: nothing tells a client that a page was completed
+FORM_MEMBERS = ("$schema", "type", "properties", "required")  # a `requestedSchema` has no others; pydantic writes more
+ONLY_EARLIER = "elicitationId"  # 2026-07-28 has no such member, and no message that a page was completed
 
 
 class SilentChannel:
@@ -36,7 +41,7 @@ class SilentChannel:
         """Take the id that the server reads as its request's."""
         self.request_id = request_id
         self.transport = TransportContext(kind=KIND, can_send_request=self.can_send_request)
-        self.cancel_requested = anyio.Event()  # never set: Lambda does not learn that a client left
+        self.cancel_requested = anyio.Event()  # it is never set: Lambda does not learn that a client left
 
     async def send_raw_request(
         self, method: str, _params: Mapping[str, Any] | None, _opts: CallOptions | None = None
@@ -56,7 +61,7 @@ class SilentChannel:
 
 
 class Channel(SilentChannel):
-    """The client of one round: its answers come from the record, its notifications go before the result."""
+    """The client of one round. Its answers come from the record, which the sealed state of the call holds."""
 
     can_send_request = True
 
@@ -64,7 +69,8 @@ class Channel(SilentChannel):
         """Take the round and its questions."""
         super().__init__(f"{round_.request.flow or 'call'}-{round_.request.number}")
         self._interview = interview
-        self._log, self._progress = Log(round_), Progress(round_)
+        self._log = Log(round_)
+        self._progress = Progress(round_)
 
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, _opts: CallOptions | None = None
@@ -96,9 +102,10 @@ class Channel(SilentChannel):
 
 
 def _request(method: str, params: Mapping[str, Any]) -> InputRequest:
-    """Write a question as 2026-07-28 does."""
+    """Write a question of 2025-11-25 as 2026-07-28 does."""
     kept = {name: value for name, value in params.items() if name not in ("_meta", ONLY_EARLIER)}
     if "requestedSchema" in kept:
         schema = kept["requestedSchema"]
-        kept |= {"mode": "form", "requestedSchema": {name: schema[name] for name in FORM_MEMBERS if name in schema}}
+        kept["mode"] = "form"
+        kept["requestedSchema"] = {name: schema[name] for name in FORM_MEMBERS if name in schema}
     return cast("InputRequest", {"method": method, "params": kept})

@@ -1,4 +1,4 @@
-"""The errors that an adopted server returns, with its own codes."""
+"""JSON-RPC errors of an adopted server: an exception of its library becomes one of this toolkit, with the same code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The tools, prompts and resources of an adopted server, as handlers of this toolkit."""
+"""The tools, prompts and resources of an adopted server, as handlers of this toolkit.
+
+A handler has an entry of the server's lists, and passes every request to the server. `OTHERS` is the name of a handler
+without an entry, which serves all that the lists leave out.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +23,13 @@ if TYPE_CHECKING:
     from mcp_functions.adopt.server import AdoptedServer
     from mcp_functions.rounds.round import Round
 
-UNLISTED = "what is not listed"
+UNLISTED = "what is not listed"  # what the log calls a handler without an entry
 
 
 class AdoptOptions(NamedTuple):
-    """What the author of a server said to `adopt`."""
+    """The options of `adopt`, and what the server says of itself."""
 
-    replay: frozenset[str]  # names or URIs of what may ask in the middle of its work
+    replay: frozenset[str]  # the names or URIs of handlers that may ask in the middle of their work
     answer_within: int  # seconds for one answer
     max_sheds: int  # rounds in a row that may end without a question
     logs: bool  # whether the server has the capability `logging`
@@ -33,15 +37,15 @@ class AdoptOptions(NamedTuple):
 
 
 class AdoptedHandler(Handler[..., Any]):
-    """One entry of an adopted server's lists, or (`OTHERS`) whatever its lists leave out.
+    """One entry of an adopted server's lists, or (`OTHERS`) all that its lists leave out.
 
     Attributes:
-        completes: the arguments that its server may complete: "" if the server completes at all.
+        completes: not empty if the server completes arguments; it does not say which ones.
     """
 
-    method: ClassVar[str]
-    key_field: ClassVar[str] = "name"
-    ref: ClassVar[str] = ""
+    method: ClassVar[str]  # the method that calls it
+    key_field: ClassVar[str] = "name"  # the member of its entry that requests name
+    ref: ClassVar[str] = ""  # the type of a reference to it in `completion/complete`
     is_adopted = True
     form = False  # no companion stands beside its tools, because their list stays as it is
 
@@ -51,19 +55,25 @@ class AdoptedHandler(Handler[..., Any]):
         """Take the server, and the entry as the server lists it; without an entry it stands for all others.
 
         Args:
-            server: that answers.
-            entry: of its list, on the wire.
+            server: the server that answers.
+            entry: its entry in the list, as the server writes it.
             about: what the server says of itself, for the catalog.
-            options: what its author said to `adopt`.
+            options: the options of `adopt`.
         """
-        self._server, self._entry = server, dict(entry)
+        self._server = server
+        self._entry = dict(entry)
         self._replays = bool({entry.get("name"), entry.get(self.key_field)} & options.replay)
         self._key = str(entry.get(self.key_field, OTHERS))
         self.name = str(entry.get("name", OTHERS))
         self.description = entry.get("description")
-        self.server, self.answer_within, self.max_sheds = about, options.answer_within, options.max_sheds
-        self.logs, self.completes = options.logs, [""] if options.completes else []
-        self.needs_state, self.camel_case, self.scopes = True, False, ()
+        self.server = about
+        self.answer_within = options.answer_within
+        self.max_sheds = options.max_sheds
+        self.logs = options.logs
+        self.completes = [""] if options.completes else []
+        self.needs_state = True
+        self.camel_case = False
+        self.scopes = ()
         self.header_arguments = header_parameters.find(entry.get("inputSchema", {}))
         self.function: Callable[..., Any] = adopted_function
 
@@ -88,10 +98,11 @@ class AdoptedHandler(Handler[..., Any]):
             InputRequired: the round ends with a question.
             AdoptedError: the server answered with a JSON-RPC error.
         """
-        if round_ is None:  # nothing of this kind only returns
+        if round_ is None:  # `only_returns` is False, so dispatch always makes a round
             rule = "an adopted handler runs in a round"
             raise DeveloperError(rule)
-        name = UNLISTED if self.name == OTHERS else self.name  # the log has no name that only a client sent
+        # The log must not get a name that the client has made up.
+        name = UNLISTED if self.name == OTHERS else self.name
         answer = self._server.call(self.method, params, round_, name=name, replays=self._replays)
         try:
             result: Any = event_loop.run(answer, round_)
@@ -99,14 +110,16 @@ class AdoptedHandler(Handler[..., Any]):
             raise
         except Exception as error:  # noqa: BLE001 - the client of the original gets this error too, and the log its place
             observability.current().crash(error)
+            # The client must not get the text of the exception; the log has its place.
             raise AdoptedError(InternalError.code, "Internal server error") from None
         if result.get("resultType") == "input_required":
-            _require(result, round_)
+            _end_with_questions(result, round_)
         return dict(result)
 
     def completion(self, argument: str, value: str, known: Mapping[str, str]) -> dict[str, Any]:
         """Complete one argument, as the server does."""
-        ref = {"type": self.ref, "name" if self.ref == "ref/prompt" else "uri": self._key}
+        named_by = "name" if self.ref == "ref/prompt" else "uri"
+        ref = {"type": self.ref, named_by: self._key}
         params = {"ref": ref, "argument": {"name": argument, "value": value}, "context": {"arguments": dict(known)}}
         return event_loop.run(self._server.complete(params))
 
@@ -147,13 +160,14 @@ class AdoptedTemplate(AdoptedResource):
 
 
 def adopted_function() -> None:
-    """Stand where a handler has its author's function: the server calls it, and not this toolkit."""
+    """Take the place of the author's function, which only the server itself calls."""
 
 
-def _require(result: Mapping[str, Any], round_: Round) -> None:
+def _end_with_questions(result: Mapping[str, Any], round_: Round) -> None:
     """End the round with the questions and the state that the server returned.
 
-    The server reads only the answers to its last questions, and keeps older ones in its state.
+    The record is what the next round knows of this one. The server reads only the answers to its last questions, and
+    keeps older ones in its own state, so the record drops them.
     """
     round_.record.answers.clear()
     for key, request in (result.get("inputRequests") or {}).items():

@@ -1,8 +1,14 @@
 """The questions of one call of an adopted tool, in their order.
 
-An adopted tool gives its questions no keys, so their order is their key: `question-1`, `question-2`, and so on. Each
-round asks them again from the first. The sealed state proves the words of each question that was asked, and an answer
-counts only for these words. A round that asks other words in the same place has diverged, and the call ends.
+A call that asks takes several rounds, each in another request. Each round runs the tool again from its first line, so
+the tool asks its questions again from the first.
+
+    round 1   asks question-1                  no answer is known: the round ends with question-1
+    round 2   asks question-1, question-2      the first is answered from the record; the round ends with question-2
+
+An adopted tool gives its questions no keys, so their order is their key. The sealed state holds a fingerprint of the
+words of each question, and an answer counts only for these words. A round that asks other words in the same place has
+diverged, and the call ends.
 """
 
 from __future__ import annotations
@@ -21,7 +27,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import InputRequest, JSONObject
     from mcp_functions.rounds.round import Round
 
-KEY = "question-"
+KEY = "question-"  # the beginning of a question's key; its number in the call follows
 NOT_NAMED = (
     "{name} asks its user in the middle of its work, so it would run again from its first line in every round. Its "
     "author accepts that with adopt(server, replay=[{name!r}])."
@@ -44,13 +50,15 @@ class Interview:
         """Begin in the task that runs the call.
 
         Args:
-            name: of the tool, prompt or resource, for error messages.
-            round_: that runs.
-            accepted: whether the author accepts that the handler runs again in every round.
+            name: the name of the tool, prompt or resource, for error messages.
+            round_: the round that runs.
+            accepted: whether the author accepts that the handler runs again in every round (`adopt(server, replay=…)`).
         """
-        self._name, self._round, self._accepted = name, round_, accepted
+        self._name = name
+        self._round = round_
+        self._is_accepted = accepted
         self._task = asyncio.current_task()
-        self._asked: set[str] = set()  # fingerprints
+        self._asked: set[str] = set()  # the fingerprints of the questions of this round
 
     def ask(self, request: InputRequest) -> JSONObject:
         """Return the client's answer to a request, or end the round with it.
@@ -58,20 +66,20 @@ class Interview:
         Raises:
             InputRequired: the client has to answer first, or the call cannot continue.
         """
-        if not self._accepted:
+        if not self._is_accepted:
             self.refuse()
         if asyncio.current_task() is not self._task:
             self._end(OTHER_TASK)
-        words = fingerprint(request)
-        if words in self._asked:
+        asked = fingerprint(request)
+        if asked in self._asked:
             self._end(EQUAL)
-        self._asked.add(words)
+        self._asked.add(asked)
         key = f"{KEY}{len(self._asked)}"
-        if self._words(key) not in (None, words):
+        asked_before = self._fingerprint(key)
+        if asked_before is not None and asked_before != asked:
             self._end(DIVERGED)
-        (answer,) = self._round.ask(WireQuestion(key, request, _unchanged))
-        response: JSONObject = answer
-        return response
+        answers: list[JSONObject] = self._round.ask(WireQuestion(key, request, _unchanged))
+        return answers[0]
 
     def refuse(self) -> NoReturn:
         """End the call of a handler that asks, and whose author has not accepted that it runs again."""
@@ -79,22 +87,26 @@ class Interview:
 
     @property
     def is_replaying(self) -> bool:
-        """Whether the handler repeats what an earlier round has done: a question is to come that was asked there."""
-        return self._words(f"{KEY}{len(self._asked) + 1}") is not None
+        """Whether the handler repeats what an earlier round has done: that round asked one more question."""
+        return self._fingerprint(f"{KEY}{len(self._asked) + 1}") is not None
 
     def check_complete(self) -> None:
         """End the call if it returned before it asked all that an earlier round had asked."""
         if self.is_replaying:
             self._end(DIVERGED, len(self._asked) + 1)
 
-    def _words(self, key: str) -> str | None:
-        """Return the fingerprint of the question that an earlier round asked under a key."""
+    def _fingerprint(self, key: str) -> str | None:
+        """Return the fingerprint of the question that an earlier round asked under a key; None if none was asked."""
         record = self._round.record
+        # The record keeps each answer under the fingerprint of its question.
         answered: Mapping[str, Any] = record.answers.get(key, {})
         return next(iter(answered), None) or record.asked.get(key)
 
     def _end(self, rule: str, number: int | None = None) -> NoReturn:
-        """End the call with an error that names the rule, for its caller and in the log."""
+        """End the call with an error that names the rule, for its caller and in the log.
+
+        The round ends, so that the tool cannot catch the error and go on.
+        """
         text = rule.format(name=self._name, number=number or len(self._asked))
         log.warning("%s", text)
         self._round.error = ToolError(text)

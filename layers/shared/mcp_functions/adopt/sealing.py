@@ -6,7 +6,13 @@
 
 The library of the server checks each state's claims: its age, its request, its audience, its principal. The bytes are
 sealed in the envelope `ks1.` under data keys that KMS wraps, so that any process with access to the key opens them.
-The library's hooks are synchronous, and run in the event loop. So KMS is called before them, in a thread.
+
+The library's hooks `seal` and `unseal` are synchronous, and run in the event loop, where a call to KMS would block
+every other request. So a middleware calls KMS before them, in a thread, and two context variables hand over the
+outcome:
+
+    a request with a state    `open` in a thread -> `_opened`        -> the hook `unseal` reads it
+    a result that asks        `key` in a thread  -> `_sealing_key`   -> the hook `seal` uses it
 """
 
 from __future__ import annotations
@@ -35,8 +41,8 @@ if TYPE_CHECKING:
 
     Principal = Callable[[ServerRequestContext[Any, Any]], str | None]
 
-PURPOSE = "mcp-foreign-state"  # of the data keys: none of them opens a state of this toolkit's own functions
-LABEL = b"ks1/foreign-state"
+PURPOSE = "mcp-foreign-state"  # part of what KMS binds a data key to: no such key opens a state of our own functions
+LABEL = b"ks1/foreign-state"  # part of what derives the key of a state: no other kind of token has it
 NOT_CHOSEN = "give principal=, which names the caller of a request, or anonymous=True: then anyone may use a state"
 
 
@@ -64,20 +70,22 @@ def seal_states(  # noqa: PLR0913 - each is an option of the public API
         TypeError: neither `principal` nor `anonymous` is given, or both; or the server is none of the three kinds.
         Misconfigured: there is no key, or one that is not an ARN.
     """
-    if (principal is None) is not anonymous:
+    has_principal = principal is not None
+    if has_principal == anonymous:
         raise TypeError(NOT_CHOSEN)
     low_level = find_low_level(server)
     name = service or low_level.name
-    wrappings = [_Purposed(KmsKey(key) if isinstance(key, str) else key) for key in keys]
-    codec = KmsCodec(Keyring(wrappings, Scope(name, "", "")), lifetime=lifetime)
-    bind = _required(principal) if principal else None
+    wrappings = [KmsKey(key) if isinstance(key, str) else key for key in keys]
+    purposed = [_Purposed(wrapping) for wrapping in wrappings]
+    codec = KmsCodec(Keyring(purposed, Scope(service=name, stage="", generation="")), lifetime=lifetime)
+    bind = _require_caller(principal) if principal else None
     security = RequestStateSecurity(codec=codec, ttl=lifetime, bind_principal=bind, audience=name)
     sealing = _Sealing(security, codec, principal)
-    places = [place for place, each in enumerate(low_level.middleware) if isinstance(each, RequestStateBoundary)]
-    if places:
-        low_level.middleware[places[0]] = sealing
-    else:
-        low_level.middleware.append(sealing)
+    for place, each in enumerate(low_level.middleware):
+        if isinstance(each, RequestStateBoundary):
+            low_level.middleware[place] = sealing
+            return
+    low_level.middleware.append(sealing)
 
 
 class _Opened(NamedTuple):
@@ -97,13 +105,13 @@ class KmsCodec:
     def __init__(self, keys: Keyring, *, lifetime: int) -> None:
         """Take the data keys, and the seconds for which a token is valid."""
         self._keys = keys
-        self._opens = Envelope(keys, label=LABEL, max_age=lifetime)
-        self._seals = Envelope(_KeyOfRequest(keys), label=LABEL, max_age=lifetime)
+        self._envelope_to_open = Envelope(keys, label=LABEL, max_age=lifetime)
+        self._envelope_to_seal = Envelope(_KeyOfRequest(keys), label=LABEL, max_age=lifetime)
 
     def open(self, token: str, caller: str) -> _Opened:
-        """Open a token; a failure waits until the hook reports it."""
+        """Open a token for a caller, whose failures count together. A failure is kept until the hook reports it."""
         try:
-            return _Opened(token, self._opens.unseal(token, caller=caller))
+            return _Opened(token, self._envelope_to_open.unseal(token, caller=caller))
         except McpError as error:
             return _Opened(token, error)
 
@@ -113,7 +121,7 @@ class KmsCodec:
 
     def seal(self, payload: bytes) -> str:
         """Seal a state with the key that was fetched."""
-        return self._seals.seal(payload)
+        return self._envelope_to_seal.seal(payload)
 
     def unseal(self, token: str) -> bytes:
         """Return the state that was opened.
@@ -122,7 +130,9 @@ class KmsCodec:
             mcp.server.request_state.InvalidRequestState: the token does not open.
         """
         opened = _opened.get()
-        state = opened.state if opened and opened.token == token else self.open(token, "").state
+        if opened is None or opened.token != token:  # the library opens a token that is not in the request
+            opened = self.open(token, caller="")
+        state = opened.state
         if isinstance(state, InvalidRequestState):
             raise request_state.InvalidRequestState(state.reason)
         if isinstance(state, McpError):
@@ -134,7 +144,8 @@ class _KeyOfRequest(Keyring):
     """Data keys that seal with the key of this request, which KMS has made or opened already."""
 
     def __init__(self, keys: Keyring) -> None:
-        self.scope, self._all = keys.scope, keys
+        self.scope = keys.scope
+        self._all = keys
 
     def key_to_seal(self) -> DataKey:
         """Return the key that was fetched."""
@@ -145,7 +156,8 @@ class _Purposed:
     """A wrapping whose data keys are for states of other libraries, as KMS and its policies see them."""
 
     def __init__(self, wrapping: Wrapping) -> None:
-        self.id, self._wrapping = wrapping.id, wrapping
+        self.id = wrapping.id
+        self._wrapping = wrapping
 
     def generate(self, context: dict[str, str]) -> tuple[bytes, bytes]:
         return self._wrapping.generate({**context, "purpose": PURPOSE})
@@ -159,7 +171,8 @@ class _Sealing(RequestStateBoundary):
 
     def __init__(self, security: RequestStateSecurity, codec: KmsCodec, principal: Principal | None) -> None:
         super().__init__(security, default_audience=None)
-        self._codec, self._principal = codec, principal
+        self._codec = codec
+        self._principal = principal
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         if ctx.method not in INPUT_REQUIRED_METHODS:
@@ -172,23 +185,25 @@ class _Sealing(RequestStateBoundary):
                 raise _as_theirs(opened.state)
 
         async def call_and_get_key(call: ServerRequestContext[Any, Any]) -> HandlerResult:
+            """Run the handler, and get the key if its result asks; then the library seals."""
             result = await call_next(call)
             if is_input_required(result):  # a call that asks nothing never waits for KMS
-                _sealing_key.set(await self._key())
+                _sealing_key.set(await self._get_key())
             return result
 
-        before, key_before = _opened.set(opened), _sealing_key.set(None)
+        opened_before = _opened.set(opened)
+        key_before = _sealing_key.set(None)
         try:
             return await super().__call__(ctx, call_and_get_key)
         finally:
-            _opened.reset(before)
+            _opened.reset(opened_before)
             _sealing_key.reset(key_before)
 
-    async def _key(self) -> DataKey:
+    async def _get_key(self) -> DataKey:
         try:
             return await to_thread.run_sync(self._codec.key)
         except McpError as error:
-            raise _as_theirs(error) from None
+            raise _as_theirs(error) from None  # the same error, as the library knows it
 
     def _caller(self, ctx: ServerRequestContext[Any, Any]) -> str:
         """Return whose failures count together: a forger uses up no other caller's attempts."""
@@ -198,10 +213,13 @@ class _Sealing(RequestStateBoundary):
 
 
 def _as_theirs(error: McpError) -> MCPError:
+    """Make the library's exception for an error of this toolkit."""
     return MCPError(error.code, error.message, error.data)
 
 
-def _required(principal: Principal) -> Principal:
+def _require_caller(principal: Principal) -> Principal:
+    """Return a function like `principal` that refuses a request without a caller."""
+
     def bind(ctx: ServerRequestContext[Any, Any]) -> str:
         caller = principal(ctx)
         if not caller:

@@ -1,8 +1,14 @@
 """An adopted server: requests go to its own code, which answers them as it would any client.
 
-`MCPServer` and `FastMCP` both wrap a low-level `Server`, which has the handlers, the middleware and the lifespan. A
-tool that asks in the middle of its work needs a connection of 2025-11-25, where a server may send requests. Every other
-request runs at 2026-07-28.
+`MCPServer` and `FastMCP` both wrap a low-level `Server`, which has the handlers, the middleware and the lifespan (the
+context manager that is open while the server runs). `serve_one` of its library runs one request.
+
+    request                                     revision      channel to the client
+    a list, a completion                        2026-07-28    silent: nothing can be sent
+    a call of a handler that replays            2025-11-25    takes questions in the middle of the work, as 2025 allows
+    any other call                              2026-07-28    takes progress and log messages
+
+A handler replays if its author named it in `adopt(server, replay=…)`: it runs again in each round of a call.
 """
 
 from __future__ import annotations
@@ -39,12 +45,14 @@ if TYPE_CHECKING:
 
     from mcp_functions.rounds.round import Round
 
-WITH_BACK_CHANNEL = "2025-11-25"
-INNER = ("_lowlevel_server", "_mcp_server")  # of MCPServer, and of FastMCP; neither offers it by a public name
+WITH_BACK_CHANNEL = "2025-11-25"  # the last revision in which a server may send requests to its client
+# The attributes with the low-level server in MCPServer and in FastMCP. Neither has a public name for it.
+INNER = ("_lowlevel_server", "_mcp_server")
 # FastMCP itself refuses `ctx.elicit` at 2026-07-28, before anything reaches the channel.
 BY_FASTMCP = "elicitation via server-initiated requests is unavailable"
+# The `_meta` of a request that this toolkit itself makes.
 OWN_META: dict[str, Any] = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: {}}
-ROUND_PARAMS = ("requestState", "inputResponses")
+ROUND_PARAMS = ("requestState", "inputResponses")  # the params that the toolkit's seal has opened and checked
 
 
 class AdoptedServer:
@@ -58,7 +66,7 @@ class AdoptedServer:
         """
         self.original = server  # FastMCP's low-level server refers to it weakly
         self.low_level = copy(find_low_level(server))
-        # Its key is of one process, and another one may run the next round.
+        # The library's own seal has a key that only this process knows, and another one may run the next round.
         self.low_level.middleware = [
             each for each in self.low_level.middleware if not isinstance(each, RequestStateBoundary)
         ]
@@ -68,8 +76,8 @@ class AdoptedServer:
         """Read one page of a list, with every entry: whether a caller may use it is decided at each call.
 
         Args:
-            method: of the list.
-            params: of the request, without `_meta`.
+            method: the method of the list.
+            params: the params of the request, without `_meta`.
             has_lifespan: whether the lifespan is entered first.
         """
         state = await self._lifespan.state() if has_lifespan else {}
@@ -83,7 +91,14 @@ class AdoptedServer:
         return await self._answer("completion/complete", sent, SilentChannel(), PROTOCOL_VERSION, state)
 
     async def call(self, method: str, params: Mapping[str, Any], round_: Round, *, name: str, replays: bool) -> object:
-        """Run one round of a tool, prompt or resource; return its result, which may be one of input required.
+        """Run one round of a tool, prompt or resource; return its result, which may be an InputRequiredResult.
+
+        Args:
+            method: the method of the request.
+            params: the params of the request.
+            round_: the round that runs.
+            name: the name of the handler, for error messages.
+            replays: whether the handler may ask in the middle of its work.
 
         Raises:
             InputRequired: the round ends with a question.
@@ -92,7 +107,7 @@ class AdoptedServer:
         interview = Interview(name, round_, accepted=replays)
         sent = {key: value for key, value in params.items() if key not in ROUND_PARAMS}
         if not replays:
-            sent |= _carried(round_)
+            sent |= _answers_and_state(round_)
         version = WITH_BACK_CHANNEL if replays else PROTOCOL_VERSION
         state = await self._lifespan.state()
         current_round.set(round_ if replays else None)
@@ -113,7 +128,7 @@ class AdoptedServer:
         try:
             return await serve_one(self.low_level, channel, method, params, connection=connection, lifespan_state=state)
         except (MCPError, ValidationError) as error:
-            raise read_error(error) from None
+            raise read_error(error) from None  # the same error, as this toolkit writes it
 
 
 def find_low_level(server: object) -> Server[Any]:
@@ -132,19 +147,24 @@ def find_low_level(server: object) -> Server[Any]:
     return found
 
 
-def _carried(round_: Round) -> dict[str, Any]:
-    """Return what the low level of the server reads: the answers that the sealed state proves, and its own state."""
+def _answers_and_state(round_: Round) -> dict[str, Any]:
+    """Return the params for a handler that returns its questions: the user's answers, and the server's own state.
+
+    The sealed state holds that state, and names the questions that were asked. Other answers are dropped.
+    """
     record = round_.record
     responses = {key: response for key, response in round_.request.responses.items() if key in record.asked}
-    carried: dict[str, Any] = {"inputResponses": responses} if responses else {}
+    params: dict[str, Any] = {}
+    if responses:
+        params["inputResponses"] = responses
     if record.previous_state is not None:
-        carried["requestState"] = record.previous_state
-    return carried
+        params["requestState"] = record.previous_state
+    return params
 
 
 @contextmanager
 def _transport(kind: str) -> Iterator[None]:
-    """Tell FastMCP, if it is loaded, over which transport a request came."""
+    """Tell FastMCP over which transport a request came, if FastMCP is loaded: some of its features depend on it."""
     context: Any = sys.modules.get("fastmcp.server.context")
     if context is None:
         yield

@@ -1,4 +1,8 @@
-"""`step` for adopted tools, which take no parameter of this toolkit: `flight = step("reserve", reserve, city)`."""
+"""`step` for adopted tools, which take no parameter of this toolkit: `flight = step("reserve", reserve, city)`.
+
+A tool that asks runs again from its first line in every round, which is one request of the call. A step runs its
+function once, and later rounds read the recorded result. The context variable `current_round` tells it the round.
+"""
 
 from __future__ import annotations
 
@@ -25,25 +29,30 @@ class AdoptedStep:
         """Return what `function` returned, now or in an earlier round; see `mcp_functions.Step`.
 
         Args:
-            key: of the step in all rounds; each call needs its own.
-            function: to run. Its return annotation is the type of a recorded result.
-            args: of the function: JSON values, models or dataclasses.
-            kwargs: of the function: JSON values, models or dataclasses.
+            key: the name of the step in all rounds; each step of a call needs another one.
+            function: the function to run. Its return annotation is the type of a recorded result.
+            args: arguments of the function: JSON values, models or dataclasses.
+            kwargs: arguments of the function: JSON values, models or dataclasses.
 
         Raises:
             InputRequired: the round ends before the step, and the next round runs it.
             DeveloperError: the key was used with other arguments, or the result is not JSON or has no known type.
         """
-        made = self._made()
-        return made(key, function, *args, **kwargs) if made else function(*args, **kwargs)
+        step_of_round = self._step_of_round()
+        if step_of_round is None:
+            return function(*args, **kwargs)
+        return step_of_round(key, function, *args, **kwargs)
 
     async def wait(self, key: str, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Await an async function once in a call that asks."""
-        made = self._made()
-        return await (made.wait(key, function, *args, **kwargs) if made else function(*args, **kwargs))
+        step_of_round = self._step_of_round()
+        if step_of_round is None:
+            return await function(*args, **kwargs)
+        return await step_of_round.wait(key, function, *args, **kwargs)
 
     @staticmethod
-    def _made() -> Step | None:
+    def _step_of_round() -> Step | None:
+        """Return the capability `Step` of the round; None if the call does not ask, so that nothing replays."""
         round_ = current_round.get()
         return Step.for_round(round_, ()) if round_ else None
 

@@ -1,8 +1,11 @@
-"""Asks the questions of a round below elicitation: with a form, or with words for the model.
+"""Asks the questions of a round whose client has no elicitation: with a form, or with words for the model.
 
-`dispatch.conversations` comes here for a client without elicitation, and for the companion of a tool. The question is
-in a complete result. Its text is for the model, which must not answer in the user's place. The form's state is in
-`_meta` alone, because hosts keep `_meta` from the model.
+A round is one request of a call. A client with elicitation gets an InputRequiredResult, and repeats its request with
+the answers. Other clients know only complete results, so here a complete result has the question, and a sealed state. A
+companion tool (`apps.companions`) takes the answers and the state.
+
+    channel `APP`     the `_meta` of the result has questions and state, because hosts keep `_meta` from the model
+    channel `WORDS`   the result's text tells the model what to ask, and how to pass on answers and state
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.request_state import RequestStates
 
-META_FORM = "mcp-functions/form"  # in the result's `_meta`: what the form shows and returns
+META_FORM = "mcp-functions/form"  # the member of the result's `_meta` with what the form shows and returns
 ONLY_THE_USER = "Only the user can answer this. Do not answer for the user, and do not call the tool again meanwhile."
 FORM_REPORTS = (
     "The form reports the outcome here when the user has answered. If it reports none, ask the user, who sees it."
@@ -35,12 +38,12 @@ class OpenRound(NamedTuple):
     """A round that ended without a result.
 
     Attributes:
-        handler: that asks.
-        request: that began the round.
-        channel: the rung on which the conversation began; None if the client itself sent the state.
-        questions: by key; empty if only the time was up.
+        handler: the handler that asks.
+        request: the request that began the round.
+        channel: the way on which the answers came that began this round; None if the client itself sent the state.
+        questions: the questions, by key; empty if the round ended only because its time was up.
         lacking: the capabilities that the client would need, as ClientCapabilities.
-        now: unix seconds.
+        now: the time in unix seconds.
 
     """
 
@@ -53,7 +56,10 @@ class OpenRound(NamedTuple):
 
 
 def is_carried(round_: OpenRound) -> bool:
-    """Tell whether the client carries the round by itself: it asks its user, or repeats its request."""
+    """Tell whether the client goes on by itself: it asks its user, or repeats its request.
+
+    Otherwise this module asks. An earlier client (of 2025) is asked by `legacy`.
+    """
     if round_.channel or round_.lacking:
         return False
     meta = round_.request.params["_meta"]
@@ -69,23 +75,27 @@ def ask(
     """Write the complete result that asks the questions of a round.
 
     Args:
-        round_: that the client does not carry by itself.
-        audience: of the states.
-        states: makes the seal for a time to answer, in seconds, and a label; None without keys.
-        seal: seals the state with a seal, for a binding, with more members of its record.
+        round_: the round, of a client that does not go on by itself (`is_carried`).
+        audience: the audience of the states: the functions that open them.
+        states: a function `(seconds to answer, label)` that makes the seal of a channel; None without keys.
+        seal: a function `(seal, binding, extra members)` that seals the round's record, and returns the state.
 
     Raises:
         ToolError: the user cannot be asked, and the text tells the model what to do.
         MissingRequiredClientCapability: as `rungs.not_asked` raises it.
 
     """
-    handler, request, channel = round_.handler, round_.request, _channel(round_)
+    handler = round_.handler
+    request = round_.request
+    channel = _channel(round_)
     if channel is None:
         earlier = META_EARLIER in request.params["_meta"]
         raise ToolError(rungs.not_asked(handler, round_.questions, round_.lacking, earlier=earlier))
-    labelled = states(handler.answer_within, channel.label) if states else None
+    seal_of_channel = states(handler.answer_within, channel.label) if states else None
     binding = companions.bind(channel, audience, handler.name, request.principal)
-    state = seal(labelled, binding, {companions.ARGUMENTS: request.params.get("arguments") or {}})
+    # The companion's call does not repeat the arguments of the tool, so the state has them.
+    arguments = request.params.get("arguments") or {}
+    state = seal(seal_of_channel, binding, {companions.ARGUMENTS: arguments})
     return _for_app(round_, state) if channel is rungs.APP else _for_model(round_, state)
 
 
@@ -95,26 +105,27 @@ def open_result() -> dict[str, Any]:
 
 
 def _channel(round_: OpenRound) -> rungs.Channel | None:
+    """Return the way to ask; None if the tool requires what the client lacks, or the user cannot be asked."""
     if rungs.is_required(round_.handler, round_.lacking):
         return None
     declared = round_.request.capabilities
     if round_.channel is None:
         return rungs.choose(round_.handler, round_.questions, declared)
-    # A conversation ends on the rung on which it began, whatever its client declares by now.
-    without = {name: value for name, value in declared.items() if name != "elicitation"}
-    chosen = rungs.choose(round_.handler, round_.questions, without)
+    # A call stays on the rung on which it began, even if its client declares elicitation by now.
+    without_elicitation = {name: value for name, value in declared.items() if name != "elicitation"}
+    chosen = rungs.choose(round_.handler, round_.questions, without_elicitation)
     return chosen if chosen is round_.channel else None
 
 
 def _for_app(round_: OpenRound, state: str) -> dict[str, Any]:
     """Write the result that the form shows. It is no error: the list for apps promises no structured content."""
-    asked = int(round_.now * 1000)
+    asked_ms = int(round_.now * 1000)
     form = {
         "tool": f"{round_.handler.name}{rungs.APP.suffix}",
         "state": state,
         "questions": {key: question["params"] for key, question in round_.questions.items()},
-        "asked": asked,
-        "expires": asked + round_.handler.answer_within * 1000,
+        "asked": asked_ms,
+        "expires": asked_ms + round_.handler.answer_within * 1000,
     }
     asks = " / ".join(map(describe_request, round_.questions.values()))
     text = f"Not finished yet: a form asks the user: {asks}. {ONLY_THE_USER} {FORM_REPORTS}"

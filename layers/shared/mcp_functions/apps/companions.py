@@ -1,7 +1,11 @@
 """The companion tools of a tool that asks: `<tool>-form` for its form, `<tool>-answer` for a model that relays.
 
-A companion continues the call whose state it gets. The state is sealed under the label of its channel, with the
-original arguments, and it is bound to the tool and the principal (envelope.md §9.6).
+    tools/call book {"city": "Rome"}                            ->  a result with a question, and a state
+    tools/call book-answer {"state": "ks1.…", "answers": {…}}   ->  `open_call` makes of it the next round of `book`
+
+A channel is one of these two ways to ask (`rungs.Channel`). The state is sealed under the label of its channel, so that
+the other channel cannot open it. It contains the original arguments, and is bound to the tool and the principal
+(envelope.md §9.6).
 """
 
 from __future__ import annotations
@@ -55,9 +59,9 @@ class CompanionCall(NamedTuple):
     """A call of a companion, as the call that it continues."""
 
     channel: Channel
-    request: Request  # of the original tool, with its arguments, the state and the answers
-    states: RequestStates
-    start: RoundStart
+    request: Request  # a request to the original tool, with its arguments, the state and the answers
+    states: RequestStates  # the seal of the channel
+    start: RoundStart  # what the round knows of earlier rounds
     is_check: bool  # whether the form only asks whether the state can still be used
 
 
@@ -65,7 +69,7 @@ def describe(channel: Channel, tool: Mapping[str, Any]) -> dict[str, Any]:
     """Write the entry of a companion in `tools/list`.
 
     Args:
-        channel: of the companion.
+        channel: the way on which the companion's answers come.
         tool: the entry of the tool that asks.
 
     """
@@ -81,7 +85,7 @@ def describe(channel: Channel, tool: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def channel_of(name: str, declared: Mapping[str, Any]) -> Channel:
-    """Return the channel of a companion.
+    """Return the channel of a companion, by the last part of its name.
 
     Raises:
         UnknownName: the client does not declare MCP Apps, so its list does not have the form's companion.
@@ -105,11 +109,11 @@ def open_call(
     """Open the state in a call of a companion, and write the call that it continues.
 
     Args:
-        name: of the companion.
+        name: the name of the companion.
         tool: the name of the tool that asked.
-        request: that calls the companion.
-        audience: of the states.
-        states: makes the seal for a label.
+        request: the request that calls the companion.
+        audience: the audience of the states: the functions that open them.
+        states: a function that makes the seal for the label of a channel.
 
     Raises:
         UnknownName: the client does not see this companion.
@@ -118,12 +122,12 @@ def open_call(
 
     """
     channel = channel_of(name, request.capabilities)
-    arguments = request.params.get("arguments")
-    state, answers, is_check = _read(arguments if isinstance(arguments, dict) else {})
-    binding, labelled = bind(channel, audience, tool, request.principal), states(channel.label)
-    verified = labelled.open(state, binding, caller=caller_id(request.principal, request.address))
+    state, answers, is_check = _read_arguments(request.params.get("arguments"))
+    binding = bind(channel, audience, tool, request.principal)
+    seal = states(channel.label)
+    verified = seal.open(state, binding, caller=caller_id(request.principal, request.address))
     original = verified.record.get(ARGUMENTS)
-    if not isinstance(original, dict):
+    if not isinstance(original, dict):  # a state of this channel always has them
         reason = "claims"
         raise InvalidRequestState(reason)
     params = {
@@ -135,11 +139,21 @@ def open_call(
     }
     message = cast("JSONRPCRequest", {**request.message, "params": params})
     start = RoundStart(binding, verified.flow, verified)
-    return CompanionCall(channel, request._replace(message=message), labelled, start, is_check)
+    continued = request._replace(message=message)
+    return CompanionCall(channel=channel, request=continued, states=seal, start=start, is_check=is_check)
 
 
-def _read(arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any], bool]:
-    state, answers, is_check = arguments.get("state"), arguments.get("answers", {}), arguments.get("check", False)
+def _read_arguments(arguments: object) -> tuple[str, dict[str, Any], bool]:
+    """Read the state, the answers by key, and whether the form only checks the state.
+
+    Raises:
+        InvalidParams: one of them has the wrong type.
+    """
+    if not isinstance(arguments, dict):
+        arguments = {}
+    state = arguments.get("state")
+    answers = arguments.get("answers", {})
+    is_check = arguments.get("check", False)
     if not isinstance(state, str):
         message = "state must be a string"
     elif not isinstance(answers, dict) or not all(isinstance(answer, dict) for answer in answers.values()):

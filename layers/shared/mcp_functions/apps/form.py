@@ -1,4 +1,7 @@
-"""The form as a resource: one static page, the same for every tool, server and caller."""
+"""The form for questions as a resource (MCP Apps): one static page, the same for every tool, server and caller.
+
+A host shows the page in a frame beside a pending result, and gives it that result, in which the questions are.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Hosts that cannot carry a round without a question, as their issues say: they show it as an error and stop.
+"""Hosts that stop at a round without a question: they show it as an error, as the issues of their projects say.
 
-A row counts up to its version. A newer version, or one that declares elicitation, is believed to carry every round.
+A round is one request of a call. It ends without a question if its time was up, and the client should repeat its
+request. A row of the table counts up to its version. A newer version is expected to repeat, and so is a client that
+declares elicitation.
 """
 
 from __future__ import annotations
@@ -17,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class Host(NamedTuple):
-    """A row of the table: the client's name, the last version that is known for it, and how that is known."""
+    """A row of the table."""
 
-    name: str
-    until: str
-    seen: str  # ISO 8601
-    source: str
+    name: str  # the client's name, as in its `clientInfo`
+    until: str  # the last version that is known to stop
+    seen: str  # when this was seen, as an ISO 8601 date
+    source: str  # the URL of the issue
 
 
 STOPPING_HOSTS = (
@@ -34,17 +36,18 @@ def carries_empty_rounds(meta: Mapping[str, Any], declared: Mapping[str, Any]) -
     """Tell whether a client repeats a request whose round ended without a question.
 
     Args:
-        meta: `_meta` of the request, with the client's name and version.
+        meta: the `_meta` of the request, with the client's name and version.
         declared: the client's capabilities.
 
     """
     info = meta.get(META_CLIENT_INFO)
     if shows_forms(declared) or not isinstance(info, dict):
         return True
-    version = _version(info.get("version"))
-    return not any(host.name == info.get("name") and version <= _version(host.until) for host in STOPPING_HOSTS)
+    version = _read_version(info.get("version"))
+    stopping = [host for host in STOPPING_HOSTS if host.name == info.get("name")]
+    return not any(version <= _read_version(host.until) for host in stopping)
 
 
-def _version(text: object) -> tuple[int, ...]:
-    """Read the numbers of a version; one without numbers is the oldest."""
+def _read_version(text: object) -> tuple[int, ...]:
+    """Read the numbers of a version; one without numbers counts as the oldest."""
     return tuple(int(number) for number in re.findall(r"\d{1,9}", text)) if isinstance(text, str) else ()

@@ -1,7 +1,16 @@
 """The lists as one client sees them: the forms, companions and apps that its capabilities allow.
 
-A catalog has the same entries for everybody. A view of it adds the companions of the tools that ask, links these tools
-to the form, and leaves out what only apps may call. An answer from a view is private, because it depends on the client.
+A catalog has the same entries for everybody (`handlers.catalog`). A view of it adds the companions of the tools that
+ask (`<tool>-form` or `<tool>-answer`, which take the answers), links these tools to the form, and leaves out what only
+apps may call. An answer from a view is private, because it depends on the client.
+
+    the client declares             its view
+    elicitation                     "forms"
+    elicitation and MCP Apps        "forms and apps"
+    MCP Apps                        "apps"
+    neither                         "words": companions where the author lets the model relay answers
+    neither, and its host stops     "words, and rounds by the model": companions of every tool that asks, because the
+    at a round without a question       model has to continue the call
 """
 
 from __future__ import annotations
@@ -21,14 +30,14 @@ if TYPE_CHECKING:
 View: TypeAlias = Literal["forms", "forms and apps", "apps", "words", "words, and rounds by the model"]
 
 BY_MODEL: View = "words, and rounds by the model"
-CHANGED: tuple[View, ...] = ("apps", BY_MODEL)  # whatever the catalog of tools that ask holds
 
 
 def view_of(catalog: Mapping[str, Any], meta: Mapping[str, Any]) -> str:
     """Return which view a client gets, by the `_meta` of its request; "" if it shows the catalog as it is."""
     kind = _kind_of(meta)
-    differs = catalog.get("apps") or kind in CHANGED or (kind == "words" and catalog.get("relays"))
-    return kind if differs else ""
+    adds_companions = kind in ("apps", BY_MODEL) or (kind == "words" and catalog.get("relays"))
+    leaves_out_tools = catalog.get("apps")
+    return kind if adds_companions or leaves_out_tools else ""
 
 
 def _kind_of(meta: Mapping[str, Any]) -> View:
@@ -45,19 +54,23 @@ def view(catalog: Mapping[str, Any], kind: str) -> dict[str, Any]:
     """Return a catalog as the clients of a view see it.
 
     Args:
-        catalog: of all handlers.
-        kind: `view_of` the client's request.
+        catalog: the catalog of all handlers.
+        kind: the name of the view, from `view_of`.
 
     """
     tools = sorted(_tools(catalog, kind), key=lambda entry: str(entry["name"]))
     has_form = kind == "apps" and bool(catalog.get("asks"))
-    resources = [*catalog["resources"], *([form.entry()] if has_form else [])]
+    resources = list(catalog["resources"])
+    if has_form:
+        resources.append(form.entry())
     resources.sort(key=lambda entry: str(entry["name"]))
     return {**catalog, "tools": tools, "resources": resources, "has_form": has_form}
 
 
 def _tools(catalog: Mapping[str, Any], kind: str) -> Iterator[dict[str, Any]]:
-    asks, formless = catalog.get("asks", ()), catalog.get("formless", ())
+    """Yield the entries of `tools/list`, each followed by its companion, if it has one in this view."""
+    asks = catalog.get("asks", ())
+    formless = catalog.get("formless", ())
     relays = asks if kind == BY_MODEL else catalog.get("relays", ())
     for entry in catalog["tools"]:
         if "apps" not in kind and is_app_only(entry):

@@ -1,11 +1,12 @@
-"""The rungs: how a question of a tool reaches its user. Each request chooses by what its client declares.
+"""The rungs: how a question of a tool reaches its user. What the client declares in a request chooses the rung.
 
     elicitation, in the mode of the question  ->  an InputRequiredResult; this room is not needed
     io.modelcontextprotocol/ui                ->  APP: a form that the host shows
     neither, and `ask_in_words` has the key   ->  WORDS: the model asks, and relays the answer
     neither                                   ->  a result in words: the user was not asked (`not_asked`)
 
-A client's name never chooses a lower rung. `@tool(requires=…)` refuses with -32021 instead of a lower rung.
+A client's name never chooses a lower rung. A tool with `requires=["elicitation"]` has no lower rung: its call ends with
+error -32021.
 """
 
 from __future__ import annotations
@@ -51,9 +52,10 @@ class Channel(NamedTuple):
 
     Attributes:
         answered_by: who gives the answers, for the audit and the log: "app" or "model".
-        label: of the seal of its states, so that no other rung opens them.
-        method: in the claims of its states, which repeat the rung under an author's own codec.
-        suffix: of the companion's name, after the name of the tool.
+        label: the label under which its states are sealed, so that the other channel cannot open them.
+        method: the method in the claims of its states. It tells the channels apart where an author's own codec, which
+            has no labels, seals the states.
+        suffix: the end of the companion's name, after the name of the tool.
 
     """
 
@@ -75,16 +77,17 @@ def choose(
 
     Args:
         handler: the handler that asks.
-        questions: by key; empty for a round that ended only because its time was up.
+        questions: the questions, by key; empty for a round that ended only because its time was up.
         declared: the client's capabilities on this request.
 
     """
     is_elicitation = all(question["method"] == "elicitation/create" for question in questions.values())
     if handler.form and is_asked_in_app(declared) and is_elicitation:
         return APP
-    # The model relays what the author allows it, but no consent.
-    is_relayable = is_elicitation and questions.keys() <= set(handler.ask_in_words)
-    return WORDS if handler.kind == "tool" and is_relayable and not any(map(_is_consent, questions.values())) else None
+    # The model relays the answers that the author allows it to relay, but never a consent of the user.
+    is_allowed = is_elicitation and questions.keys() <= set(handler.ask_in_words)
+    asks_consent = any(_is_consent(question) for question in questions.values())
+    return WORDS if handler.kind == "tool" and is_allowed and not asks_consent else None
 
 
 def is_required(handler: AskingHandler, lacking: Mapping[str, Any]) -> bool:
@@ -109,8 +112,8 @@ def refusal(
 
     Args:
         lacking: the missing capabilities, as ClientCapabilities.
-        questions: that the tool would have asked.
-        earlier: whether the client is of 2025: `legacy` puts the questions, then also in the error's data, into words.
+        questions: the questions that the tool would have asked, by key.
+        earlier: whether the client is of 2025. Then the error's data has the questions too, for `legacy`.
 
     """
     asks = {key: describe_request(question) for key, question in questions.items()}
@@ -124,7 +127,7 @@ def not_asked(
 
     Args:
         handler: the handler that asks.
-        questions: by key; empty if only the time was up.
+        questions: the questions, by key; empty if the round ended only because its time was up.
         lacking: the capabilities that the client would need, as ClientCapabilities.
         earlier: whether the client is of 2025, for which `legacy` finds the words.
 
@@ -134,9 +137,10 @@ def not_asked(
 
     """
     is_refused = earlier or handler.kind != "tool" or is_required(handler, lacking)
-    if not lacking or not is_refused:
-        return unfinished(NO_WAY if questions else NO_TIME, map(describe_request, questions.values()))
-    raise refusal(lacking, questions, earlier=earlier)
+    if lacking and is_refused:
+        raise refusal(lacking, questions, earlier=earlier)
+    because = NO_WAY if questions else NO_TIME
+    return unfinished(because, map(describe_request, questions.values()))
 
 
 def unfinished(because: str, questions: Iterable[str], advice: str = ADVICE) -> str:
@@ -144,8 +148,8 @@ def unfinished(because: str, questions: Iterable[str], advice: str = ADVICE) -> 
 
     Args:
         because: why the user was not asked.
-        questions: in words (`describe_request`).
-        advice: for the model.
+        questions: the questions in words (`describe_request`).
+        advice: what the model should do.
 
     """
     asks = [f"It asks: {each}." for each in questions if each]

@@ -1,4 +1,12 @@
-"""Reads the options of `@tool` about asking and about an author's own app, and says what is wrong with one."""
+"""Reads the options of `@tool` about asking and about an author's own app.
+
+    requires=["elicitation"]      the client's capabilities that the tool cannot do without
+    ask_in_words=["seat"]         keys of the questions whose answers the model may relay
+    app="ui://shop/cart"          the page of the author's own app (MCP Apps)
+    visibility=["app"]            who may call the tool: the model, the app, or (left out) both
+
+A TypeError says what is wrong with an option.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+# The names for `requires`: the members of ClientCapabilities that a question may need.
 CAPABILITIES = (
     "elicitation",
     "elicitation.form",

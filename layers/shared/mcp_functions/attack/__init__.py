@@ -1,7 +1,11 @@
 """Attacks that a hostile client can try against any MCP server of revision 2026-07-28: use it on your own.
 
-It imports no other room of this package: a mistake in the toolkit could not be found by code that shares it. It
-reports a finding only if a response of the server proves it.
+    discovery: which calls ask the client questions -> checks: send wrong requests, compare the responses -> report
+
+A server that asks a question gives the client a state (`requestState`), and each further request (a round) returns it
+with the answers. Most attacks change or misuse this state. A finding is reported only if a response proves it.
+
+This package imports no other package of the toolkit: code that shared a mistake of the toolkit could not find it.
 """
 
 from mcp_functions.attack.checks import CHECKS

@@ -1,6 +1,6 @@
-"""The command line of the attacker. It prints its limits before it starts.
+"""The command `attack`: reads its options, attacks a server, and prints the report. It prints its limits first.
 
-Exit codes: 0, no hole; 1, a hole was found; 2, the user has to change a word.
+Exit codes: 0, no hole; 1, a hole was found; 2, an option is wrong or the server cannot be attacked; 130, Ctrl-C.
 """
 
 from __future__ import annotations
@@ -22,23 +22,26 @@ from mcp_functions.attack.scan import Bounds
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-HOLES, USAGE, INTERRUPTED = 1, 2, 130
-UNAUTHORIZED = 401
+# exit codes
+HOLES = 1
+USAGE = 2
+INTERRUPTED = 130
+UNAUTHORIZED = 401  # HTTP
 
 
-class Words(TypedDict):
+class Options(TypedDict):
     """The options of the command."""
 
-    headers: list[tuple[str, str]]
-    other_headers: list[tuple[str, str]]
-    tools: Sequence[str]
-    arguments: Sequence[str]
-    only: Sequence[str]
-    lifetime: float | None
-    requests: int
-    seconds: float
-    file: Path | None
-    mine: str | None
+    headers: list[tuple[str, str]]  # the caller's credentials
+    other_headers: list[tuple[str, str]]  # a second person's credentials
+    tools: Sequence[str]  # names of tools that may be called
+    arguments: Sequence[str]  # a JSON object for each tool
+    only: Sequence[str]  # names of the checks to run; empty for all
+    lifetime: float | None  # seconds after which a state expires
+    requests: int  # the most that are sent
+    seconds: float  # the longest time of the run
+    file: Path | None  # gets the report as JSON
+    mine: str | None  # the host that the user confirms as their own
 
 
 def _headers(_context: click.Context, _parameter: click.Parameter, lines: Sequence[str]) -> list[tuple[str, str]]:
@@ -82,30 +85,30 @@ PROOF = "Write the report, with every byte of what proves a finding."
 @click.option("--seconds", type=float, default=Bounds().seconds, show_default=True, help="At most.")
 @click.option("--json", "file", type=click.Path(path_type=Path), callback=_writable, metavar="FILE", help=PROOF)
 @click.option("--yes-this-is-mine", "mine", metavar="HOST", help="Needed for any host but this machine.")
-def command(url: str, **words: Unpack[Words]) -> int:
+def command(url: str, **options: Unpack[Options]) -> int:
     """Attack a server of your own, of revision 2026-07-28, as a hostile client would.
 
     It calls what the server at URL offers, with invented arguments and answers: run it where nothing can be lost.
     """
-    _check_host(url, words["mine"])
-    named = named_calls(words["tools"], words["arguments"])
-    _check_reachable(url, words["headers"])
+    _check_host(url, options["mine"])
+    named = named_calls(options["tools"], options["arguments"])
+    _check_reachable(url, options["headers"])
     names = ", ".join(name for name, _arguments in named)
-    bounds = Bounds(words["requests"], words["seconds"])
+    bounds = Bounds(options["requests"], options["seconds"])
     click.echo(f"{url}: at most {bounds.requests} requests, {bounds.seconds:g} s, one at a time.")
     click.echo(f"Nothing but {names} is called." if named else "Everything listed is called.")
     report = attack(
         url,
-        headers=words["headers"],
-        other_headers=words["other_headers"],
+        headers=options["headers"],
+        other_headers=options["other_headers"],
         named=named,
-        lifetime=words["lifetime"],
+        lifetime=options["lifetime"],
         bounds=bounds,
-        checks=[check for check in CHECKS if not words["only"] or check.name in words["only"]],
+        checks=[check for check in CHECKS if not options["only"] or check.name in options["only"]],
     )
-    if words["file"]:
-        words["file"].write_text(json.dumps(report_writer.data(report), indent=2) + "\n", encoding="utf-8")
-    click.echo(report_writer.text(report, secured=bool(words["headers"])), nl=False)
+    if options["file"]:
+        options["file"].write_text(json.dumps(report_writer.data(report), indent=2) + "\n", encoding="utf-8")
+    click.echo(report_writer.text(report, secured=bool(options["headers"])), nl=False)
     return HOLES if report.holes else 0
 
 
@@ -127,15 +130,23 @@ def _refuse(text: str) -> NoReturn:
 
 def _check_host(url: str, confirmed: str | None) -> None:
     """Refuse an invalid URL, and another machine that the user has not named twice."""
-    try:
-        address = urlsplit(url)
-        scheme, host, _port = address.scheme, address.hostname or "", address.port
-    except ValueError:
-        scheme, host = "", ""
-    if scheme not in {"http", "https"} or not host:
+    host = _host_of(url)
+    if not host:
         _refuse(f"{url!r} is no http:// or https:// URL")
     if not _is_loopback(host) and confirmed != host:
         _refuse(f"{host} is not this machine. Attack nobody else's server; if it is yours: --yes-this-is-mine {host}")
+
+
+def _host_of(url: str) -> str:
+    """Return the host of an http:// or https:// URL; "" if the text is none."""
+    try:
+        address = urlsplit(url)
+        _port = address.port  # a property that raises ValueError if the port is invalid
+    except ValueError:
+        return ""
+    if address.scheme not in {"http", "https"}:
+        return ""
+    return address.hostname or ""
 
 
 def _is_loopback(host: str) -> bool:
@@ -162,8 +173,8 @@ def named_calls(tools: Sequence[str], arguments: Sequence[str]) -> list[tuple[st
     """Return each tool with its arguments.
 
     Args:
-        tools: their names.
-        arguments: JSON objects; a tool without one gets none.
+        tools: the names of the tools.
+        arguments: a JSON object for each tool, in their order; the last tools may have none.
 
     Raises:
         ClickException: there are too many, or one is no JSON object.

@@ -1,11 +1,13 @@
 """An HTTP client that sends bytes as they are: ordinary clients correct what an attack needs to be wrong.
 
-It adds credentials when it sends a request and does not keep them in it, so a report cannot contain them.
+`Client.send` takes a Request and returns an Exchange: the request and its Response, whose properties read JSON-RPC. The
+client adds credentials only while it sends, and no Request keeps them, so a report cannot contain them.
 """
 
 from __future__ import annotations
 
 import json
+import socket
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,11 +18,13 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-CALLER, OTHER = "caller", "other"
+CALLER = "caller"
+OTHER = "other"
 EVENT_STREAM = "text/event-stream"
-MAX_BODY = 16 * 1024 * 1024  # bytes
-RESPONSE_SECONDS = 10.0
-UNAVAILABLE, TOO_MANY = 503, 429
+MAX_BODY = 16 * 1024 * 1024  # bytes of a response that are read
+RESPONSE_SECONDS = 10.0  # longest wait for one response
+UNAVAILABLE = 503
+TOO_MANY = 429
 
 
 class LimitReached(Exception):
@@ -40,16 +44,16 @@ class Request:
 
 @dataclass(frozen=True)
 class Response:
-    """One HTTP response. Without any, the status is 0 and `failed` names the exception."""
+    """One HTTP response, or why there is none."""
 
-    status: int
-    headers: Mapping[str, str] = field(default_factory=dict)
+    status: int  # 0 if there is no response
+    headers: Mapping[str, str] = field(default_factory=dict)  # by name in lower case
     body: bytes = b""
-    failed: str = ""
+    failed: str = ""  # the type of the exception if there is no response
 
     @cached_property
     def messages(self) -> list[dict[str, Any]]:
-        """The JSON-RPC messages: of a stream, the notifications too."""
+        """The JSON-RPC messages of the body; a stream has notifications too."""
         text = self.body.decode(errors="replace")
         if not self.headers.get("content-type", "").startswith(EVENT_STREAM):
             return [_parse(text)]
@@ -60,7 +64,8 @@ class Response:
         """The JSON-RPC response, or {}."""
         if not self.headers.get("content-type", "").startswith(EVENT_STREAM):
             return self.messages[0]
-        return next(filter(_is_response, reversed(self.messages)), {})
+        responses = [message for message in self.messages if _is_response(message)]
+        return responses[-1] if responses else {}
 
     @property
     def result(self) -> dict[str, Any] | None:
@@ -102,7 +107,9 @@ class Response:
     @property
     def undecided(self) -> bool:
         """Whether the server did not judge the request: no response, 429, or 503 with Retry-After."""
-        return self.status in {0, TOO_MANY} or (self.status == UNAVAILABLE and "retry-after" in self.headers)
+        if self.status in {0, TOO_MANY}:
+            return True
+        return self.status == UNAVAILABLE and "retry-after" in self.headers
 
     def __str__(self) -> str:
         """Summarize the response in one line."""
@@ -139,14 +146,17 @@ class Client:
         """Start the clock.
 
         Args:
-            url: of the endpoint.
+            url: the URL of the endpoint.
             credentials: the headers of CALLER and OTHER.
-            requests: that may be sent.
-            seconds: of the whole run; a single request may take them all.
+            requests: how many requests may be sent.
+            seconds: the longest time of the whole run; a single request may take it all.
             now: returns monotonic seconds.
         """
-        self.url, self.exchanges = url, list[Exchange]()
-        self._credentials, self._requests, self._now = credentials, requests, now
+        self.url = url
+        self.exchanges: list[Exchange] = []
+        self._credentials = credentials
+        self._requests = requests
+        self._now = now
         self._response_seconds = seconds if requests == 1 else RESPONSE_SECONDS
         self._end = now() + seconds
 
@@ -156,7 +166,11 @@ class Client:
         return self._end - self._now()
 
     def send(self, request: Request) -> Exchange:
-        """Send a request and wait for its response. A broken connection counts as one. At the limits: LimitReached."""
+        """Send a request and wait for its response; a broken connection gives a response of status 0.
+
+        Raises:
+            LimitReached: all requests were sent, or the time is over.
+        """
         if len(self.exchanges) >= self._requests or self.seconds_left <= 0:
             raise LimitReached
         try:
@@ -169,8 +183,11 @@ class Client:
     def _send(self, request: Request) -> Response:
         address = urlsplit(self.url)
         connection_class = HTTPSConnection if address.scheme == "https" else HTTPConnection
-        connection = connection_class(address.netloc, timeout=max(0.1, min(self._response_seconds, self.seconds_left)))
-        path = (address.path or "/") + (f"?{address.query}" if address.query else "")
+        timeout = max(0.1, min(self._response_seconds, self.seconds_left))
+        connection = connection_class(address.netloc, timeout=timeout)
+        path = address.path or "/"
+        if address.query:
+            path += f"?{address.query}"
         length = len(request.body) if request.content_length is None else request.content_length
         has_host = any(name.lower() == "host" for name, _value in request.headers)
         try:
@@ -181,7 +198,7 @@ class Client:
             connection.putheader("Connection", "close")
             connection.endheaders(request.body)
             if request.content_length is not None and connection.sock:
-                connection.sock.shutdown(1)  # the rest of the body never comes
+                connection.sock.shutdown(socket.SHUT_WR)  # so the server learns that the rest of the body never comes
             response = connection.getresponse()
             headers = {name.lower(): value for name, value in response.getheaders()}
             return Response(response.status, headers, self._read(response, headers))
@@ -192,12 +209,14 @@ class Client:
         """Read a body; a stream up to the JSON-RPC response, because the server need not close it then."""
         if not headers.get("content-type", "").startswith(EVENT_STREAM):
             return response.read(MAX_BODY)
-        end, body = self._now() + self._response_seconds, b""
+        body = b""
+        end = self._now() + self._response_seconds
         while self._now() < end and len(body) < MAX_BODY:
             line = response.readline()
+            if not line:
+                break
             body += line
-            is_data = line.startswith(b"data:")
-            if not line or (is_data and _is_response(_parse(line[5:].decode(errors="replace")))):
+            if line.startswith(b"data:") and _is_response(_parse(line[5:].decode(errors="replace"))):
                 break
         return body
 

@@ -1,8 +1,12 @@
-"""Finds the calls of a server that ask: it calls everything that the server lists once."""
+"""Finds the calls that a server answers with a question: it calls everything that the server lists once.
+
+Each found call (a `Target`) has the rounds of a correct conversation, which later attacks imitate and change.
+"""
 
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.attack import messages, schema_values
@@ -13,25 +17,32 @@ if TYPE_CHECKING:
 
     from mcp_functions.attack.scan import Scan
 
-MAX_PAGES = 5
-MAX_CALLS = 60
-VARIABLE = re.compile(r"\{\+?\w+\}")
+MAX_PAGES = 5  # pages of a list that are read
+MAX_CALLS = 60  # calls that are tried
+VARIABLE = re.compile(r"\{\+?\w+\}")  # a variable of a URI template
 
 
 def find_targets(scan: Scan, named: Sequence[tuple[str, dict[str, Any]]] = ()) -> list[Target]:
-    """Find calls that ask, those with the most rounds first; of the named tools only, if there are any."""
+    """Find the calls that ask.
+
+    Args:
+        scan: the run.
+        named: tools with their arguments; if there are any, nothing else is called, and their order is kept.
+    """
+    candidates = _named(scan, named) if named else _listed(scan)
     targets = []
-    for number, candidate in enumerate(_named(scan, named) if named else _listed(scan)):
-        if number >= MAX_CALLS:
-            break
+    for candidate in islice(candidates, MAX_CALLS):
         if scan.call(candidate).response.questions:
             target = scan.hold_conversation(candidate)
             if target.questions and len(target.rounds) > 1:
                 targets.append(target)
-    return targets if named else sorted(targets, key=_rank)
+    if named:
+        return targets
+    return sorted(targets, key=_rank)
 
 
 def _rank(target: Target) -> tuple[bool, int]:
+    """Rank a call that answers complete, and that returns states, before others; then the one with more rounds."""
     is_complete = target.completes and target.rounds[0].response.state is not None
     return not is_complete, -len(target.rounds)
 
@@ -61,6 +72,7 @@ def _listed(scan: Scan) -> Iterator[Target]:
 
 
 def _list(scan: Scan, method: str, key: str) -> list[dict[str, Any]]:
+    """Return the entries of a list; [] if the server has no such list."""
     entries: list[dict[str, Any]] = []
     params: dict[str, Any] = {}
     for _ in range(MAX_PAGES):

@@ -1,4 +1,8 @@
-"""Checks, findings and the report. A check names its source, a finding proves itself with responses."""
+"""Checks, findings and the report.
+
+A check tests one sentence of the specification, or of another source, which it quotes. A finding is a check that
+failed, with proofs: exchanges of a request and its response.
+"""
 
 from __future__ import annotations
 
@@ -47,15 +51,17 @@ class Proof(NamedTuple):
 
 @dataclass(frozen=True)
 class Check:
-    """One check. `run` sends requests; `watch` examines each exchange of the run, and gets the canary too."""
+    """One check, by `run` or by `watch`."""
 
     name: str  # in kebab-case
     severity: Severity
     basis: Basis
-    section: str  # of the specification 2026-07-28, or of another source
-    sentence: str  # that is checked, quoted; the authors' own, if it is an opinion
-    run: Callable[[Scan], Iterable[Proof]] | None = None
-    watch: Callable[[Exchange, str], str | None] | None = None  # returns what is wrong
+    section: str  # the section of the specification 2026-07-28, or of another source
+    sentence: str  # the sentence that is checked; quoted, unless it is the authors' opinion
+    run: Callable[[Scan], Iterable[Proof]] | None = None  # sends requests
+    # Examines an exchange of the run, given the run's canary, a text that no response should repeat. It returns what is
+    # wrong, or None.
+    watch: Callable[[Exchange, str], str | None] | None = None
 
 
 @dataclass(frozen=True)

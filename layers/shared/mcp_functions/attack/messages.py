@@ -1,4 +1,7 @@
-"""Correct requests of a client; an attack changes one of them in one place."""
+"""Makes correct requests of a client: JSON-RPC messages, their headers, and their HTTP requests.
+
+An attack takes a correct request and changes it in one place.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 VERSION = "2026-07-28"
-PREFIX = "io.modelcontextprotocol/"
-EVERYTHING: dict[str, Any] = {
+PREFIX = "io.modelcontextprotocol/"  # begins the names of MCP's own members of `_meta`
+EVERYTHING: dict[str, Any] = {  # the capabilities of a client that can do everything
     "elicitation": {"form": {}, "url": {}},
     "sampling": {"tools": {}, "context": {}},
     "roots": {},
 }
-NAME_PARAMETERS = {
+NAME_PARAMETERS = {  # by method: the parameter that the `Mcp-Name` header repeats
     "tools/call": "name",
     "prompts/get": "name",
     "resources/read": "uri",
@@ -40,7 +43,12 @@ def message(
 
 
 def headers(message_: Mapping[str, Any], parameters: Iterable[tuple[str, str]] = ()) -> tuple[tuple[str, str], ...]:
-    """Return the headers of a message. `parameters` are the property and the name of each `x-mcp-header`."""
+    """Return the headers of a message.
+
+    Args:
+        message_: the JSON-RPC request.
+        parameters: each argument that a header repeats, with the name of its header (`x-mcp-header` of the schema).
+    """
     params = message_.get("params", {})
     pairs = [
         ("Content-Type", "application/json"),
@@ -72,7 +80,8 @@ def with_header(request: Request, name: str, *values: str) -> Request:
 
 
 def _header_value(text: str) -> str:
-    """Return a header's value: in base64 if a header cannot contain the text."""
-    if text.isascii() and text.isprintable() and text == text.strip() and not text.startswith("=?"):
+    """Return a header's value: in base64 if a header cannot contain the text, or if the text looks like base64."""
+    is_plain = text.isascii() and text.isprintable() and text == text.strip()
+    if is_plain and not text.startswith("=?"):
         return text
     return f"=?base64?{base64.b64encode(text.encode()).decode()}?="

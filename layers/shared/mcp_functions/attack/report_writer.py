@@ -1,4 +1,4 @@
-"""Writes a report as text and as JSON; each finding with a command that repeats its request."""
+"""Writes a report as text for people, with a curl command that repeats each request, and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,18 @@ if TYPE_CHECKING:
     from mcp_functions.attack.client import Request
     from mcp_functions.attack.findings import Finding, Proof, Report
 
-SHOWN_PROOFS = 3
-MAX_BODY_CHARS = 1500  # of a command
-CREDENTIALS = {"caller": "$CREDENTIALS", "other": "$OTHER_CREDENTIALS"}
+SHOWN_PROOFS = 3  # how many proofs of a finding the text shows
+MAX_BODY_CHARS = 1500  # the longest body that a command contains
+CREDENTIALS = {"caller": "$CREDENTIALS", "other": "$OTHER_CREDENTIALS"}  # shell variables that the user sets
 
 
 def text(report: Report, *, secured: bool) -> str:
-    """Return a report for people. If requests had credentials, the commands name them as variables."""
+    """Return a report for people.
+
+    Args:
+        report: the report.
+        secured: whether requests had credentials; then the commands name them as shell variables.
+    """
     return "\n".join(_lines(report, secured=secured)) + "\n"
 
 
@@ -39,11 +44,12 @@ def data(report: Report) -> dict[str, Any]:
 
 def curl(url: str, request: Request, *, secured: bool = False) -> str:
     """Return the command that sends a request; credentials are shell variables."""
-    words = ["curl", "-sS", "-i", url]
+    words = ["curl", "-sS", "-i"]
     if request.method != "POST":
-        words[3:3] = ["-X", request.method]
+        words += ["-X", request.method]
+    words.append(url)
     for name, value in request.headers:
-        words += ["-H", f"{name}: {value}" if value else f"{name};"]
+        words += ["-H", f"{name}: {value}" if value else f"{name};"]  # curl writes an empty header with a semicolon
     if request.content_length is not None:
         words += ["-H", f"Content-Length: {request.content_length}"]
     command = shlex.join(words)
@@ -117,6 +123,7 @@ def _proof(proof: Proof) -> dict[str, Any]:
 
 
 def _body(body: bytes) -> str:
+    """Return a body as a word of the shell; bytes that are no text in base64."""
     if len(body) > MAX_BODY_CHARS:
         return f"@body  # {len(body)} bytes, whole in --json"
     try:

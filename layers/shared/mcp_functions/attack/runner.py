@@ -1,4 +1,8 @@
-"""Runs all checks against one server, and collects their findings in a report."""
+"""Runs all checks against one server, and collects their findings in a report.
+
+First it finds calls to attack. Then each check with `run` sends its requests. At the end each check with `watch`
+examines every exchange of the run.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +22,8 @@ if TYPE_CHECKING:
     from mcp_functions.attack.client import Exchange
     from mcp_functions.attack.findings import Check
 
-MAX_PROOFS = 40
-ORDER = list(Severity)
+MAX_PROOFS = 40  # proofs of one finding that are kept
+ORDER = list(Severity)  # the worst first
 LIMIT_REASON = "the bounds of the run were used up: --requests, --seconds"
 
 
@@ -37,13 +41,13 @@ def attack(  # noqa: PLR0913 - keywords, most of them rarely given
     """Attack your own server.
 
     Args:
-        url: of the MCP endpoint.
+        url: the URL of the MCP endpoint.
         headers: the caller's credentials.
-        other_headers: those of a second person.
-        named: tools and arguments that ask, the one to attack first; if left out, everything listed is called once.
+        other_headers: the credentials of a second person.
+        named: tools that ask, with their arguments; the first is attacked. Without any, everything listed is called.
         lifetime: seconds after which the server promises that a state has expired.
-        bounds: of the run.
-        checks: to run, in their order.
+        bounds: the limits of the run.
+        checks: the checks to run, in their order.
         wait: sleeps for a number of seconds, until a state has expired.
     """
     bounds = bounds or Bounds()
@@ -68,13 +72,15 @@ def attack(  # noqa: PLR0913 - keywords, most of them rarely given
 
 def _run(check: Check, run: Callable[[Scan], Iterable[Proof]], scan: Scan, report: Report) -> None:
     proofs: list[Proof] = []
-    first, reason = len(scan.client.exchanges), ""
+    reason = ""  # why the check was not run to its end
+    first = len(scan.client.exchanges)
     try:
         proofs.extend(run(scan))  # keeps the proofs before an exception
     except SkipCheck as skipped:
         reason = str(skipped)
     except LimitReached:
-        report.spent, reason = True, LIMIT_REASON
+        reason = LIMIT_REASON
+        report.spent = True
     if reason and not proofs:
         report.not_tried[check.name] = reason
         return

@@ -1,4 +1,10 @@
-"""One run against one server: the calls that ask questions, and how to hold their conversations."""
+"""One run against one server: the calls that ask questions, and how to hold their conversations.
+
+    round 1   the call                          -> questions and a state (`requestState`)
+    round 2   the call, the answers, the state  -> more questions and a new state, or the result
+
+A `Target` is such a call with the rounds of a correct conversation. The first target is the victim: checks attack it.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +25,8 @@ if TYPE_CHECKING:
 
     from mcp_functions.attack.client import Client, Exchange, Request, Response
 
-MAX_ROUNDS = 6
-MAX_OTHER_CALLS = 4
+MAX_ROUNDS = 6  # rounds of one conversation
+MAX_OTHER_CALLS = 4  # calls with other arguments that are tried
 
 
 class Bounds(NamedTuple):
@@ -36,13 +42,13 @@ class Target:
 
     method: str  # tools/call, prompts/get or resources/read
     params: Mapping[str, Any]
-    schema: Mapping[str, Any] = field(default_factory=dict)  # of its arguments
+    schema: Mapping[str, Any] = field(default_factory=dict)  # the JSON Schema of its arguments
     similar: Sequence[Mapping[str, Any]] = ()  # params of other calls, which may ask too
-    rounds: Sequence[Exchange] = ()  # of a correct conversation; the last one completes it
+    rounds: Sequence[Exchange] = ()  # the rounds of a correct conversation
 
     @property
     def name(self) -> str:
-        """Its name or URI."""
+        """The name or the URI that it calls."""
         return str(self.params.get("name") or self.params.get("uri"))
 
     @property
@@ -72,15 +78,17 @@ class Target:
 
     @property
     def parameters(self) -> list[tuple[str, str]]:
-        """The arguments that headers repeat: property and `x-mcp-header`."""
+        """Each argument that a header repeats, with the name of its header (`x-mcp-header` of the schema)."""
         properties = self.schema.get("properties") or {}
         return [(key, member["x-mcp-header"]) for key, member in properties.items() if "x-mcp-header" in member]
 
     def __str__(self) -> str:
         """Summarize the call in one line."""
-        arguments = json.dumps(self.params["arguments"]) if self.params.get("arguments") else ""
-        rounds = f"{len(self.rounds)} requests" if self.completes else "never completed"
-        return f"{self.method} {self.name} {arguments}".strip() + f" ({rounds})"
+        words = [self.method, self.name]
+        if self.params.get("arguments"):
+            words.append(json.dumps(self.params["arguments"]))
+        words.append(f"({len(self.rounds)} requests)" if self.completes else "(never completed)")
+        return " ".join(words)
 
 
 @dataclass
@@ -92,8 +100,8 @@ class Scan:
     has_other: bool = False  # whether a second person's credentials are known
     lifetime: float | None = None  # seconds after which the server promises that a state has expired
     canary: str = field(default_factory=lambda: f"canary-{secrets.token_hex(8)}")  # no response should repeat it
-    wait: Callable[[float], object] = time.sleep  # for so many seconds
-    ids: Iterator[int] = field(default_factory=lambda: count(1))
+    wait: Callable[[float], object] = time.sleep  # waits for a number of seconds
+    ids: Iterator[int] = field(default_factory=lambda: count(1))  # the ids of requests
 
     @property
     def victim(self) -> Target:
@@ -148,13 +156,13 @@ class Scan:
         return self.client.send(self.request(target, **changes))
 
     def begin(self, target: Target) -> tuple[str, dict[str, Any]]:
-        """Return the first state of a new conversation, and correct answers to its first questions."""
+        """Begin a conversation; return its first state, and correct answers to its first questions."""
         return _state_and_answers(target, self.call(target).response)
 
     def last_round(self, target: Target, person: str = CALLER) -> tuple[str, dict[str, Any]]:
         """Hold a conversation up to its last questions. Return the state and the answers that complete the call."""
         response = self.call(target, person=person).response
-        for _ in target.rounds[2:]:
+        for _ in target.rounds[2:]:  # the first round was just sent, and the last one is the caller's
             response = self.call(target, person=person, **_retry_params(response)).response
         return _state_and_answers(target, response)
 
@@ -175,8 +183,8 @@ class Scan:
     def other_calls(self, target: Target) -> Iterator[Target]:
         """Yield calls of the same handler with other arguments that ask too."""
         arguments = schema_values.others(target.schema, target.params.get("arguments") or {})
-        similar = [*target.similar, *({**target.params, "arguments": other} for other in arguments)]
-        for params in similar[:MAX_OTHER_CALLS]:
+        changed = [{**target.params, "arguments": other} for other in arguments]
+        for params in [*target.similar, *changed][:MAX_OTHER_CALLS]:
             other = Target(target.method, params, target.schema)
             if self.call(other).response.questions:
                 yield other
@@ -199,7 +207,7 @@ def _state_and_answers(target: Target, response: Response) -> tuple[str, dict[st
 
 
 def _fields(questions: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the field names of questions: their texts may differ from call to call, by a price or a time."""
+    """Return the field names of each question. Its text is left out: it may have a price or a time that differs."""
     fields = {}
     for key, request in questions.items():
         schema = ((request or {}).get("params") or {}).get("requestedSchema") or {}

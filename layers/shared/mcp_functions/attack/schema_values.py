@@ -1,4 +1,7 @@
-"""Values for JSON Schemas: arguments of a tool, answers to a question, and values that do not fit."""
+"""Makes values for JSON Schemas: arguments of a tool, answers to a question, and values that do not fit.
+
+Both the schema and the values come from the attacked server, so nothing is certain about their types.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,20 @@ FORMATS = {
     "date": "2026-11-21",
     "date-time": "2026-11-21T12:00:00Z",
 }
-MAX_DEPTH = 6
-MAX_LENGTH = 10_000  # of a text that is one character too long
+MAX_DEPTH = 6  # levels of a schema that are followed
+MAX_LENGTH = 10_000  # the longest `maxLength` for which a text that is too long is made
+# by type: a value that does not fit it
 MISFITS: dict[str, Any] = {"string": 7, "integer": "seven", "number": "seven", "boolean": "perhaps", "array": "one"}
 
 
 def example(schema: Mapping[str, Any], text: str = "example", *, optional: bool = False) -> Any:  # noqa: ANN401 - JSON
-    """Return a value that a schema accepts, as far as its most frequent keywords tell."""
+    """Return a value that a schema accepts, as far as its most frequent keywords tell.
+
+    Args:
+        schema: the JSON Schema.
+        text: the value of a text for which the schema says nothing more.
+        optional: whether optional members of objects are filled in too.
+    """
     return _Example(schema, text, optional).value(schema)
 
 
@@ -46,15 +56,16 @@ def others(schema: Mapping[str, Any], value: Mapping[str, Any]) -> Iterator[dict
     properties = schema.get("properties") or {}
     for key in dict.fromkeys([*value, *properties]):
         member = properties.get(key) or {}
-        now, choices = value.get(key, example(member) if member else None), member.get("enum")
-        changed = choices if isinstance(choices, list) else [other for _path, other in edits(now)]
-        for other in changed:
+        now = value.get(key, example(member) if member else None)
+        choices = member.get("enum")
+        others_ = choices if isinstance(choices, list) else [other for _path, other in edits(now)]
+        for other in others_:
             if other != now:
                 yield {**value, key: other}
 
 
 def edits(value: object, path: str = "the whole") -> Iterator[tuple[str, Any]]:
-    """Yield copies of a JSON value with one scalar changed, each with the path of the change before it."""
+    """Yield copies of a JSON value with one scalar changed: the place of the change, and the copy."""
     if isinstance(value, dict):
         for key, member in value.items():
             yield from ((where, {**value, key: other}) for where, other in edits(member, str(key)))
@@ -67,16 +78,24 @@ def edits(value: object, path: str = "the whole") -> Iterator[tuple[str, Any]]:
     elif isinstance(value, bool):
         yield path, not value
     elif isinstance(value, int | float):
-        yield from ((path, value + 1), (path, value - 1))
+        yield path, value + 1
+        yield path, value - 1
     elif isinstance(value, str):
         yield path, value + "x"
 
 
 def misfits(schema: Mapping[str, Any], text: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield contents that do not fit a form, each with a description; `text` is not among the choices of any field."""
+    """Yield contents that do not fit a form: a description, and the content.
+
+    Args:
+        schema: the form's schema.
+        text: a text that no field has among its choices.
+    """
     content: dict[str, Any] = example(schema, optional=True)
     for key, member in (schema.get("properties") or {}).items():
-        type_, maximum, max_length = (member.get(keyword) for keyword in ("type", "maximum", "maxLength"))
+        type_ = member.get("type")
+        maximum = member.get("maximum")
+        max_length = member.get("maxLength")
         if "enum" in member or "oneOf" in member:
             yield f"{key} is none of the choices", {**content, key: text}
         elif type_ in MISFITS:
@@ -119,7 +138,9 @@ class _Example(NamedTuple):
 
     def _of_type(self, schema: dict[str, Any], depth: int) -> object:
         type_ = schema.get("type")
-        match type_[0] if isinstance(type_, list) and type_ else type_:
+        if isinstance(type_, list) and type_:
+            type_ = type_[0]
+        match type_:
             case "integer" | "number":
                 minimum = schema.get("minimum", schema.get("exclusiveMinimum", 0) + 1)
                 return min(minimum, schema.get("maximum", minimum))
@@ -128,13 +149,15 @@ class _Example(NamedTuple):
             case "null":
                 return None
             case "array":
-                return [self.value(schema.get("items", {}), depth + 1)] * max(1, schema.get("minItems", 1))
+                item = self.value(schema.get("items", {}), depth + 1)
+                return [item] * max(1, schema.get("minItems", 1))
             case "object":
                 return self._object(schema, depth)
         return self._string(schema)
 
     def _object(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
-        properties, required = schema.get("properties") or {}, schema.get("required") or []
+        properties = schema.get("properties") or {}
+        required = schema.get("required") or []
         names = [name for name in properties if self.optional or name in required]
         return {name: self.value(properties[name], depth + 1) for name in names}
 
@@ -143,6 +166,7 @@ class _Example(NamedTuple):
         return text[: schema.get("maxLength", len(text))]
 
     def _resolve(self, ref: str) -> object:
+        """Return the part of the schema to which a $ref points, e.g. "#/$defs/Seat"; None if it is missing."""
         value: object = self.root
         for part in ref.removeprefix("#").split("/")[1:]:
             value = value.get(part) if isinstance(value, dict) else None

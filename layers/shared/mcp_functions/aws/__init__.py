@@ -1,8 +1,8 @@
 """Signed calls of KMS, Lambda and DynamoDB without boto3.
 
 boto3 needs a quarter of a second of CPU for its first call; these clients need one signature and one connection. They
-have the methods and the errors of boto3's clients. They are used only where the environment names the region, the
-endpoint and the credentials (`endpoints`). Elsewhere, and with MCP_AWS_CLIENT=boto3, boto3 makes the calls.
+have the methods and the errors of boto3's clients. They are used only where environment variables alone decide the
+region, the endpoint and the credentials (endpoints.py). Otherwise, or with MCP_AWS_CLIENT=boto3, boto3 makes the calls.
 """
 
 from __future__ import annotations
@@ -47,4 +47,4 @@ def prepare(endpoint: Endpoint | None) -> None:
     from mcp_functions.aws.connection import tls_context  # noqa: PLC0415
 
     if endpoint.tls:
-        tls_context()
+        tls_context()  # it is cached, so the first call finds it ready

@@ -19,11 +19,11 @@ def client(service: str, limits: CallLimits, region: str | None = None, **option
         region: the region; None reads it from the environment. Unlike boto3, this also reads AWS_REGION.
         options: further options of botocore's Config.
     """
-    # At DEBUG botocore logs requests and responses, and so KMS's plaintext data keys.
+    # At DEBUG botocore logs responses, and so KMS's plaintext data keys. Therefore it never logs below WARNING.
     log = logging.getLogger("botocore")
     log.setLevel(max(logging.WARNING, log.level))
 
-    import boto3.session  # noqa: PLC0415 - 100 ms
+    import boto3.session  # noqa: PLC0415 - slow to import, and most functions need no boto3
     from botocore.config import Config  # noqa: PLC0415
 
     retries: Any = {"mode": "standard", "total_max_attempts": limits.attempts}

@@ -37,27 +37,30 @@ if TYPE_CHECKING:
 
 
 USER_AGENT = "mcp-functions"
-LEAST_ERROR_STATUS = 300
-# As botocore's TransientRetryableChecker has them
+LEAST_ERROR_STATUS = 300  # these clients follow no redirect, so it is an error too
+# botocore's TransientRetryableChecker retries these statuses and codes.
 TRANSIENT_STATUSES = {500, 502, 503, 504}
 TRANSIENT_CODES = {"RequestTimeout", "RequestTimeoutException", "PriorRequestNotComplete"}
-# The longest wait before the second attempt; it doubles for each further attempt.
+# The longest wait before the second attempt, in seconds; it doubles for each further attempt.
 TRANSIENT_SECONDS = 0.05
 THROTTLED_SECONDS = 1.0
-BINARY_FIELDS = ("CiphertextBlob", "Mac", "Plaintext")
+BINARY_FIELDS = ("CiphertextBlob", "Mac", "Plaintext")  # members of KMS's responses that hold bytes
 
 
 def random_fraction() -> float:
-    """Return a number from [0, 1). A generator's state would be the same in all environments of one snapshot."""
+    """Return a number from [0, 1).
+
+    The system makes it. A generator of Python would repeat its numbers in each environment that starts from a snapshot.
+    """
     return int.from_bytes(os.urandom(6), "big") / (1 << 48)
 
 
 class Timing(NamedTuple):
-    """The pause, the monotonic clock and the random fraction of retries."""
+    """How retries wait and measure time; tests replace the parts."""
 
-    sleep: Callable[[float], object]
-    clock: Callable[[], float] = time.monotonic
-    random: Callable[[], float] = random_fraction
+    sleep: Callable[[float], object]  # waits some seconds
+    clock: Callable[[], float] = time.monotonic  # seconds
+    random: Callable[[], float] = random_fraction  # a number from [0, 1)
 
 
 class AwsClient:
@@ -69,7 +72,10 @@ class AwsClient:
         self._limits = limits
         self._timing = timing or Timing(time.sleep)
         self._connections = ConnectionPool(endpoint, limits)
-        self.close = self._connections.close  # the next call opens another connection
+
+    def close(self) -> None:
+        """Close the connections; the next call opens another one."""
+        self._connections.close()
 
     def send(self, path: str, headers: Mapping[str, str], body: bytes) -> Response:
         """Send a request, and again after a transient error.
@@ -78,7 +84,8 @@ class AwsClient:
             HTTPClientError, ClientError: the error of the last attempt.
         """
         attempts = self._limits.attempts
-        seconds = attempts * (self._limits.connect_seconds + self._limits.read_seconds)  # with the waits between them
+        # The waits between the attempts must end before the deadline too.
+        seconds = attempts * (self._limits.connect_seconds + self._limits.read_seconds)
         deadline = Deadline.after(seconds, self._timing.clock)
         attempt = 1
         while True:
@@ -88,6 +95,7 @@ class AwsClient:
                 longest = _longest_wait(error)
                 if longest is None or attempt == attempts:
                     raise
+                # A random part of the longest wait, so that many clients do not try again at the same moment.
                 wait = self._timing.random() * longest * 2 ** (attempt - 1)
                 if self._timing.clock() + wait >= deadline.ends:
                     raise
@@ -104,7 +112,7 @@ class AwsClient:
         unsigned = {"host": self._endpoint.authority, "user-agent": USER_AGENT, **_trace_header(), **headers}
         signed = sign(path, unsigned, body, self._endpoint, time.time())
         response = self._connections.post(path, signed, body, deadline)
-        checksum = response.headers.get("x-amz-crc32")  # of DynamoDB
+        checksum = response.headers.get("x-amz-crc32")  # DynamoDB sends the CRC-32 of the body, as a decimal number
         if checksum and checksum != str(zlib.crc32(response.body)):
             raise errors.ConnectionClosedError  # part of the body is missing or changed
         if response.status >= LEAST_ERROR_STATUS:
@@ -141,7 +149,7 @@ class LambdaClient(AwsClient):
 class JsonClient(AwsClient):
     """A service whose operations take and return JSON; bytes travel as base64."""
 
-    prefix = ""  # of the name of an operation
+    prefix = ""  # the service's name before an operation, in the header `x-amz-target`
     media_type = "application/x-amz-json-1.1"
 
     def call(self, operation: str, /, **request: object) -> dict[str, Any]:
@@ -149,8 +157,10 @@ class JsonClient(AwsClient):
         headers = {"content-type": self.media_type, "x-amz-target": f"{self.prefix}.{operation}"}
         body = json.dumps(request, default=_base64)
         result: dict[str, Any] = json.loads(self.send("/", headers, body.encode()).body)
-        binary = {name: binascii.a2b_base64(result[name]) for name in BINARY_FIELDS if name in result}
-        return {**result, **binary}
+        for name in BINARY_FIELDS:
+            if name in result:
+                result[name] = binascii.a2b_base64(result[name])
+        return result
 
 
 class KmsClient(JsonClient):
@@ -165,7 +175,8 @@ class KmsClient(JsonClient):
 class DynamoDbClient(JsonClient):
     """DynamoDB: `get_item`, `put_item` and `delete_item`, in DynamoDB's JSON."""
 
-    prefix, media_type = "DynamoDB_20120810", "application/x-amz-json-1.0"
+    prefix = "DynamoDB_20120810"
+    media_type = "application/x-amz-json-1.0"
     get_item = partialmethod(JsonClient.call, "GetItem")
     put_item = partialmethod(JsonClient.call, "PutItem")
     delete_item = partialmethod(JsonClient.call, "DeleteItem")
@@ -187,13 +198,13 @@ CLIENTS: dict[str, type[AwsClient]] = {
 
 
 def _longest_wait(error: errors.ClientError | errors.HTTPClientError) -> float | None:
-    """Return the longest wait before the second attempt, in seconds; None if an error is final."""
+    """Return the longest wait before the second attempt, in seconds; None if a retry cannot help."""
     failure = errors.read_failure(error)
     if failure.code in errors.THROTTLED_CODES:
         return THROTTLED_SECONDS
-    if failure.status in {errors.NO_RESPONSE, *TRANSIENT_STATUSES} or failure.code in TRANSIENT_CODES:
+    if failure.status == errors.NO_RESPONSE or failure.status in TRANSIENT_STATUSES:
         return TRANSIENT_SECONDS
-    return None
+    return TRANSIENT_SECONDS if failure.code in TRANSIENT_CODES else None
 
 
 def _client_error(response: Response) -> errors.ClientError:
@@ -204,15 +215,18 @@ def _client_error(response: Response) -> errors.ClientError:
         body = None
     details = body if isinstance(body, dict) else {}
     code = response.headers.get("x-amzn-errortype") or details.get("__type") or response.status
-    name = str(code).partition(":")[0].rpartition("#")[2]  # "prefix#Name:address" has all parts
+    # A code with all its parts is "prefix#Name:address"; botocore keeps the name.
+    name = str(code).partition(":")[0].rpartition("#")[2]
     return errors.ClientError(name, response.status, details.get("Item"))
 
 
 def _trace_header() -> dict[str, str]:
     """Pass Lambda's trace on: Lambda detects recursive invocations by it, and X-Ray joins the calls of a request."""
-    trace = os.environ.get("_X_AMZN_TRACE_ID", "")  # Lambda sets it for each invocation
+    trace = os.environ.get("_X_AMZN_TRACE_ID")  # Lambda sets it for each invocation
+    if not trace:
+        return {}
     is_header_value = trace.isascii() and trace.isprintable()
-    return {"x-amzn-trace-id": trace} if trace and is_header_value else {}
+    return {"x-amzn-trace-id": trace} if is_header_value else {}
 
 
 def _base64(value: bytes) -> str:

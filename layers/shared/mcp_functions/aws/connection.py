@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 class Deadline(NamedTuple):
-    """The time at which a call must end, in seconds of its clock."""
+    """The time at which a call must end."""
 
-    ends: float
-    clock: Callable[[], float]
+    ends: float  # in seconds of the clock
+    clock: Callable[[], float]  # returns seconds, and never goes back
 
     @classmethod
     def after(cls, seconds: float, clock: Callable[[], float] = time.monotonic) -> Deadline:
@@ -66,18 +66,25 @@ class DeadlineSocket:
         """Wrap a connected socket."""
         self._socket = connected
         self.deadline = deadline
-        self.fileno = connected.fileno  # for `select`
-        self.close = connected.close  # takes effect once the readers are closed too
+
+    def fileno(self) -> int:
+        """Return the number of the socket for the system, which `select` asks for."""
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        """Close the socket; the system keeps the connection until its readers are closed too."""
+        self._socket.close()
 
     def sendall(self, content: bytes) -> None:
         """Send all bytes."""
         rest = memoryview(content)
         while rest:
             self.set_timeout()
-            rest = rest[self._socket.send(rest) :]
+            sent = self._socket.send(rest)
+            rest = rest[sent:]
 
     def makefile(self, _mode: str) -> BufferedReader:
-        """Return a buffered reader."""
+        """Return a buffered reader. http.client asks for one for each response, and always with the mode "rb"."""
         return BufferedReader(_Reader(self, self._socket.makefile("rb", buffering=0)))
 
     def set_timeout(self) -> None:
@@ -93,14 +100,14 @@ class _Reader(RawIOBase):
     """Reads from a socket's file, and gives each read the time until the deadline."""
 
     def __init__(self, deadline_socket: DeadlineSocket, source: RawIOBase) -> None:
-        self._socket = deadline_socket
+        self._deadline_socket = deadline_socket
         self._source = source
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int | None:
-        self._socket.set_timeout()
+        self._deadline_socket.set_timeout()
         return self._source.readinto(buffer)
 
     def close(self) -> None:
@@ -134,6 +141,7 @@ class ConnectionPool:
         connection = self._take(deadline)
         deadline_socket: Any = connection.sock
         deadline_socket.deadline = deadline.within(self._limits.read_seconds)
+        # The class of the new error says all that a caller needs, so the cause is hidden: it may quote the response.
         try:
             connection.request("POST", path, body, dict(headers))
             response = _read_response(connection)
@@ -143,7 +151,7 @@ class ConnectionPool:
         except (OSError, HTTPException):
             connection.close()
             raise errors.ConnectionClosedError from None
-        if connection.sock is not None:  # http.client closes it if the server asks for that
+        if connection.sock is not None:  # it is None after "Connection: close": http.client has closed the connection
             self._idle.append(connection)
         return response
 
@@ -162,7 +170,7 @@ class ConnectionPool:
             idle = self._idle.pop()
         except IndexError:
             return self._open(deadline)
-        # The server sends nothing on an idle connection. If it has closed it, the socket is readable.
+        # A server sends nothing on an idle connection. So a readable socket means that the server has closed it.
         readable, _writable, _failed = select([idle.sock], [], [], 0)
         if not readable:
             return idle
@@ -170,14 +178,15 @@ class ConnectionPool:
         return self._open(deadline)
 
     def _open(self, deadline: Deadline) -> HTTPConnection:
-        host, port = self._endpoint.host, self._endpoint.port
-        context = tls_context() if self._endpoint.tls else None
+        endpoint = self._endpoint
+        context = tls_context() if endpoint.tls else None
+        # The causes are hidden, as in `post`.
         try:
-            return open_connection(host, port, context, self._limits.connect_seconds, deadline)
+            return open_connection(endpoint.host, endpoint.port, context, self._limits.connect_seconds, deadline)
         except TimeoutError:
             raise errors.ConnectTimeoutError from None
         except OSError as error:
-            # An error of TLS is known by its module, because `ssl` is imported for encrypted connections alone.
+            # The class is compared by its module's name: importing `ssl` takes time that plain connections do not need.
             if type(error).__module__ == "ssl":
                 raise errors.SSLError from None
             raise errors.EndpointConnectionError from None
@@ -208,16 +217,18 @@ def open_connection(
         connected.close()
         raise
     connection: Any = HTTPConnection(host, port)
-    connection.sock = DeadlineSocket(connected, deadline)  # http.client calls only methods that it has
+    # HTTPConnection has a type for real sockets alone, but calls only methods that DeadlineSocket has too.
+    connection.sock = DeadlineSocket(connected, deadline)
     return cast("HTTPConnection", connection)
 
 
 def _connect(host: str, port: int, connect_seconds: float, deadline: Deadline) -> socket.socket:
     """Connect to the first address of the host that accepts."""
-    failure: OSError = ConnectionRefusedError()
+    failure: OSError = ConnectionRefusedError()  # if the host has no address
     for *_rest, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        ip_address = str(address[0])
         try:
-            return socket.create_connection((str(address[0]), port), deadline.within(connect_seconds).remaining())
+            return socket.create_connection((ip_address, port), deadline.within(connect_seconds).remaining())
         except OSError as error:
             failure = error
     raise failure

@@ -1,4 +1,4 @@
-"""Errors of AWS calls, with botocore's names: `read_failure` reads the errors of both kinds of clients.
+"""Errors of AWS calls, with botocore's names. `read_failure` reads the errors of our clients and of botocore's.
 
 An error keeps the code of an answer but not its message, because a message may quote the request.
 """
@@ -12,7 +12,7 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# As botocore's ThrottledRetryableChecker has them
+# botocore's ThrottledRetryableChecker retries these codes.
 THROTTLED_CODES = {
     "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottledException", "TooManyRequestsException",
     "ProvisionedThroughputExceededException", "TransactionInProgressException", "RequestLimitExceeded",
@@ -32,9 +32,9 @@ NO_OUTAGE = {
     "NoCredentialsError", "PartialCredentialsError", "NoRegionError", "ParamValidationError",
     "KMSInvalidStateException",
 }  # fmt: skip
-NO_RESPONSE = 0
-BAD_REQUEST = 400
-SERVER_FAULT = 500
+NO_RESPONSE = 0  # in place of an HTTP status, if no response arrived
+BAD_REQUEST = 400  # the status of an error that names none: only the operator can mend it
+SERVER_FAULT = 500  # the least status that blames the server
 
 
 class Failure(NamedTuple):
@@ -60,8 +60,9 @@ def read_failure(error: Exception) -> Failure:
         status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", BAD_REQUEST)
         return Failure(str(response.get("Error", {}).get("Code") or name), status, response.get("Item"))
     package = type(error).__module__.partition(".")[0]
-    has_no_response = isinstance(error, OSError) or package in ("botocore", "urllib3")
-    return Failure(name, NO_RESPONSE if has_no_response else BAD_REQUEST)
+    if isinstance(error, OSError) or package in ("botocore", "urllib3"):
+        return Failure(name, NO_RESPONSE)
+    return Failure(name, BAD_REQUEST)
 
 
 class ClientError(Exception):

@@ -1,4 +1,10 @@
-"""AWS Signature Version 4 for a POST without a query string. The tests compare it with botocore's signer."""
+"""AWS Signature Version 4 for a POST without a query string. The tests compare it with botocore's signer.
+
+canonical request   method, path, query, headers with values, names of the headers, SHA-256 of the body
+string to sign      algorithm, time, scope, SHA-256 of the canonical request
+key                 the secret key, then one HMAC for each part of the scope: date, region, service, "aws4_request"
+signature           HMAC of the string to sign with the key
+"""
 
 from __future__ import annotations
 
@@ -37,12 +43,17 @@ def sign(path: str, headers: Mapping[str, str], body: bytes, endpoint: Endpoint,
     names = ";".join(signed)
     lines = "".join(f"{name}:{' '.join(sent[name].split())}\n" for name in signed)
     # SigV4 encodes the path once more: in an encoded path only the percent signs change.
-    request = "\n".join(("POST", path.replace("%", "%25"), "", lines, names, hashlib.sha256(body).hexdigest()))
-    text = "\n".join((ALGORITHM, timestamp, "/".join(scope), hashlib.sha256(request.encode()).hexdigest()))
+    encoded_path = path.replace("%", "%25")
+    canonical_request = "\n".join(("POST", encoded_path, "", lines, names, _sha256(body)))
+    string_to_sign = "\n".join((ALGORITHM, timestamp, "/".join(scope), _sha256(canonical_request.encode())))
     key = f"AWS4{credentials.secret}".encode()
     for part in scope:
         key = hmac.digest(key, part.encode(), "sha256")
-    signature = hmac.digest(key, text.encode(), "sha256").hex()
+    signature = hmac.digest(key, string_to_sign.encode(), "sha256").hex()
     credential = f"{credentials.key_id}/{'/'.join(scope)}"
     sent["authorization"] = f"{ALGORITHM} Credential={credential}, SignedHeaders={names}, Signature={signature}"
     return sent
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

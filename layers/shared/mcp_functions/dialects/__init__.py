@@ -1,7 +1,12 @@
 """Proposals that were not released, for clients that ask for them: translations over the same rounds.
 
 A deployment enables a dialect by its name (`MCP_DIALECTS`). A client asks for it in each request, with an experimental
-capability; other clients get the released revision. Each module is one proposal, and deleting its file removes it.
+capability; other clients get the released revision. Each module `sep_…` is one proposal, named after its number (SEP is
+"Specification Enhancement Proposal"), and deleting its file removes it.
+
+A dialect translates requests with a method. It also recognizes bodies without one: the client's answers to a turn, that
+is to the questions of one response. Such a body holds a sealed token, which begins with the function's folder.
+A front door is the endpoint that forwards requests to the functions with their handlers.
 """
 
 from __future__ import annotations
@@ -38,9 +43,10 @@ def add_to_function(endpoint: Endpoint, context: DialectContext) -> Endpoint:
     Raises:
         Misconfigured: a dialect is unknown.
     """
-    dialects, answer = _load(context.settings.dialects), endpoint.handle_request
+    dialects = _load(context.settings.dialects)
+    answer = endpoint.handle_request
     for dialect in dialects:
-        answer = partial(dialect.answer, context, answer)
+        answer = partial(dialect.answer, context, answer)  # each dialect passes other requests to the one before
     return endpoint._replace(handle_request=answer, continue_dialect=partial(_continue_turn, dialects, context))
 
 
@@ -66,18 +72,29 @@ class FrontDoorDialects:
         answer: Callable[[Request], AnyResult],
         forward: Callable[[str, Request], ForwardedResponse],
     ) -> None:
-        """Use some dialects over the catalog `offered`; `answer` answers the released revision, `forward` sends on."""
-        self._dialects, self._offered, self._answer, self._forward = dialects, offered, answer, forward
-        self._functions = {folder for listed in offered["functions"].values() for folder in listed.values()}
+        """Use the parts of a front door.
+
+        Args:
+            dialects: the dialects of the deployment.
+            offered: the catalog: which function has which tool, prompt or resource.
+            answer: answers a request of the released revision.
+            forward: sends a request to the function in a folder.
+        """
+        self._dialects = dialects
+        self._offered = offered
+        self._answer = answer
+        self._forward = forward
+        self._folders = {folder for listed in offered["functions"].values() for folder in listed.values()}
 
     def answer(self, request: Request) -> AnyResult:
         """Answer a request, or forward it."""
-        if request.message["id"] is None:
+        if request.message["id"] is None:  # `turn` has made it
             return self._forward(request.params["function"], request)
         for dialect in self._dialects:
             task_id = dialect.task(request)
             if task_id is not None:
-                return self._forward(lookup.task_function(self._offered, "tasks/get", {"taskId": task_id}), request)
+                folder = lookup.task_function(self._offered, "tasks/get", {"taskId": task_id})
+                return self._forward(folder, request)
         return self._answer(request)
 
     def turn(self, http: HttpRequest, body: JSONValue) -> Continuation | None:
@@ -88,15 +105,18 @@ class FrontDoorDialects:
         Raises:
             InvalidRequestState: the catalog lacks the function.
         """
-        tokens = (dialect.token(http, body) for dialect in self._dialects)
-        token = next((token for token in tokens if token is not None), None)
+        token = None
+        for dialect in self._dialects:
+            token = dialect.token(http, body)
+            if token is not None:
+                break
         if token is None:
             return None
-        function = token.partition(".")[0]
-        if function not in self._functions:
+        folder = token.partition(".")[0]
+        if folder not in self._folders:
             raise InvalidRequestState(UNKNOWN_FUNCTION)
         meta: dict[str, Any] = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: {}}
-        message: Any = {"jsonrpc": "2.0", "id": None, "method": RESUME, "params": {"function": function, "_meta": meta}}
+        message: Any = {"jsonrpc": "2.0", "id": None, "method": RESUME, "params": {"function": folder, "_meta": meta}}
         return http._replace(headers={**http.headers, "mcp-method": RESUME}), message
 
 

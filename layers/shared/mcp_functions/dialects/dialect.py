@@ -24,9 +24,9 @@ Next: TypeAlias = "Callable[[Request], AnyResult]"  # the next dialect, or the h
 class DialectContext(NamedTuple):
     """The function that answers in a dialect."""
 
-    folder: str  # of the function; it precedes every token in clear text
+    folder: str  # the function's folder, which precedes every token in clear text
     settings: Settings
-    audience: str  # the scope whose members can open the tokens
+    audience: str  # the function and its stage; tokens of another audience do not open
     states: Callable[[int, bytes], RequestStates]  # returns the seal for a lifetime in seconds and a label
     answer_within: int  # seconds; the longest time that a handler of the function waits for an answer
     now: Callable[[], float]  # unix seconds
@@ -37,13 +37,13 @@ class DialectContext(NamedTuple):
 class Dialect:
     """One proposal."""
 
-    # answers a request of a client that declares the dialect, and passes all others on
+    # `answer` answers a request of a client that declares the dialect, and passes all others on.
     answer: Callable[[DialectContext, Next, Request], AnyResult]
-    # returns the token in a body that is not a request; None if the body has no token of this dialect
+    # `token` returns the token in a body that is not a request; None if the body has no token of this dialect.
     token: Callable[[HttpRequest, Any], str | None] = lambda _http, _body: None
-    # opens that token, and returns the request that the body continues
+    # `turn` opens that token, and returns the request that the body continues.
     turn: Callable[[DialectContext, HttpRequest, Any], Continuation | None] = lambda _context, _http, _body: None
-    # returns the id of the task that a request of this dialect names; None for other requests
+    # `task` returns the id of the task that a request of this dialect names; None for other requests.
     task: Callable[[Request], str | None] = lambda _request: None
 
 
@@ -55,7 +55,9 @@ def declaration(request: Request, name: str) -> Mapping[str, Any] | None:
     if META_EARLIER in request.params["_meta"]:
         return None
     experimental = request.capabilities.get("experimental")
-    declared = experimental.get(name) if isinstance(experimental, dict) else None
+    if not isinstance(experimental, dict):
+        return None
+    declared = experimental.get(name)
     return declared if isinstance(declared, dict) else None
 
 

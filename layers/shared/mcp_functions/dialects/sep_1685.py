@@ -1,9 +1,13 @@
 """SEP-1685, `state` beside the server's request: the client returns it with its response, and no server stores it.
 
-The proposal has three wires, and a client chooses one with `option`, among its experimental capabilities.
-Without it, the server's request has a `state`, and so has the response. 1: `dependent_requests` has one state for all
-requests of a round. 2: it has one state for each request.
-A state is a string, or an object if the client declares `"state": "object"`.
+The proposal has three formats, and a client chooses one with `option`, among its experimental capabilities:
+
+    no option   the server sends one request with a `state`; the client's response has it too
+    option 1    `dependent_requests` holds all requests of a round, with one state
+    option 2    `dependent_requests` holds all requests of a round, each with its own state
+
+A round is one run of the handler of a call; here it ends with questions. A turn is what the client must answer next.
+A state is a sealed string, or an object with it if the client declares `"state": "object"`.
 
 A response without the state still has the id of its request, as JSON-RPC requires. So the id is the same sealed text,
 where the proposal's server looks into its database.
@@ -30,9 +34,11 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONValue
 
 NAME = "sep-1685"
-SEALED = "sealed"  # the member of a state that is an object
-PING: tuple[str, Mapping[str, Any]] = ("", {"method": "ping"})  # carries a state in a round without questions
-SHARED, EACH = 1, 2
+SEALED = "sealed"  # the only member of a state that is an object
+# The key and the request that carry the state of a round without questions, which ended for lack of time.
+PING: tuple[str, Mapping[str, Any]] = ("", {"method": "ping"})
+SHARED = 1  # option 1
+EACH = 2  # option 2
 INVALID_OPTIONS = 'experimental["sep-1685"] may hold "option": 1 or 2, and "state": "string" or "object"'
 INVALID_RESPONSES = (
     'dependent_responses must be {"responses": [{"result": …}, …]}, with the "state" that the round came with'
@@ -40,10 +46,10 @@ INVALID_RESPONSES = (
 
 
 class Options(NamedTuple):
-    """The client's choices: its wire, and whether its states are objects."""
+    """The client's choices."""
 
-    option: int
-    has_objects: bool
+    option: int  # SHARED, EACH, or 0 for no option
+    has_objects: bool  # True if its states are objects
 
 
 def answer(context: DialectContext, then: Next, request: Request) -> AnyResult:
@@ -93,7 +99,7 @@ def continue_turn(context: DialectContext, http: HttpRequest, body: JSONValue) -
     if sealed is None or body["id"] != sealed:
         raise InvalidRequestState(reason="another_request")
     turn = turn_state.open_turn(context, NAME, sealed, http)
-    (question,) = turn.asked.values()
+    (question,) = turn.asked.values()  # this format asks one question in each turn
     answers = {question.key: turn_state.response_result(body, question)}
     return turn_state.repeat_call(http, turn, _without_ping(answers))
 
@@ -110,9 +116,7 @@ def _write_request(context: DialectContext, request: Request, modern: Result, op
     sealed = turn_state.seal_turn(context, NAME, request, turn)
     # "The `state` field is a top-level field of the JSON-RPC message rather than a sub-field of `params`"
     message = {"jsonrpc": "2.0", "id": sealed, "state": _pack(sealed, options), **question}
-    return modern._replace(
-        body=ResponseBody("".join(map(stream_event, (*modern.notifications, message))), is_stream=True)
-    )
+    return modern._replace(body=_stream(modern, message))
 
 
 def _write_round(context: DialectContext, request: Request, modern: Result, options: Options) -> Result:
@@ -129,18 +133,24 @@ def _write_round(context: DialectContext, request: Request, modern: Result, opti
             dependent["requests"].append({"state": state, **question})
     message = {"jsonrpc": "2.0", "id": request.message["id"], "dependent_requests": dependent}
     if modern.notifications:
-        return modern._replace(
-            body=ResponseBody("".join(map(stream_event, (*modern.notifications, message))), is_stream=True)
-        )
+        return modern._replace(body=_stream(modern, message))
     return modern._replace(body=ResponseBody(dumps(message), is_stream=False))
+
+
+def _stream(modern: Result, last: Mapping[str, Any]) -> ResponseBody:
+    """Return an event stream with the notifications of a result, and then one message."""
+    events = [stream_event(message) for message in (*modern.notifications, last)]
+    return ResponseBody("".join(events), is_stream=True)
 
 
 def _round_state(
     context: DialectContext, request: Request, modern: Result, options: Options, asked: list[TurnQuestion]
 ) -> str | dict[str, str]:
+    """Return a state with some questions of a round. The client repeats the call itself, so it is not in the state."""
     numbered = {str(number): question for number, question in enumerate(asked)}
     turn = TurnState(modern.result["requestState"], numbered, {})
-    return _pack(turn_state.seal_turn(context, f"{NAME}/{options.option}", request, turn), options)
+    sealed = turn_state.seal_turn(context, f"{NAME}/{options.option}", request, turn)
+    return _pack(sealed, options)
 
 
 def _modern_retry(context: DialectContext, request: Request, options: Options) -> Request:
@@ -160,10 +170,11 @@ def _modern_retry(context: DialectContext, request: Request, options: Options) -
 def _read_shared(
     context: DialectContext, request: Request, dependent: Mapping[str, Any], responses: list[dict[str, Any]]
 ) -> dict[str, Any]:
+    """Return the modern params with the answers to questions that share a state."""
     if "state" not in dependent:  # the answers match no question, so the round asks again
         return {}
     turn = _open(context, request, dependent["state"], SHARED)
-    pairs = zip(turn.asked.values(), responses, strict=False)
+    pairs = zip(turn.asked.values(), responses, strict=False)  # a missing answer is asked for again
     answers = {question.key: turn_state.response_result(response, question) for question, response in pairs}
     return {"inputResponses": _without_ping(answers), "requestState": turn.state}
 
@@ -171,17 +182,21 @@ def _read_shared(
 def _read_each(
     context: DialectContext, request: Request, _dependent: Mapping[str, Any], responses: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    states, answers = set[str](), dict[str, Any]()
+    """Return the modern params with the answers to questions that each have a state."""
+    request_states: set[str] = set()
+    answers: dict[str, Any] = {}
     for response in responses:
-        if "state" not in response:  # matches no question, so the round asks it again
+        if "state" not in response:  # it answers no question, so the round asks again
             continue
         turn = _open(context, request, response["state"], EACH)
         (question,) = turn.asked.values()
-        states.add(turn.state)
+        request_states.add(turn.state)
         answers[question.key] = turn_state.response_result(response, question)
-    if len(states) > 1:
+    if not request_states:
+        return {}
+    if len(request_states) > 1:
         raise InvalidRequestState(reason="two_conversations")
-    return {"inputResponses": _without_ping(answers), "requestState": states.pop()} if states else {}
+    return {"inputResponses": _without_ping(answers), "requestState": request_states.pop()}
 
 
 def _open(context: DialectContext, request: Request, state: object, option: int) -> TurnState:
@@ -207,10 +222,13 @@ def _unpack(state: object) -> str:
 
 
 def _options(declared: Mapping[str, Any]) -> Options:
-    option, form = declared.get("option", 0), declared.get("state", "string")
-    if type(option) is not int or option not in (0, SHARED, EACH) or form not in ("string", "object"):
+    option = declared.get("option", 0)
+    if type(option) is not int or option not in (0, SHARED, EACH):
         raise InvalidParams(INVALID_OPTIONS)
-    return Options(option, form == "object")
+    state_type = declared.get("state", "string")
+    if state_type not in ("string", "object"):
+        raise InvalidParams(INVALID_OPTIONS)
+    return Options(option, has_objects=state_type == "object")
 
 
 DIALECT = Dialect(answer, token=token, turn=continue_turn)

@@ -1,8 +1,13 @@
 """SEP-1858, multi-turn SSE: a turn ends with events, and the client sends its answers as one array.
 
-The questions are requests between the data-less events `buffer_input` and `input_required`, and then the stream ends.
-The client POSTs the array of its responses with `Last-Event-ID`; the response holds the result or the next turn.
-The proposal stores state in the server. Here the id of the last event is the sealed state.
+    server   event `buffer_input`, without data
+             one event for each question, with a request of the server
+             event `input_required`, without data; the stream ends
+    client   POST of the array of its responses, with the id of the last event in `Last-Event-ID`
+    server   the result of the call, or the next turn
+
+The proposal stores state in the server. Here the id of the last event is the state, sealed (encrypted and
+authenticated).
 """
 
 from __future__ import annotations
@@ -26,7 +31,7 @@ if TYPE_CHECKING:
 NAME = "sep-1858"
 HEADER = "last-event-id"
 MAX_EVENT_ID = 6 * 1024  # characters: an HTTP API allows 10 240 bytes for all headers, with the access token
-NONCE_BYTES = 9
+NONCE_BYTES = 9  # random bytes in the ids of a turn's questions
 TOO_LARGE = (
     f"an event id travels in a header, which may have {MAX_EVENT_ID} characters: keep references in arguments, answers"
     " and steps instead of documents, or let the client take rounds, whose requestState travels in the body"
@@ -40,17 +45,22 @@ def answer(context: DialectContext, then: Next, request: Request) -> AnyResult:
     if declaration(request, NAME) is None or not is_unfinished(request, modern) or not isinstance(modern, Result):
         return modern
     prefix = base64url(context.rand(NONCE_BYTES))
-    requests = {f"{prefix}-{number}": one for number, one in enumerate(modern.result["inputRequests"].items(), start=1)}
-    asked = {id_: TurnQuestion(key, question["method"]) for id_, (key, question) in requests.items()}
+    requests: dict[str, Any] = {}  # id -> the server's request
+    asked: dict[str, TurnQuestion] = {}  # id -> what the state must hold about it
+    for number, (key, question) in enumerate(modern.result["inputRequests"].items(), start=1):
+        id_ = f"{prefix}-{number}"
+        requests[id_] = question
+        asked[id_] = TurnQuestion(key, question["method"])
     turn = TurnState(modern.result["requestState"], asked, turn_state.call_parts(request))
     try:
-        event_id = _checked(turn_state.seal_turn(context, NAME, request, turn))
+        event_id = turn_state.seal_turn(context, NAME, request, turn)
+        _check_length(event_id)
     except StateTooLarge as error:
         return turn_state.too_large(context, request, error)
     # "When a server needs to send one or more requests … it should first send a `buffer_input` SSE event."
     stream = [stream_event(notification) for notification in modern.notifications]
     stream.append(stream_event(name="buffer_input", id_=f"{prefix}-0"))
-    for id_, (_key, question) in requests.items():
+    for id_, question in requests.items():
         stream.append(stream_event({"jsonrpc": "2.0", "id": id_, **question}, id_=id_))
     # "The server then sends its requests … followed by an `input_required` SSE event, and disconnects."
     stream.append(stream_event(name="input_required", id_=event_id))
@@ -78,7 +88,7 @@ def continue_turn(context: DialectContext, http: HttpRequest, body: JSONValue) -
         InvalidRequestState: the event id is invalid.
     """
     turn = turn_state.open_turn(context, NAME, http.headers[HEADER], http)
-    answers = dict[str, Any]()
+    answers: dict[str, Any] = {}
     for response in body:
         question = turn.asked.get(str(response["id"]))
         if question is None:  # "SHOULD ignore any unexpected information"
@@ -95,10 +105,9 @@ def _is_response(body: object) -> bool:
     return isinstance(body.get("id"), str | int) and ("result" in body or "error" in body)
 
 
-def _checked(event_id: str) -> str:
+def _check_length(event_id: str) -> None:
     if len(event_id) > MAX_EVENT_ID:
         raise StateTooLarge(TOO_LARGE)
-    return event_id
 
 
 DIALECT = Dialect(answer, token=token, turn=continue_turn)

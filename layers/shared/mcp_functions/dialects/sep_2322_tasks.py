@@ -1,8 +1,15 @@
 """SEP-2322's persistent workflow, as it was proposed: other names for the tasks of the released extension.
 
-The client asks for a task with `params.task`. `tasks/get` returns the status, `tasks/result` the questions or the
-result, and `tasks/input_response` receives the answers.
-Every request becomes a request of the released extension, and its result is translated back.
+Every request becomes a request of the released extension, and its result is translated back:
+
+    this dialect                      the extension
+    tools/call with params.task       tools/call of a client that declares the extension
+    tasks/get                         tasks/get, without questions and result
+    tasks/result                      tasks/get: its questions or its result
+    tasks/input_response              tasks/update
+    tasks/cancel                      tasks/cancel, and then tasks/get
+
+The requestState of `tasks/result` holds the questions that it returned, sealed (encrypted and authenticated).
 """
 
 from __future__ import annotations
@@ -30,7 +37,8 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import AnyResult, Request
 
 NAME = "sep-2322-tasks"
-RELATED = "io.modelcontextprotocol/related-task"
+RELATED = "io.modelcontextprotocol/related-task"  # the member of `_meta` that names a task
+# All capabilities for questions. With them `tasks/get` refuses no client, whatever the task asks.
 ANYTHING: dict[str, Any] = {
     "elicitation": {"form": {}, "url": {}},
     "sampling": {"tools": {}, "context": {}},
@@ -69,9 +77,13 @@ def answer(context: DialectContext, then: Next, request: Request) -> AnyResult:
         McpError: the error of the extension.
     """
     method = request.message["method"]
-    if declaration(request, NAME) is None or method not in {"tools/call", *METHODS}:
+    if declaration(request, NAME) is None:
         return then(request)
-    return _call(request, then) if method == "tools/call" else METHODS[method](context, request, then)
+    if method == "tools/call":
+        return _call(request, then)
+    if method in METHODS:
+        return METHODS[method](context, request, then)
+    return then(request)
 
 
 def task(request: Request) -> str | None:
@@ -91,8 +103,11 @@ def _call(request: Request, then: Next) -> AnyResult:
         try:
             return then(request)
         except MissingRequiredClientCapability as error:
-            raise (InvalidParams(TASK_REQUIRED) if _lacks_tasks(error) else error) from None
-    modern = then(_with_extension(request, request.capabilities)._replace(task_ttl=_ttl(request.params["task"])))
+            if _lacks_tasks(error):
+                raise InvalidParams(TASK_REQUIRED) from None  # the cause names the extension, which this client lacks
+            raise
+    extended = _with_extension(request, request.capabilities)
+    modern = then(extended._replace(task_ttl=_ttl(request.params["task"])))
     if not isinstance(modern, Result) or modern.result.get("resultType") != "task":
         return modern
     task = _status(modern.result)
@@ -139,16 +154,20 @@ def _input_response(context: DialectContext, request: Request, then: Next) -> Re
     "since the response is missing required information, the server does not proceed with processing the task and leaves
     the Task status as `input_required`"
     """
-    task_id, responses = _task_id(request), request.params.get("inputResponses")
+    task_id = _task_id(request)
+    responses = request.params.get("inputResponses")
     # A malformed request: "should return a `JSONRPCErrorResponse` with an appropriate error code and message"
     if not isinstance(responses, dict) or not all(isinstance(value, dict) for value in responses.values()):
         raise InvalidParams(INVALID_ANSWERS)
-    known = _opened(context, request, task_id)
+    shown = _shown_questions(context, request, task_id)
     modern = _modern(request, then, "tasks/get", task_id, declaring=ANYTHING)
     asked: Mapping[str, Any] = modern.get("inputRequests", {})
-    open_ = asked if known is None else {key: asked[key] for key in known if key in asked}
     # "it SHOULD ignore any unexpected information"
-    given = {key: responses[key] for key in open_ if key in responses and _fits(open_[key], responses[key])}
+    given: dict[str, Any] = {}
+    for key, question in asked.items():
+        was_shown = shown is None or key in shown
+        if was_shown and key in responses and _fits(question, responses[key]):
+            given[key] = responses[key]
     if given:
         _modern(request, then, "tasks/update", task_id, more={"inputResponses": given})
     return Result({"_meta": _about(task_id, modern)})
@@ -163,24 +182,34 @@ def _modern(  # noqa: PLR0913 - a request of the extension
     more: Mapping[str, Any] | None = None,
     declaring: Mapping[str, Any] | None = None,
 ) -> Mapping[str, Any]:
-    """Send a request of the extension with `more` params, declaring other capabilities if given; return its result."""
-    extended = _with_extension(request, request.capabilities if declaring is None else declaring)
+    """Run a request of the extension, and return its result.
+
+    Args:
+        request: the request of this dialect.
+        then: runs the request of the extension.
+        method: the method of the extension.
+        task_id: the task's id.
+        more: further params.
+        declaring: the capabilities to declare; None for those of the client.
+    """
+    capabilities = request.capabilities if declaring is None else declaring
+    extended = _with_extension(request, capabilities)
     params = {"taskId": task_id, **(more or {}), "_meta": extended.params["_meta"]}
     sent: Any = {**request.message, "method": method, "params": params}
     # This client need not send the headers of the released revision, but they must not contradict the body.
-    headers.check_task_id(sent, {"mcp-name": task_id} | dict(request.headers))
-    modern = then(
-        extended._replace(message=sent, headers={**request.headers, "mcp-method": method, "mcp-name": task_id})
-    )
+    headers.check_task_id(sent, {"mcp-name": task_id, **request.headers})
+    sent_headers = {**request.headers, "mcp-method": method, "mcp-name": task_id}
+    modern = then(extended._replace(message=sent, headers=sent_headers))
     assert isinstance(modern, Result)  # noqa: S101 - the extension's methods have results
     return modern.result
 
 
 def _with_extension(request: Request, declaring: Mapping[str, Any]) -> Request:
     """Return the request with the extension declared, which the client of this dialect supports under another name."""
-    extensions = declaring.get("extensions")
-    known = {**(extensions if isinstance(extensions, dict) else {}), EXTENSION_TASKS: {}}
-    meta = {**request.params["_meta"], META_CLIENT_CAPABILITIES: {**declaring, "extensions": known}}
+    declared = declaring.get("extensions")
+    extensions = dict(declared) if isinstance(declared, dict) else {}
+    extensions[EXTENSION_TASKS] = {}
+    meta = {**request.params["_meta"], META_CLIENT_CAPABILITIES: {**declaring, "extensions": extensions}}
     sent: Any = {**request.message, "params": {**request.params, "_meta": meta}}
     return request._replace(message=sent)
 
@@ -193,6 +222,7 @@ def _lacks_tasks(error: MissingRequiredClientCapability) -> bool:
 
 
 def _ttl(task: object) -> int:
+    """Return the time for which a client wants its task to be kept, in milliseconds; 0 if it names none."""
     match task:
         case {"ttl": int(ttl)} if ttl > 0 and ttl is not True:
             return ttl
@@ -210,8 +240,9 @@ def _task_id(request: Request) -> str:
     named = [params["taskId"]] if "taskId" in params else []
     if related is not None:
         named.append(related.get("taskId") if isinstance(related, dict) else None)
-    if not named or not all(isinstance(one, str) for one in named):
-        raise InvalidParams(INVALID_RELATED if request.message["method"] == "tasks/input_response" else None)
+    if not named or not all(isinstance(task_id, str) for task_id in named):
+        needs_related = request.message["method"] == "tasks/input_response"
+        raise InvalidParams(INVALID_RELATED if needs_related else None)
     if len(set(named)) > 1:
         raise InvalidParams(message=f"params.taskId and {RELATED} name two tasks")
     return str(named[0])
@@ -232,6 +263,7 @@ def _status(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _about(task_id: str, modern: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the `_meta` of a result: the task that it belongs to, and the server."""
     return {RELATED: {"taskId": task_id}, META_SERVER_INFO: modern["_meta"][META_SERVER_INFO]}
 
 
@@ -248,23 +280,24 @@ def _fits(asked: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
 def _seal(context: DialectContext, request: Request, task_id: str, modern: Mapping[str, Any]) -> str:
     """Return the token with the questions that a client was shown; its answers count for these questions only."""
     states = context.states(context.settings.max_task_ttl, turn_state.label(NAME))
-    return states.seal(
-        _bound(context, request, task_id), None, asked=dict.fromkeys(modern["inputRequests"], ""), record={}
-    )
+    shown = dict.fromkeys(modern["inputRequests"], "")
+    return states.seal(_binding(context, request, task_id), None, asked=shown, record={})
 
 
-def _opened(context: DialectContext, request: Request, task_id: str) -> list[str] | None:
-    """Return the questions that a client was shown; None without a token, as in SEP-2322's example."""
+def _shown_questions(context: DialectContext, request: Request, task_id: str) -> list[str] | None:
+    """Return the keys of the questions that a client was shown; None without a token, as in SEP-2322's example."""
     if "requestState" not in request.params:
         return None
-    token, bound = request.params["requestState"], _bound(context, request, task_id)
+    token = request.params["requestState"]
     if not isinstance(token, str):
         raise InvalidRequestState(reason="shape")
     states = context.states(context.settings.max_task_ttl, turn_state.label(NAME))
-    return list(states.open(token, bound, caller=caller_id(request.principal, request.address)).asked)
+    binding = _binding(context, request, task_id)
+    return list(states.open(token, binding, caller=caller_id(request.principal, request.address)).asked)
 
 
-def _bound(context: DialectContext, request: Request, task_id: str) -> Binding:
+def _binding(context: DialectContext, request: Request, task_id: str) -> Binding:
+    """Return what the token is sealed for: the function, the task and the principal."""
     return Binding(context.audience, "tasks/input_response", task_id, "", principal_digest(request.principal))
 
 

@@ -1,7 +1,10 @@
-"""The state between two turns of a dialect: the modern requestState, and the parts of the original call.
+"""The state between two turns of a dialect: the requestState of the released revision, and the original call.
 
-It is sealed under the dialect's label, bound to the principal, and prefixed with the function's folder.
-The requestState inside is still bound to the call and still expires, so opening the seal alone grants nothing.
+    token = folder of the function + "." + sealed {state, asked, call}
+
+A turn is a response with questions; the client's answers come back with the token. The token is sealed (encrypted and
+authenticated) for one dialect and one principal. The requestState inside is still bound to the call and still expires,
+so opening the token alone grants nothing.
 """
 
 from __future__ import annotations
@@ -26,31 +29,31 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Principal, Request
     from mcp_functions.protocol.wire_types import JSONRPCRequest
 
-KEPT_META = (META_PROTOCOL_VERSION, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, "progressToken")
-PARAMETER_HEADERS = "mcp-param-"
-ROUND_PARAMS = ("_meta", "inputResponses", "requestState")
+KEPT_META = (META_PROTOCOL_VERSION, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, "progressToken")  # a call needs these
+PARAMETER_HEADERS = "mcp-param-"  # the headers that repeat arguments of a call
+ROUND_PARAMS = ("_meta", "inputResponses", "requestState")  # the params that differ in each turn
 TOO_LARGE = "This conversation has more to remember than it can carry. Call and answer more briefly."
 CLIENT_ERROR = "The client answered {} with an error, so this call cannot go on"
 NOT_A_RESPONSE = "A response holds a result or an error, which is an object"
 
 
 class TurnQuestion(NamedTuple):
-    """A question of a turn: its key in the rounds engine, and its method."""
+    """A question of a turn."""
 
-    key: str
-    method: str
+    key: str  # the key that the handler gave to `elicit`
+    method: str  # the method of the request to the client, for example "elicitation/create"
 
 
 class TurnState(NamedTuple):
     """The state between two turns."""
 
-    state: str  # the modern requestState
+    state: str  # the requestState of the released revision
     asked: Mapping[str, TurnQuestion]  # the questions, by their id in the dialect
     call: Mapping[str, Any]  # from `call_parts`, if the client does not send the call again
 
 
 def seal_turn(context: DialectContext, wire: str, request: Request, turn: TurnState) -> str:
-    """Return the token that holds a turn; it opens only on the same `wire`, a dialect or `<dialect>/<option>`.
+    """Return the token that holds a turn; it opens only with the same `wire`, a dialect or `<dialect>/<option>`.
 
     Raises:
         StateTooLarge: the token would be longer than the deployment allows.
@@ -80,7 +83,8 @@ def open_turn_for(
     if folder != context.folder:
         raise InvalidRequestState(reason="another_function")
     states = context.states(context.answer_within, label(wire))
-    record = states.open(sealed, _binding(context, wire, principal), caller=caller_id(principal, address)).record
+    binding = _binding(context, wire, principal)
+    record = states.open(sealed, binding, caller=caller_id(principal, address)).record
     asked = {id_: TurnQuestion(*question) for id_, question in record["asked"].items()}
     return TurnState(record["state"], asked, record["call"])
 
@@ -92,10 +96,10 @@ def label(wire: str) -> bytes:
 
 def call_parts(request: Request) -> dict[str, Any]:
     """Return the parts of a call that `repeat_call` needs."""
-    message, meta = request.message, request.params["_meta"]
+    meta = request.params["_meta"]
     return {
-        "id": message["id"],
-        "method": message["method"],
+        "id": request.message["id"],
+        "method": request.message["method"],
         "params": {name: value for name, value in request.params.items() if name not in ROUND_PARAMS},
         "meta": {name: meta[name] for name in KEPT_META if name in meta},
         "headers": {name: value for name, value in request.headers.items() if name.startswith(PARAMETER_HEADERS)},
@@ -108,10 +112,11 @@ def repeat_call(http: HttpRequest, turn: TurnState, answers: Mapping[str, Any]) 
     A header of the answering request is kept, so a header that contradicts the call is refused.
     """
     call = turn.call
+    method = call["method"]
     params = {**call["params"], "inputResponses": dict(answers), "requestState": turn.state, "_meta": call["meta"]}
-    message: JSONRPCRequest = {"jsonrpc": "2.0", "id": call["id"], "method": call["method"], "params": params}
-    name = headers.encode(call["params"][CALLS[call["method"]]])
-    repeated = {**call["headers"], "mcp-method": call["method"], "mcp-name": name, **http.headers}
+    message: JSONRPCRequest = {"jsonrpc": "2.0", "id": call["id"], "method": method, "params": params}
+    name = call["params"][CALLS[method]]  # the tool, prompt or resource
+    repeated = {**call["headers"], "mcp-method": method, "mcp-name": headers.encode(name), **http.headers}
     return http._replace(headers=repeated), message
 
 
@@ -134,10 +139,12 @@ def response_result(response: Mapping[str, Any], question: TurnQuestion) -> dict
         InvalidRequest: the response has neither a result nor an error, or both.
         HandlerError: the client could not ask its user.
     """
-    result, error = response.get("result"), response.get("error")
-    if isinstance(result, dict) and "error" not in response:
+    if "result" in response and "error" in response:
+        raise InvalidRequest(NOT_A_RESPONSE)
+    result = response.get("result")
+    if isinstance(result, dict):
         return result
-    if isinstance(error, dict) and "result" not in response:
+    if isinstance(response.get("error"), dict):
         raise HandlerError(CLIENT_ERROR.format(question.method))
     raise InvalidRequest(NOT_A_RESPONSE)
 

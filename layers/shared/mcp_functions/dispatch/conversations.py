@@ -1,11 +1,15 @@
 """The rounds of a conversation: verify the state of a request, run the handler, seal the state for the next round.
 
-A conversation is one call over several requests, and each request is a round. A round that needs an answer ends with a
-question and a sealed state (`requestState`), which the client returns with its next request. The state is verified
-before anything else of that request is used, also for a handler that would not read it.
+    request --start_round--> RoundStart --> Round --run_round--> the result, if the function returned
+                                                             |-> the questions and a sealed state, if it asks
 
-A client without elicitation cannot ask its user. Then the question goes through a channel: a form of the host, or the
-words of the model. The answer comes to a companion, a second tool of the same handler (`apps.companions`).
+A conversation is a call that may ask its user; each request of it runs one round. The handler starts from its first
+line in every round. The record holds what earlier rounds learned, and it travels to the next round in `requestState`.
+
+`requestState` is verified before anything else of the request is used, also for a handler that would not read it.
+
+Clients without elicitation are asked below it (`mcp_functions.apps`): in a form of the host, or by the model in words.
+Both are channels. Their answers arrive as calls of a second tool, the companion of the tool that asks.
 """
 
 from __future__ import annotations
@@ -45,22 +49,22 @@ if TYPE_CHECKING:
     from mcp_functions.store import SealedTable
     from mcp_functions.tasks import Tasks
 
+# Results for the model.
 NOT_KEPT = "This was done before, and its answer was not kept."
 TOO_LARGE = "This conversation has more to remember than it can carry. Answer more briefly."
 
-# The result of a round, and the notifications that the client gets before it.
-Played: TypeAlias = "tuple[dict[str, Any], Sequence[Mapping[str, Any]]]"
+Played: TypeAlias = "tuple[dict[str, Any], Sequence[Mapping[str, Any]]]"  # the result of a round, and notifications
 
 
 class _Turn(NamedTuple):
-    """A request of a conversation, and the round that it begins."""
+    """A request of a conversation and its round."""
 
     request: Request
     handler: Handler[..., Any]
-    states: RequestStates | None
-    start: RoundStart
+    states: RequestStates | None  # seals and opens states; None if the function has no keys
+    start: RoundStart  # the verified state of the request, and what binds it to this request
     round: Round
-    channel: Channel | None = None  # the channel of the companion that the request calls; None for the tool itself
+    channel: Channel | None = None  # how the answers arrived, if a companion was called; None for the client itself
 
     @property
     def answered_by(self) -> str:
@@ -83,7 +87,14 @@ class Conversations:
     ) -> None:
         """Take the parts of one deployment; nothing is opened yet.
 
-        `states` and `table` take a lifetime in seconds; `states` takes a label of the seal, too.
+        Args:
+            audience: the server for which states are sealed: "<service>/<stage>".
+            states: makes the object that seals states, from their lifetime in seconds and a label of the seal; None
+                if the function has no keys.
+            table: makes the table of single-use rounds, from the lifetime of its items in seconds.
+            now: the clock, unix seconds.
+            audit: the author's function that gets a record of each round.
+            tasks: the tasks of the function; None if no call may become one.
         """
         self._audience = audience
         self._states = states
@@ -101,33 +112,42 @@ class Conversations:
         return self._result(self._turn(request, handler, states, start))
 
     def run_companion(self, request: Request, handler: Handler[..., Any], name: str) -> Played:
-        """Run the round that a companion tool continues (`apps.companions`), or check that its state is not used."""
+        """Run the round that a companion tool continues (`apps.companions`), or check that its state is not used.
+
+        Args:
+            request: the call of the companion.
+            handler: the tool that asks.
+            name: the name of the companion.
+        """
         from mcp_functions.apps import asking, companions  # noqa: PLC0415 - only for clients without elicitation
 
         call = companions.open_call(name, handler.name, request, self._audience, partial(self._label_states, handler))
         turn = self._turn(call.request, handler, call.states, call.start, call.channel)
         if not call.is_check:
             return self._result(turn)
+        # A form that is shown again asks whether its question is still open.
         if handler.needs_table and call.start.state:
             self._claim(turn, call.start.state).check_unused()
         return asking.open_result(), ()
 
     def _label_states(self, handler: Handler[..., Any], label: bytes) -> RequestStates:
+        """Return the object that seals the states of a channel, which has a label of its own."""
         if self._states is None:
             raise InvalidRequestState(reason="function_has_no_keys")
         return self._states(handler.answer_within, label)
 
     def _result(self, turn: _Turn) -> Played:
+        """Run a round, once if it must not be repeated; a crash becomes a result."""
         state = turn.start.state
         handler = turn.handler
         if turn.round.questions.actions:
             observability.current().answered_by = turn.answered_by
         # The answers of an app count once wherever there is a table: a reopened chat shows an old form again.
-        runs_once = handler.single_use or (turn.channel and handler.needs_table)
+        must_run_once = handler.single_use or (turn.channel and handler.needs_table)
         try:
-            # A first round has no state, and needs no table: it ends before its first step (`Round.require_state`).
-            result = self._run_once(turn, state) if runs_once and state else self._run(turn)
-        except Crash as crash:  # the claim was released and no answer recorded, so the same request may run again
+            # A first round has no state and needs no table: it ends before its first step (`Round.require_state`).
+            result = self._run_once(turn, state) if must_run_once and state else self._run(turn)
+        except Crash as crash:  # nothing was recorded for this round, so the same request may run again
             result = crash_result(handler, crash)
         return result, turn.round.notifications
 
@@ -139,7 +159,7 @@ class Conversations:
         start: RoundStart,
         channel: Channel | None = None,
     ) -> _Turn:
-        """Prepare the round; its state was verified first, because authors may change the arguments."""
+        """Prepare the round. Its state was verified before, because an author's function may change the arguments."""
         notes = observability.current()
         notes.round = start.number
         notes.flow = start.flow or None
@@ -158,14 +178,16 @@ class Conversations:
             single_use=handler.single_use is not None,
             has_app=handler.form and is_asked_in_app(request.capabilities),
         )
-        round_ = Round(round_request)
         if start.state:
             round_ = Round(round_request, start.state.record, start.state.asked)
+        else:
+            round_ = Round(round_request, {}, {})
         return _Turn(request, handler, states, start, round_, channel)
 
     def _run_once(self, turn: _Turn, state: Claims) -> dict[str, Any]:
         """Run a round that must not run twice, or return its recorded result."""
-        result = self._claim(turn, state).run(lambda: self._run(turn), self._now())
+        claim = self._claim(turn, state)
+        result = claim.run(lambda: self._run(turn), self._now())
         if result is None:
             return turn.handler.error_result(NOT_KEPT)
         # The client may have restarted with other capabilities since the result was recorded.
@@ -179,6 +201,7 @@ class Conversations:
         return turn.handler.error_result(rungs.not_asked(turn.handler, questions, lacking, earlier=earlier))
 
     def _claim(self, turn: _Turn, state: Claims) -> RoundClaim:
+        """Return what reserves this round in the table, so that no other request runs it."""
         from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where a handler needs it
 
         table = self._table(single_use.item_lifetime(turn.handler.answer_within))
@@ -200,17 +223,18 @@ class Conversations:
         finally:
             if self._audit and handler.needs_state:
                 principal = turn.start.binding.principal
-                self._audit(turn.round.audit(handler.name, principal, sent=is_asked, answered_by=turn.answered_by))
+                record = turn.round.audit(handler.name, principal, sent=is_asked, answered_by=turn.answered_by)
+                self._audit(record)
 
     def _play(self, turn: _Turn) -> dict[str, Any] | None:
-        """Run the handler. Return its result, or None if the round ended before the handler did."""
-        call = None
+        """Run the author's function; None if the round ended before the function returned."""
+        call_as_task = None
         if self._tasks and turn.handler.task and not turn.channel:  # a form cannot follow a task
-            call = partial(self._tasks.call, turn.request)
-        return run_round(turn.handler, turn.request.params, turn.round, call)
+            call_as_task = partial(self._tasks.call, turn.request)
+        return run_round(turn.handler, turn.request.params, turn.round, call_as_task)
 
     def _ask(self, turn: _Turn) -> dict[str, Any]:
-        """Return the result with the questions of a round and its sealed state.
+        """Return the result that carries the questions of a round.
 
         Raises:
             ToolError: the user cannot be asked, or the conversation cannot continue; the text is for the model.
@@ -219,7 +243,9 @@ class Conversations:
         declared = turn.request.capabilities
         questions = turn.round.requests
         lacking = missing_capabilities(questions.values(), declared)
-        if turn.channel or lacking or not (questions or shows_forms(declared)):
+        # Without a question, the client only has to send the next request; one that shows no forms may not do that.
+        may_not_continue = not questions and not shows_forms(declared)
+        if turn.channel or lacking or may_not_continue:
             from mcp_functions.apps import asking  # noqa: PLC0415 - only for clients without elicitation
 
             round_ = asking.OpenRound(turn.handler, turn.request, turn.channel, questions, lacking, self._now())
@@ -230,11 +256,18 @@ class Conversations:
         return {"resultType": "input_required", "inputRequests": questions, "requestState": token}
 
     def _seal(self, turn: _Turn, states: RequestStates | None, binding: Binding, kept: Mapping[str, Any]) -> str:
-        """Seal the state for the next round, with `kept` in its record.
+        """Seal the state for the next round.
+
+        Args:
+            turn: the request and its round.
+            states: seals the state; None if the function has no keys.
+            binding: the request to which the state will belong.
+            kept: what the channel keeps, in addition to the record of the round.
 
         Raises:
             ToolError: the conversation cannot continue; the text is for the model.
-
+            Crash: the author's function keeps a value that is not JSON.
+            Misconfigured: the function has no keys.
         """
         handler = turn.handler
         start = turn.start
@@ -245,8 +278,9 @@ class Conversations:
         record = {**turn.round.next_record(), **kept}
         try:
             return states.seal(binding, start.state, asked=asked, record=record, flow=start.flow)
-        except DeveloperError as error:  # the function keeps a value that is not JSON
+        # Both errors are hidden: the crash has its cause as an attribute, and the log has the limit.
+        except DeveloperError as error:
             raise Crash(crash_message(handler), error) from None
         except StateTooLarge as error:
-            observability.current().reason = error.reason  # the author can raise the limit, and the model cannot
+            observability.current().reason = error.reason  # for the author, because the model cannot raise a limit
             raise ToolError(TOO_LARGE) from None

@@ -1,7 +1,13 @@
 """Dispatches a request: the method and the name in its params choose a handler, and the handler's result is the answer.
 
-A handler that can only return runs here. Every other handler may ask its user, and then goes on in another request. It
-runs as a round of a conversation (`conversations`).
+    tools/call, prompts/get, resources/read    the handler of that name
+    completion/complete                        the completion of a handler's argument
+    tasks/…                                    `tasks`, if a tool of this function may become a task
+    every other method                         `Lists`: discovery and lists
+
+A handler that can only return runs here. Every other handler may ask its user, so it runs as a round of a conversation
+(`conversations`). Two names belong to clients without elicitation. APP_FORM is the form that a host shows them. A
+companion is a second tool beside a tool that asks; a call of it brings the user's answers (`apps.companions`).
 """
 
 from __future__ import annotations
@@ -42,7 +48,15 @@ class Dispatcher:
         conversations: Callable[[], Conversations],
         tasks: Tasks | None = None,
     ) -> None:
-        """Index the handlers and build their catalog; the first round of a conversation calls `conversations`."""
+        """Index the handlers and build their catalog.
+
+        Args:
+            handlers: the handlers of the Lambda.
+            settings: the settings of the deployment.
+            conversations: makes the conversations, before their first round.
+            tasks: the tasks of the Lambda; None if no call may become one.
+        """
+        # The key is the list that has the handler's entry, and its name, URI or URI template.
         self._handlers = {(catalog.LISTS_BY_KIND[handler.kind], handler.key): handler for handler in handlers}
         self.catalog = catalog.build(handlers)
         self._settings = settings
@@ -67,17 +81,16 @@ class Dispatcher:
         method = request.message["method"]
         params = request.params
         if method == "resources/read" and params.get("uri") == APP_FORM and self.catalog.get("asks"):
-            return form_result(self._server_info)  # the page in which a host (MCP Apps) shows the questions of tools
+            return form_result(self._server_info)
+        notifications: Sequence[Mapping[str, Any]] = ()
         target = lookup.find(self.catalog, method, params)
         handler = self._admit(request, target)
         if target.companion:
-            # A companion is a second name of a tool, `<tool>-form` or `<tool>-answer`. It takes the answers of a user
-            # whose client cannot ask questions, and continues the tool's call.
             _check_params(method, params)
-            return self._result(*self._conversations().run_companion(request, handler, target.companion))
+            result, notifications = self._conversations().run_companion(request, handler, target.companion)
+            return self._result(result, notifications)
         lookup.check_headers(handler.header_arguments, params, request.headers)
         _check_params(method, params)
-        notifications: Sequence[Mapping[str, Any]] = ()
         if handler.only_returns and "requestState" not in params:
             result = _run_alone(request, handler)
         else:
@@ -131,8 +144,7 @@ def _run_alone(request: Request, handler: Handler[..., Any]) -> dict[str, Any]:
 
 def _check_params(method: str, params: Mapping[str, Any]) -> None:
     """Check the shapes of the params that every call may have."""
-    meta = params["_meta"]
-    arguments = params.get("arguments")
+    meta, arguments = params["_meta"], params.get("arguments")
     if arguments is not None and not isinstance(arguments, dict):
         text = "params.arguments must be an object"
     elif method == "prompts/get" and arguments and not _is_dict_of(str, arguments):

@@ -1,7 +1,7 @@
-"""Makes the seals and the sealed tables of one function. Each is made when it is first used.
+"""Makes the seals and the tables of one function; each is made when it is first used.
 
-A seal encrypts bytes into a token and opens the token again (`seal.envelope`). A sealed table keeps such tokens in
-DynamoDB (`store`).
+A seal encrypts what a client or a table carries for the server (`seal.envelope`). Its data keys come from KMS, so a
+function that seals nothing must not make one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mcp_functions.settings import Settings
     from mcp_functions.store import Bucket, SealedTable
 
-STATES = b"ks1/request-state"
+STATES = b"ks1/request-state"  # the label of a requestState
 
 
 class SealFactory:
@@ -37,7 +37,15 @@ class SealFactory:
         *,
         now: Callable[[], float],
     ) -> None:
-        """Store the parts of a seal. `wrapping` replaces KMS and `codec` the envelope, if the author gave one."""
+        """Store the parts of a seal; nothing is made before it is used.
+
+        Args:
+            settings: the settings of the deployment.
+            service: the name of the server, to which data keys are bound.
+            wrapping: the keys that encrypt data keys, as given to `serve`; None for those of the settings.
+            codec: the author's own seal, as given to `serve`; None for the envelope of this toolkit.
+            now: the clock, unix seconds.
+        """
         self._settings = settings
         self._service = service
         self._wrapping = wrapping
@@ -51,7 +59,8 @@ class SealFactory:
         from mcp_functions.seal.data_keys import Keyring, KmsKey, Scope  # noqa: PLC0415 - many functions seal nothing
 
         wrapping = self._wrapping or [KmsKey(arn) for arn in self._settings.kms_keys]
-        return Keyring(wrapping, Scope(self._service, self._settings.stage, self._settings.generation), now=self._now)
+        scope = Scope(self._service, self._settings.stage, self._settings.generation)
+        return Keyring(wrapping, scope, now=self._now)
 
     def _states(self, lifetime: int, label: bytes = STATES) -> RequestStates:
         from mcp_functions.seal.request_state import RequestStates  # noqa: PLC0415

@@ -1,12 +1,11 @@
-"""Runs each round of a conversation once. A seal cannot detect a repeated request, but a table can (envelope.md §13).
+"""Each round of a conversation once: a seal cannot detect a repeated request, but a table can (envelope.md §13).
 
-The table has one item for each conversation: its last round, a digest of that round's request, and the result.
+    the item of a conversation    {"round": 2, "print": digest of the request, "lease": unix seconds}
+    after the round               {"round": 2, "print": digest of the request, "answer": the result}
 
-    claim     before the handler runs, the item gets the round and a lease: other workers wait until the lease ends
-    record    after the handler, the item gets the result; then the client gets it, too
-    release   if the handler fails, the lease ends at once, so that the client can repeat the request
-
-A repeated request gets the same result. A request with an older state, or with other answers, is refused.
+A request claims its round before the handler runs: it writes the first form. The lease is the time until which this
+request alone may run the round. The client gets the result after the item has it. A repeated request gets the same
+result. A request with an older state, or with other answers, is refused.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ if TYPE_CHECKING:
     from mcp_functions.seal.claims import Claims
     from mcp_functions.store import Item, SealedTable
 
-KIND = "conversation"
+KIND = "conversation"  # the kind of the items in the table
 NO_TABLE = (
     "MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the table, the key and their policies,"
     " which mcp-functions block --write NAME writes into template.yaml"
 )
-SPARE_SECONDS = 120  # an item lives so much longer than the last state of its conversation: clocks differ by up to 60 s
-LEASE_MARGIN = 2  # seconds after a worker's end until another worker may run its round
-ATTEMPTS = 3  # how often a claim is tried; it fails if another worker has changed the item meanwhile
+SPARE_SECONDS = 120  # an item outlives the last state of its conversation by this time: clocks differ by up to 60 s
+LEASE_MARGIN = 2  # seconds after a worker's end until another worker may take its round over
+ATTEMPTS = 3  # how often a claim is tried: after each failure, another worker has changed the item
 
 
 class RoundClaim(NamedTuple):
@@ -48,12 +47,16 @@ class RoundClaim(NamedTuple):
     mode: Mode  # "replay" returns the recorded result to a repeated request, "reject" refuses it
     key: Key  # the key of the conversation's item
     round: int  # the round to run; the state of the request is from the round before
-    fingerprint: str  # a digest of the request's state and responses
+    fingerprint: str  # the digest of the request's state and responses
     expires: int  # when every state of this conversation has expired, in unix seconds
-    worker_ends: float  # when this worker ends, in unix seconds
+    worker_ends: float  # when Lambda ends this invocation, in unix seconds
 
     def run(self, play: Callable[[], dict[str, Any]], now: float) -> dict[str, Any] | None:
         """Run a round, or return its recorded result; None if that was too large for the item.
+
+        Args:
+            play: runs the handler.
+            now: the current time in unix seconds.
 
         Raises:
             InvalidRequestState: the conversation is past this round, or another request has claimed it.
@@ -69,7 +72,8 @@ class RoundClaim(NamedTuple):
         except BaseException:
             self._release(item)
             raise
-        self._record(item, result if self.mode == "replay" else None)
+        recorded_result = result if self.mode == "replay" else None
+        self._record(item, recorded_result)
         return result
 
     def check_unused(self) -> None:
@@ -90,20 +94,26 @@ class RoundClaim(NamedTuple):
         for _ in range(ATTEMPTS):
             try:
                 item = self.table.get(self.key)
-            except UnreadableItem:
+            except UnreadableItem:  # hidden, because the client cannot repair it: the reason is in the log
                 raise InvalidRequestState(reason="used_unreadable") from None
-            if item and self._is_recorded(item.payload, now):
-                return item
+            if item:
+                self._check_may_continue(item.payload, now)
+                if item.payload["round"] == self.round and "answer" in item.payload:
+                    return item
             with suppress(Conflict):  # another worker was faster: read the item again
                 if item is None:
                     return self.table.create(self.key, payload, expires=self.expires)
                 return self.table.replace(item, payload, expires=self.expires)
         raise Busy(reason="used_contended", retry_after=1)
 
-    def _is_recorded(self, recorded: Mapping[str, Any], now: float) -> bool:
-        """Tell whether the item has the result of this round (§13.2); if not, the round may run."""
+    def _check_may_continue(self, recorded: Mapping[str, Any], now: float) -> None:
+        """Check that the request may run this round, or get its recorded result (§13.2).
+
+        Without a result and after the lease, the earlier worker has ended. The round may run again, because its steps
+        have the same idempotency keys.
+        """
         if self.round > recorded["round"]:
-            return False
+            return
         if self.round < recorded["round"]:
             raise InvalidRequestState(reason="used_rewound")
         if self.fingerprint != recorded["print"]:
@@ -112,8 +122,6 @@ class RoundClaim(NamedTuple):
             raise InvalidRequestState(reason="used_again")
         if "answer" not in recorded and now < recorded["lease"]:
             raise Busy(reason="used_busy", retry_after=1)
-        # Without a result, the worker has ended, and the round runs again. Its steps have the same idempotency keys.
-        return "answer" in recorded
 
     def _record(self, item: Item, result: dict[str, Any] | None) -> None:
         """Write the result before the client gets it."""
@@ -121,11 +129,9 @@ class RoundClaim(NamedTuple):
         try:
             self.table.replace(item, payload)
         except ItemTooLarge as error:
-            # The author finds the reason in the log. A repeated request will not get this result.
-            observability.current().reason = error.reason
+            observability.current().reason = error.reason  # for the author: a repeated request will not get this result
             self._record(item, None)
-        except Conflict:
-            # The lease ended and another worker runs the round: its result counts, and this one is dropped.
+        except Conflict:  # the lease ended and another worker runs the round: its result counts, not this one
             raise TemporarilyUnavailable(reason="used_overtaken", retry_after=1) from None
 
     def _release(self, item: Item) -> None:

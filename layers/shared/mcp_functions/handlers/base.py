@@ -1,4 +1,14 @@
-"""The base class of every handler: a name, a description, a signature, and one round of a request."""
+"""The base class of every handler: a tool, a prompt, or a resource.
+
+`Handler(function, options)` reads the author's function once. Then a handler does three things:
+
+    describe()                 its entry in the list of its kind, as clients see it
+    bind(params)               the function's arguments, from the params of a request
+    call(params, round_)       one round: bind, run the function, and write the value that it returned as a result
+
+A round is one request of a call. If the function asks its user, the round ends with the question. The client repeats
+its request with the answer, and the next round runs the function again from its first line.
+"""
 
 from __future__ import annotations
 
@@ -46,20 +56,23 @@ R = TypeVar("R")
 # server/tools, "Tool names": 1 to 128 of these characters. The header `Mcp-Name` repeats the name.
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
+# The answer to a repeated request, if each round runs once: the same answer again, or an error.
 Mode: TypeAlias = Literal["replay", "reject"]
-SDKS = ("mcp", "fastmcp")
+SDKS = ("mcp", "fastmcp")  # the packages whose ToolError a ported server still raises
 
 
 class Handler(Generic[P, R]):
     """A function that a client can call, and its description.
 
     Attributes:
+        kind: "tool", "prompt", "resource" or "resource_template".
         name: its name for clients.
-        needs_state: whether it can end a round, so that its Lambda has to seal a state.
+        needs_state: whether it can end a round, so that its Lambda has to seal a state: what the next round must know.
         asks: whether it may ask its user.
         logs: whether it can send log messages, so that the capability is advertised.
         answer_within: seconds that a user has for one answer.
         max_sheds: rounds in a row that may end without a question, because the time was up.
+        header_arguments: for a tool, the arguments that clients repeat in `Mcp-Param-*` headers.
         scopes: the scopes that a caller's access token must grant, all of them.
         task: for a tool, whether its calls become tasks.
         single_use: for a tool, how a repeated request is answered if each round runs once; None if it may run again.
@@ -81,7 +94,7 @@ class Handler(Generic[P, R]):
     is_adopted = False
     server: Mapping[str, Any] = {}
     around: Callable[[Call], AbstractContextManager[object]] | None = None
-    header_arguments: HeaderParameters = {}  # noqa: RUF012 - of a tool: clients repeat them in headers; never changed
+    header_arguments: HeaderParameters = {}  # noqa: RUF012 - never changed
     task: object = None
     single_use: Mode | None = None
     errors: frozenset[type[Exception]] = frozenset()
@@ -95,11 +108,12 @@ class Handler(Generic[P, R]):
         """Read the function's signature and docstring, and take its options; the function is not called.
 
         Args:
-            function: the author's.
-            options: as `decorators.tool` explains them. Each class takes its own out of the dict.
+            function: the author's function, or a callable object.
+            options: the options that `decorators.tool` explains. Each class removes its own from the dict; the
+                decorator refuses those that are left.
         """
         plain: Any = function
-        if not isinstance(function, FunctionType):
+        if not isinstance(function, FunctionType):  # a method, or an object with `__call__`
             from mcp_functions.handlers import callables  # noqa: PLC0415 - most handlers are functions
 
             plain = callables.to_function(function)
@@ -110,8 +124,7 @@ class Handler(Generic[P, R]):
         self.camel_case = options.pop("camel_case", False)
         self.answer_within = to_seconds(options.pop("answer_within", 600))
         self.max_sheds = options.pop("max_sheds", 2)
-        scopes = options.pop("scopes", ())
-        self.scopes: Sequence[str] = scopes if isinstance(scopes, str) else tuple(scopes)
+        self.scopes: Sequence[str] = _read_scopes(options.pop("scopes", ()))
         self._entry: dict[str, Any] = {
             "title": options.pop("title", None),
             "icons": options.pop("icons", None),
@@ -121,12 +134,15 @@ class Handler(Generic[P, R]):
         self._read_entry(options.pop("tags", ()))
         self._check_options()
         self._signature = signatures.read(plain, camel_case=self.camel_case)
-        injection = self._injection = self._signature.injection
+        injection = self._signature.injection
+        self._injection = injection
         if injection:
-            self.needs_state, self.asks, self.logs = injection.needs_state, injection.asks, injection.logs
+            self.needs_state = injection.needs_state
+            self.asks = injection.asks
+            self.logs = injection.logs
 
     def _read_entry(self, tags: Collection[str]) -> None:
-        """Read what every kind of handler has in its list."""
+        """Check and complete the members that every kind of handler has in its entry."""
         if not NAME.fullmatch(self.name):
             message = f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - ."
             raise TypeError(message)
@@ -143,7 +159,7 @@ class Handler(Generic[P, R]):
     def _read_annotations(self, annotations: object) -> None:
         """Read the hints about a tool's effects, or about who should use a resource."""
         if annotations is not None:
-            from mcp_functions.protocol import hints  # noqa: PLC0415 - likewise
+            from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none
 
             known = hints.TOOL if self.kind == "tool" else hints.CONTENT
             self._entry["annotations"] = hints.read_annotations(annotations, known)
@@ -151,9 +167,6 @@ class Handler(Generic[P, R]):
     def _check_options(self) -> None:
         if self.answer_within < 1 or self.max_sheds < 0:
             message = "answer_within is a timedelta or seconds, 1 or more; max_sheds is 0 or more"
-            raise TypeError(message)
-        if isinstance(self.scopes, str) or not all(re.fullmatch(SCOPE, scope) for scope in self.scopes):
-            message = 'scopes is a list of words without blanks or quotes: scopes=["work:write"]'
             raise TypeError(message)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -180,10 +193,10 @@ class Handler(Generic[P, R]):
         return {"name": self.name, **{field: value for field, value in self._entry.items() if value is not None}}
 
     def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
-        """Run one round of a request; a handler that only returns needs no round.
+        """Run one round of a request; a handler that only returns needs no `Round` object.
 
         Raises:
-            InputRequired: the round ends with a question.
+            InputRequired: the round ends with a question. It is a signal: `dispatch` writes the result.
             McpError: an argument of a prompt or resource does not fit.
             DeveloperError: the function broke a rule, or returned a value of the wrong type.
         """
@@ -206,7 +219,7 @@ class Handler(Generic[P, R]):
 
     def error_result(self, text: str) -> dict[str, Any]:
         """Write the result that reports an error. A prompt or a resource has none: it raises HandlerError."""
-        raise HandlerError(text) from None
+        raise HandlerError(text) from None  # the text is all that the client may learn of the author's exception
 
     def text_for_model(self, error: BaseException) -> str | None:
         """Return the text of an exception that is meant for the model; None if it is not."""
@@ -228,7 +241,7 @@ class Handler(Generic[P, R]):
             if not self.needs_state or round_ is None:
                 rule = "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *"
                 raise DeveloperError(rule, name=self.name)
-            round_.end_with(value)
+            round_.end_with(value)  # raises InputRequired
         return value
 
     def ask_declared(self, params: Mapping[str, Any], round_: Round) -> None:
@@ -244,15 +257,25 @@ def to_seconds(duration: int | timedelta) -> int:
 
 def read_errors(errors: object) -> frozenset[type[Exception]]:
     """Check the option `errors` of `@tool` and of `serve`: a collection of exception classes."""
-    listed: list[Any] = list(errors) if isinstance(errors, Iterable) else [errors]
-    if wrong := [each for each in listed if not (isinstance(each, type) and issubclass(each, Exception))]:
-        message = f"errors is a tuple of exception classes, errors=(ValueError, LookupError), not of {wrong[0]!r}"
+    classes: list[Any] = list(errors) if isinstance(errors, Iterable) else [errors]
+    for each in classes:
+        if not (isinstance(each, type) and issubclass(each, Exception)):
+            message = f"errors is a tuple of exception classes, errors=(ValueError, LookupError), not of {each!r}"
+            raise TypeError(message)
+    return frozenset(classes)
+
+
+def _read_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(scopes, str) or not all(re.fullmatch(SCOPE, scope) for scope in scopes):
+        message = 'scopes is a list of words without blanks or quotes: scopes=["work:write"]'
         raise TypeError(message)
-    return frozenset(listed)
+    return tuple(scopes)
 
 
 def is_tool_error(error: BaseException) -> bool:
     """Tell whether an exception is a ToolError: ours, or one of the package `mcp` or `fastmcp` in ported servers."""
-    return isinstance(error, ToolError) or any(
-        kind.__name__ == "ToolError" and kind.__module__.partition(".")[0] in SDKS for kind in type(error).__mro__
-    )
+    if isinstance(error, ToolError):
+        return True
+    # Their packages are not imported to find out: the name and the package of each base class tell.
+    bases = type(error).__mro__
+    return any(base.__name__ == "ToolError" and base.__module__.partition(".")[0] in SDKS for base in bases)

@@ -1,4 +1,7 @@
-"""A bound method, a callable object or a `functools.partial`, as the plain function that a handler reads."""
+"""Makes a plain function of a bound method, a callable object or a `functools.partial`.
+
+A handler reads the code, the annotations and the docstring of a function, and these three do not have all of them.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +37,12 @@ def to_function(given: object) -> FunctionType:
         function.__name__ = type(given).__name__
         function.__doc__ = source.__doc__ or given.__doc__
     signature: Any = inspect.Signature(_parameters(call))
-    vars(function)["__signature__"] = signature
-    return function  # type: ignore[return-value]  # a nested function is one
+    vars(function)["__signature__"] = signature  # mypy knows no such attribute of a function
+    return function  # type: ignore[return-value]  # mypy reads a nested function as a Callable
 
 
 def _source(given: object) -> FunctionType | None:
-    """Return the function that the author wrote; None if there is none."""
+    """Return the function that the author wrote with `def`; None if there is none."""
     while isinstance(given, partial):
         given = given.func
     if inspect.isclass(given) or not callable(given):

@@ -1,7 +1,17 @@
-"""The catalog: a description of handlers as data, which becomes catalog.json.
+"""The catalog: a description of handlers as plain data, which becomes catalog.json.
 
-The front door reads the catalog from catalog.json. A handler's own Lambda builds one from its handlers. `lists` answers
-the lists from it, and `lookup` finds the handler that a request names.
+    {
+      "tools": [{"name": "book", "inputSchema": …}],       # entries, as the lists of the specification have them;
+                                                           # likewise "prompts", "resources" and "resourceTemplates"
+      "functions": {"tools": {"book": "booking"}, …},      # for each list: name or URI -> folder of the function
+      "completions": false, "logging": false,              # whether any handler has these capabilities
+      "asks": ["book"], …                                  # sets of names (`NAME_SETS`), left out where empty
+      "servers": [{"instructions": …, "order": …}]         # what functions, and adopted servers, say of themselves
+    }
+
+The front door reads the catalog of all functions from catalog.json. A function builds a catalog of its own handlers.
+`lists` answers the lists from it, and `lookup` finds the handler that a request names. An adopted server is one of
+another library (`adopt`).
 """
 
 from __future__ import annotations
@@ -13,7 +23,8 @@ if TYPE_CHECKING:
 
     from mcp_functions.handlers.base import Handler
 
-COMPANIONS = ("-form", "-answer")  # the suffixes of the names under which a tool that asks takes answers
+# A companion is a second tool, `<tool>-form` or `<tool>-answer`, that takes the answers for a tool that asks.
+COMPANIONS = ("-form", "-answer")
 LISTS_BY_KIND = {
     "tool": "tools",
     "prompt": "prompts",
@@ -23,10 +34,13 @@ LISTS_BY_KIND = {
 LIST_NAMES = tuple(LISTS_BY_KIND.values())
 CAPABILITIES = {"tools": "tools", "prompts": "prompts", "resources": "resources", "resourceTemplates": "resources"}
 FEATURES = ("completions", "logging")
-OTHERS = "*"  # the key of what a function serves and does not list
-# `scopes`: every scope that a handler needs. `tasks`: the functions whose calls may become tasks, and that keep them.
-# `asks`: the tools that may ask their user. `relays`: those of them whose answers the model may relay.
-# `apps`: the tools that only apps may call. `formless`: those that ask, and have no form.
+OTHERS = "*"  # the key for names that a function serves and does not list, as some adopted servers do
+# scopes     every scope that a handler needs
+# tasks      the functions whose calls may become tasks, and which keep them
+# asks       the tools that may ask their user
+# relays     the tools that ask, and whose answers the model may relay
+# apps       the tools that only apps may call
+# formless   the tools that ask, and for which a host shows no form
 NAME_SETS = ("scopes", "tasks", "asks", "relays", "apps", "formless")
 
 
@@ -40,29 +54,35 @@ def merge(catalogs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     lists: dict[str, Any] = {list_name: [] for list_name in LIST_NAMES}
     served: dict[str, dict[str, str]] = {list_name: {} for list_name in LIST_NAMES}
     merged = {**lists, "functions": served, **dict.fromkeys(FEATURES, False)}
-    shared = set[str]()
+    ambiguous = set[str]()  # the lists in which two functions serve unlisted names
     for catalog in catalogs:
         for list_name, functions in catalog["functions"].items():
             _check_unique(list_name, served[list_name], functions)
             if OTHERS in served[list_name] and OTHERS in functions:
-                shared.add(list_name)
+                ambiguous.add(list_name)
             served[list_name] |= functions
             merged[list_name] += catalog[list_name]
         for feature in FEATURES:
             merged[feature] |= catalog[feature]
-        if servers := [*merged.get("servers", ()), *catalog.get("servers", ())]:
-            merged["servers"] = [each for place, each in enumerate(servers) if each not in servers[:place]]
+        for server in catalog.get("servers", ()):
+            servers = merged.setdefault("servers", [])
+            if server not in servers:
+                servers.append(server)
         for name_set in NAME_SETS:
-            if names := {*merged.get(name_set, ()), *catalog.get(name_set, ())}:
+            names = {*merged.get(name_set, ()), *catalog.get(name_set, ())}
+            if names:
                 merged[name_set] = sorted(names)
-    for list_name in shared:  # nothing says which function serves an unlisted name
+    for list_name in ambiguous:  # nothing says which of the functions serves an unlisted name
         del served[list_name][OTHERS]
     _check_companions(merged)
     return _sort(merged)
 
 
 def _describe(handler: Handler[..., Any], function: str) -> dict[str, Any]:
-    entry, list_name = handler.describe(), LISTS_BY_KIND[handler.kind]
+    """Write the catalog of one handler."""
+    entry = handler.describe()
+    list_name = LISTS_BY_KIND[handler.kind]
+    # An adopted server asks in its own way, so only this toolkit's tools have companions and forms.
     names = [handler.key] if handler.kind == "tool" and not handler.is_adopted else []
     return {
         list_name: [entry] if entry else [],
@@ -80,6 +100,7 @@ def _describe(handler: Handler[..., Any], function: str) -> dict[str, Any]:
 
 
 def _check_unique(list_name: str, first: Mapping[str, str], second: Mapping[str, str]) -> None:
+    """Refuse a name that two catalogs have, with a ValueError that names both functions."""
     for key in sorted(first.keys() & second.keys() - {OTHERS}):
         functions = f", in {first[key]} and in {second[key]}" if first[key] != second[key] else ""
         message = f"two {list_name} named {key!r}{functions}: names are unique"
@@ -109,18 +130,19 @@ def read_about(instructions: str | None, server_info: object) -> dict[str, Any]:
 
 
 def server_info(catalog: Mapping[str, Any], default: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the deployment's `serverInfo`, with what the one server in a catalog that has its own says of itself."""
+    """Return the deployment's `serverInfo`; if just one server in the catalog has its own, its members come first."""
     infos = [server["serverInfo"] for server in catalog.get("servers", ()) if "serverInfo" in server]
     return {**default, **infos[0]} if len(infos) == 1 else default
 
 
 def _places(catalog: Mapping[str, Any], list_name: str) -> dict[str, int]:
-    """Return the place of each entry that an adopted server lists; servers list one after the other."""
+    """Return the place of each entry in the order of the adopted servers, one server after the other."""
     keys = [key for server in catalog.get("servers", ()) for key in server.get("order", {}).get(list_name, ())]
     return {key: place for place, key in enumerate(keys)}
 
 
 def _check_companions(catalog: Mapping[str, Any]) -> None:
+    """Refuse a tool whose name another tool's companion needs, with a ValueError."""
     tools: Mapping[str, str] = catalog["functions"]["tools"]
     for tool in catalog.get("asks", ()):
         for suffix in COMPANIONS:
@@ -130,7 +152,10 @@ def _check_companions(catalog: Mapping[str, Any]) -> None:
 
 
 def _sort(catalog: dict[str, Any]) -> dict[str, Any]:
-    # Servers "SHOULD return tools in a deterministic order" (server/tools): a client's cached prompt then stays valid.
+    """Sort the lists: by name, and behind these the entries of adopted servers, in their own order.
+
+    Servers "SHOULD return tools in a deterministic order" (server/tools): a client's cached prompt then stays valid.
+    """
     for list_name in LIST_NAMES:
         places = _places(catalog, list_name)
         catalog[list_name].sort(key=lambda entry: (places.get(key_of(entry), -1), str(entry["name"])))

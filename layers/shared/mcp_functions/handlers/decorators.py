@@ -1,4 +1,8 @@
-"""The three decorators: `@tool`, `@prompt`, `@resource("uri")`."""
+"""The three decorators: `@tool`, `@prompt`, `@resource("uri")`.
+
+Each makes a handler of the function below it: an object that `serve` takes, and that a test can call as the function. A
+wrong signature or option raises a TypeError while the module loads. Its text begins with the file and the line.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +109,7 @@ def _make(handler_class: Callable[..., T], function: Callable[..., Any], options
     """Make a handler. An error in its signature or its options names the function's file, line and name."""
     code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
     place = f"{code.co_filename}:{code.co_firstlineno}: {function.__name__}()" if code else repr(function)
-    left = dict(options)  # the classes take their options out of it
+    left = dict(options)  # each class removes its options; what is left at the end has no meaning
     try:
         handler = handler_class(function, left, *args)
     except (TypeError, ValueError, NameError, DeveloperError) as error:

@@ -1,10 +1,13 @@
 """The event loop of this process: every async handler runs in it, in a separate thread.
 
-A client of asyncio belongs to the loop in which it first waited. With one loop for all calls, a client that a module
-makes serves every call of the process.
+    thread of a call     run(coroutine) ---------------------> waits for the result
+    thread of the loop       _run_call: the coroutine, then the end of what it started
 
-A call owns the tasks and threads that it started, and they end with it. A context variable holds the call: asyncio
-copies it for each task.
+An asyncio client, of HTTP or of a database, belongs to the loop in which it first waited. With one loop for all calls,
+a client that a module makes serves every call of the process.
+
+A call owns the tasks and threads that it started, and they end with it. The context variable `_current` holds the call,
+because asyncio copies the context for each task.
 """
 
 from __future__ import annotations
@@ -34,9 +37,9 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# How long a cancelled task may clean up: less than a round keeps for its answer (rounds.round.MARGIN_SECONDS).
+# A cancelled task may clean up for so long: less than a round keeps for its answer (rounds.round.MARGIN_SECONDS).
 GRACE_SECONDS = 1.0
-SECONDS_TO_LEAVE = 2.0  # for the lifespan of a local process
+SECONDS_TO_LEAVE = 2.0  # the time in which a lifespan must end when a local process ends
 
 
 def run(coroutine: Coroutine[Any, Any, R], round_: Round | None = None) -> R:
@@ -44,8 +47,9 @@ def run(coroutine: Coroutine[Any, Any, R], round_: Round | None = None) -> R:
 
     Args:
         coroutine: the coroutine that the async function returned. It sees the context variables of the calling thread.
-        round_: the round of the call. Its steps are finished and recorded, also in threads (`asyncio.to_thread`): these
-            cannot be cancelled, and may run until its deadline.
+        round_: the round, if the call may take several. A step is a piece of work whose result a round records. Steps
+            that have begun are finished and recorded. A thread (`asyncio.to_thread`) cannot be cancelled, and may run
+            until the round's deadline.
 
     Raises:
         DeveloperError: a function that runs in this loop calls it; it would wait for itself.
@@ -60,7 +64,7 @@ def run(coroutine: Coroutine[Any, Any, R], round_: Round | None = None) -> R:
     try:
         result = outcome.result()
     finally:
-        outcome.cancel()  # a signal interrupted the calling thread: Ctrl+C
+        outcome.cancel()  # Ctrl+C may have interrupted this thread; for a finished call it does nothing
     if isinstance(result, asyncio.CancelledError):
         raise result
     return result
@@ -81,27 +85,34 @@ class Lifespan:
 
     async def state(self) -> object:
         """Return what the lifespan yielded. If it raised, the next call enters it again."""
-        if self._state is None or (self._state.done() and self._state.exception()):
-            loop, leaving = asyncio.get_running_loop(), asyncio.Event()
+        has_failed = self._state is not None and self._state.done() and self._state.exception()
+        if self._state is None or has_failed:
+            loop = asyncio.get_running_loop()
+            leaving = asyncio.Event()
             self._state = loop.create_future()
             # The context is empty: what a lifespan starts belongs to no call, and outlives this one.
             holder = loop.create_task(self._hold(self._state, leaving), context=Context())
-            atexit.register(_leave, holder, leaving)  # of a local process; Lambda ends without a last moment
+            # It runs when a local process ends. Lambda ends a process without calling it.
+            atexit.register(_leave, holder, leaving)
+        # The shield: a call that is cancelled while it waits must not cancel what other calls wait for.
         state: object = await asyncio.shield(self._state)
         return state
 
     async def _hold(self, state: asyncio.Future[Any], leaving: asyncio.Event) -> None:
+        """Enter the context manager, and leave it in the same task, as asyncio's libraries require."""
         try:
             async with self._enter() as value:
                 state.set_result(value)
                 await leaving.wait()
         except Exception as error:
-            if state.done():
+            if state.done():  # it was raised on leaving, and nobody waits for the state
                 raise
             state.set_exception(error)
 
 
 def _leave(holder: asyncio.Task[None], leaving: asyncio.Event) -> None:
+    """Tell the task that holds a lifespan to leave it, and wait until it has."""
+
     async def leave() -> None:
         leaving.set()
         await asyncio.wait([holder])
@@ -110,10 +121,10 @@ def _leave(holder: asyncio.Task[None], leaving: asyncio.Event) -> None:
 
 
 class _Call(NamedTuple):
-    """The tasks and threads of one call that are not done."""
+    """The tasks and jobs of one call that are not done."""
 
     tasks: set[asyncio.Task[Any]]
-    jobs: set[Future[Any]]  # that run in a thread, or wait for one
+    jobs: set[Future[Any]]  # functions that run in a thread, or wait for one
 
 
 _current: ContextVar[_Call | None] = ContextVar("call", default=None)
@@ -122,9 +133,11 @@ _current: ContextVar[_Call | None] = ContextVar("call", default=None)
 async def _run_call(coroutine: Coroutine[Any, Any, R], round_: Round | None) -> R | asyncio.CancelledError:
     """Run the coroutine of a call, and then end what the call has started.
 
-    A cancellation is returned: the outcome would replace a raised one by its own, which has no traceback.
+    Returns:
+        The coroutine's result. A cancellation is returned too, because asyncio would replace a raised one by its own,
+        which has no traceback.
     """
-    call = _Call(set(), set())
+    call = _Call(tasks=set(), jobs=set())
     _current.set(call)
     try:
         return await coroutine
@@ -133,19 +146,24 @@ async def _run_call(coroutine: Coroutine[Any, Any, R], round_: Round | None) -> 
     finally:
         if round_:
             await round_.steps.wait()
-        await asyncio.sleep(0)  # asyncio begins to close the generators that the coroutine dropped
+        await asyncio.sleep(0)  # one turn of the loop: asyncio begins to close the generators that the call dropped
         await _end_tasks(call)
         if call.jobs and round_ and round_.seconds_left > 0:
-            await asyncio.wait([asyncio.wrap_future(job) for job in tuple(call.jobs)], timeout=round_.seconds_left)
+            jobs = [asyncio.wrap_future(job) for job in tuple(call.jobs)]
+            await asyncio.wait(jobs, timeout=round_.seconds_left)
             await _end_tasks(call)  # threads may have started some
 
 
 async def _end_tasks(call: _Call) -> None:
-    """Cancel the remaining tasks, and then the tasks that they started while they cleaned up."""
+    """Cancel the remaining tasks, and then the tasks that they started while they cleaned up.
+
+    A task that still runs after `GRACE_SECONDS` is left alone, and the log names it.
+    """
     end = time.monotonic() + GRACE_SECONDS
     while call.tasks and time.monotonic() < end:
         for task in call.tasks:
-            if type(task.get_coro()).__name__ != "async_generator_athrow":  # it closes a generator: let it finish
+            is_closing_generator = type(task.get_coro()).__name__ == "async_generator_athrow"
+            if not is_closing_generator:
                 task.cancel()
         await asyncio.wait(call.tasks, timeout=end - time.monotonic())
     if call.tasks:
@@ -154,7 +172,7 @@ async def _end_tasks(call: _Call) -> None:
 
 
 def _make_task(loop: AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:  # noqa: ANN401 - asyncio's
-    """Make a task for the call in whose context it is created."""
+    """Make a task, as asyncio asks a task factory to, and note it with the call in whose context it is created."""
     task = asyncio.Task(coroutine, loop=loop, **options)
     context: Context | None = options.get("context")
     call = _current.get() if context is None else context.get(_current)
@@ -170,14 +188,15 @@ class _Threads(ThreadPoolExecutor):
     def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         """Run a function in a thread, for the call that asks for it."""
         job = super().submit(function, *args, **kwargs)
-        if call := _current.get():
+        call = _current.get()
+        if call:
             call.jobs.add(job)
             job.add_done_callback(call.jobs.discard)
         return job
 
 
 class _LoopThread(Thread):
-    """The thread of the loop."""
+    """The thread of the loop. It is a daemon: it does not keep a process alive."""
 
     def __init__(self) -> None:
         super().__init__(name="mcp-functions-async", daemon=True)
@@ -189,23 +208,24 @@ class _LoopThread(Thread):
     def run(self) -> None:
         """Run the loop for the life of the process: neither a raised SystemExit nor `loop.stop()` ends it."""
         while True:
-            with suppress(KeyboardInterrupt, SystemExit):  # the caller of the task gets it too
+            with suppress(KeyboardInterrupt, SystemExit):  # asyncio raises it here, and in the call that waits
                 self.loop.run_forever()
 
 
 @cache
 def _thread() -> _LoopThread:
-    """Start the thread, at the first call of the process."""
+    """Return the thread, which the first call of the process starts."""
     thread = _LoopThread()
     thread.start()
     return thread
 
 
-_starting = Lock()
+_starting = Lock()  # two first calls at once must start one thread, and `cache` alone may run `_thread` twice
 
 
 def _report(_loop: AbstractEventLoop, context: dict[str, Any]) -> None:
     """Log an exception that no code handled, without asyncio's own text: that quotes exceptions and arguments."""
     error = context.get("exception")
-    if error and not isinstance(error, InputRequired):  # the round has recorded it
+    # InputRequired is no fault: it is the signal that a round has ended with a question.
+    if error and not isinstance(error, InputRequired):
         log.error("not handled in the event loop: %s at %s", type(error).__name__, observability.frames(error))

@@ -1,12 +1,15 @@
 """The hook around calls: `serve(…, around=hook)`, in the place of other libraries' middleware.
 
-@contextmanager
-def timed(call: Call) -> Iterator[None]:
-    began = time.monotonic()
-    try:
-        yield
-    finally:
-        print(call.name, time.monotonic() - began)
+    @contextmanager
+    def timed(call: Call) -> Iterator[None]:
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            print(call.name, time.monotonic() - began)
+
+The function of the handler runs at the `yield`. A call that asks its user takes several rounds, each in another
+request. The hook runs in each round.
 """
 
 from __future__ import annotations
@@ -30,10 +33,10 @@ class Call(NamedTuple):
 
     Attributes:
         kind: "tool", "prompt", "resource" or "resource_template".
-        name: of the tool, prompt or resource.
-        arguments: of the function, by parameter: a copy.
+        name: the name of the tool, prompt or resource.
+        arguments: a copy of the function's arguments, by parameter.
         caller: the authenticated caller.
-        round: counts the rounds of the conversation from 1. The hook runs in each.
+        round: the number of the round; a call begins with 1.
     """
 
     kind: str
@@ -58,15 +61,25 @@ def run_inside(
 ) -> object:
     """Run one round inside the context manager that the handler's hook returns.
 
+    Args:
+        handler: the handler, with its hook.
+        arguments: the arguments of the function.
+        round_: the round that runs.
+        run: runs the function, and returns what it returned.
+
     Raises:
         DeveloperError: the hook returned something else, or its context manager swallowed an exception.
     """
     around: Any = handler.around
-    manager = around(Call(handler.kind, handler.name, copy_json(arguments), Caller(round_), round_.request.number))
+    number = round_.request.number
+    call = Call(
+        kind=handler.kind, name=handler.name, arguments=copy_json(arguments), caller=Caller(round_), round=number
+    )
+    manager = around(call)
     if not hasattr(type(manager), "__enter__"):
         rule = "serve(around=…) returned no context manager; write the hook with contextlib.contextmanager"
         raise DeveloperError(rule)
-    returned = []
+    returned = []  # it stays empty if `run` raises, and the hook catches the exception
     with manager:
         returned.append(run())
     if not returned:

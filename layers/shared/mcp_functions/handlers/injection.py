@@ -1,10 +1,15 @@
 """The parameters after `*`: the toolkit reads them once from the signature, and makes their values for each round.
 
-    def book(city: str, *, step: Step, seat: Annotated[Seat, Ask("Which seat in {city}?")]) -> str: ...
+    def book(
+        city: str,                                                     # before `*`: an argument, which the client sends
+        *,
+        step: Step,                                                    # a capability: an object made for this round
+        seat: Annotated[Seat, Ask("Which seat in {city}?")],           # a question: its value is the user's answer
+        database: Annotated[Database, Shared(open_database)],          # a shared value: the process has it once
+    ) -> str: ...
 
-The client sends the argument `city`. The capability `step` is an object of this round. The answer `seat` comes from the
-user, before the function runs. A value marked `Shared(…)` belongs to the process. A function without such parameters
-does not load this module.
+A round is one request of a call. If an answer is missing, the round ends with the question, and the next request of the
+client begins another round. A function without such parameters does not load this module.
 """
 
 from __future__ import annotations
@@ -24,6 +29,7 @@ from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
 
     from mcp_functions.rounds.elicitation import Question
     from mcp_functions.rounds.round import Round
@@ -31,80 +37,99 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 CAPABILITIES = "Elicit, Step, Sample, ListRoots, InputResponses, RequestState, Progress, Log, Caller"
-ESCAPED_BRACE = "{{"
+ESCAPED_BRACE = "{{"  # how an author writes a brace in the message of a question
 
 
 class SharedValue:
     """A value that the calls of a process share: a parameter `Annotated[Database, Shared(open_database)]`.
 
-    The first call that needs the value enters the context manager that the function returns.
+    `open_database` returns a context manager. The first call that needs the value enters it.
     """
 
-    def __init__(self, enter: Callable[[], Any]) -> None:
-        """Take the function that opens the value; it is not called yet."""
-        self._enter = enter
+    def __init__(self, make_manager: Callable[[], Any]) -> None:
+        """Take the function that returns the context manager; it is not called yet."""
+        self._make_manager = make_manager
         self._lock = Lock()  # the local harness runs several calls at once
-        self._read: Callable[[], object] | None = None
+        self._read: Callable[[], object] | None = None  # returns the value, once the manager was made
 
     def get(self) -> object:
-        """Return the value. If its function raises, the next call tries again.
+        """Return the value. If the author's function raises, the next call tries again.
 
         Raises:
             DeveloperError: the function returned no context manager.
         """
         with self._lock:
-            self._read = self._read or self._open()
+            if self._read is None:
+                self._read = self._open()
         return self._read()
 
     def _open(self) -> Callable[[], object]:
         """Enter the context manager, and return a function that returns its value; an async one is entered later."""
-        manager = self._enter()
+        manager = self._make_manager()
         if hasattr(type(manager), "__aenter__"):
-            from mcp_functions.handlers import event_loop  # noqa: PLC0415 - it imports asyncio
-
-            opened = [manager]  # the lifespan enters this one; if that fails, it asks for another
-            lifespan = event_loop.Lifespan(lambda: opened.pop() if opened else self._enter())
-            return lambda: event_loop.run(lifespan.state())
+            return self._open_async(manager)
         if not hasattr(type(manager), "__enter__"):
             rule = "Shared(…) takes a function that returns a context manager; write it with contextlib.contextmanager"
             raise DeveloperError(rule)
         value = manager.__enter__()
-        atexit.register(manager.__exit__, None, None, None)  # of a local process; Lambda ends without a last moment
+        # It runs when a local process ends. Lambda ends a process without calling it.
+        atexit.register(manager.__exit__, None, None, None)
         return lambda: value
 
+    def _open_async(self, first: AbstractAsyncContextManager[Any]) -> Callable[[], object]:
+        """Return a function that enters an async context manager in the event loop, at its first call."""
+        from mcp_functions.handlers import event_loop  # noqa: PLC0415 - it imports asyncio
 
-shared_value = cache(SharedValue)  # the same for every handler that names the function
+        unused = [first]
+
+        def next_manager() -> AbstractAsyncContextManager[Any]:
+            """Return the first manager. If entering it failed, the lifespan asks again, and gets a new one."""
+            return unused.pop() if unused else self._make_manager()
+
+        lifespan = event_loop.Lifespan(next_manager)
+        return lambda: event_loop.run(lifespan.state())
+
+
+# Handlers that name the same function share one value.
+shared_value = cache(SharedValue)
+
+
+class DeclaredCapability(NamedTuple):
+    """A capability as a signature declares it: `state: RequestState[int]` has the class and the types `(int,)`."""
+
+    kind: type[Capability]
+    types: tuple[Any, ...]  # the types in the brackets
 
 
 class Injection(NamedTuple):
     """The parameters after `*`, by name, and what their questions need from those before it."""
 
-    capabilities: Mapping[str, tuple[type[Capability], tuple[Any, ...]]]  # with the types in the annotation's brackets
-    questions: Mapping[str, Question[Any]]
-    optional: frozenset[str]  # the questions whose answer is None if the user gives none
-    shared: Mapping[str, SharedValue]
-    defaults: Mapping[str, Any]  # of the arguments that a client may leave out
+    capabilities: dict[str, DeclaredCapability]
+    questions: dict[str, Question[Any]]
+    optional: set[str]  # the questions whose answer is None if the user gives none
+    shared: dict[str, SharedValue]
+    defaults: Mapping[str, Any]  # the values of arguments that a client may leave out
     camel_case: bool  # whether forms use camelCase on the wire
 
     @property
     def needs_state(self) -> bool:
         """Whether a round may end before the function does, so that a state is needed to continue."""
-        return bool(self.questions) or any(capability.needs_state for capability, _ in self.capabilities.values())
+        return bool(self.questions) or any(declared.kind.needs_state for declared in self.capabilities.values())
 
     @property
     def asks(self) -> bool:
         """Whether the function may ask its user."""
-        return bool(self.questions) or any(capability.asks for capability, _ in self.capabilities.values())
+        return bool(self.questions) or any(declared.kind.asks for declared in self.capabilities.values())
 
     @property
     def logs(self) -> bool:
         """Whether the function can send log messages."""
-        return any(capability.logs for capability, _ in self.capabilities.values())
+        return any(declared.kind.logs for declared in self.capabilities.values())
 
     def inject(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
         """Return the arguments and, for one round, the values of the parameters after `*`."""
         answers = self.ask_questions(arguments, round_)
-        made = {name: capability.for_round(round_, types) for name, (capability, types) in self.capabilities.items()}
+        made = {name: kind.for_round(round_, types) for name, (kind, types) in self.capabilities.items()}
         shared = {name: value.get() for name, value in self.shared.items()}
         # The function gets copies: the next round compares the arguments with those that the client sent.
         return {**copy_json(arguments), **answers, **made, **shared}
@@ -116,12 +141,14 @@ class Injection(NamedTuple):
         known = {**self.defaults, **arguments}
         wire_questions = []
         for name, question in self.questions.items():
-            wire = question.formatted(known).to_wire(camel_case=self.camel_case)
-            wire_questions.append(wire._replace(read=partial(_or_none, wire.read)) if name in self.optional else wire)
+            wire_question = question.formatted(known).to_wire(camel_case=self.camel_case)
+            if name in self.optional:
+                wire_question = wire_question._replace(read=partial(_read_or_none, wire_question.read))
+            wire_questions.append(wire_question)
         return dict(zip(self.questions, round_.ask(*wire_questions), strict=True))
 
 
-def _or_none(read_answer: Callable[[Any], Any], response: object) -> object:
+def _read_or_none(read_answer: Callable[[Any], Any], response: object) -> object:
     """Read an answer; return None if the user declined."""
     try:
         return read_answer(response)
@@ -141,25 +168,25 @@ def read_injection(parameters: Sequence[Parameter], hints: Mapping[str, Any], *,
         TypeError: an argument is after `*`, a function asks inline and at the low level, or a form is not possible.
     """
     arguments = [parameter for parameter in parameters if not parameter.keyword_only]
-    capabilities: dict[str, tuple[type[Capability], tuple[Any, ...]]] = {}
-    questions: dict[str, Question[Any]] = {}
-    optional: set[str] = set()
-    shared: dict[str, SharedValue] = {}
+    defaults = {argument.name: argument.default for argument in arguments if argument.default is not MISSING}
+    found = Injection(
+        capabilities={}, questions={}, optional=set(), shared={}, defaults=defaults, camel_case=camel_case
+    )
     for name in [parameter.name for parameter in parameters if parameter.keyword_only]:
         hint = hints.get(name)
-        ask, opened = _find(hint, Ask), _find(hint, Shared)
-        if opened:
-            shared[name] = _read_shared(name, opened)
+        shared_mark = _find_mark(hint, Shared)
+        ask = _find_mark(hint, Ask)
+        if shared_mark:
+            found.shared[name] = _read_shared(name, shared_mark)
         elif ask:
             _check_message(name, ask.message, {argument.name for argument in arguments})
-            questions[name] = _read_question(name, hint, ask, camel_case=camel_case)
+            found.questions[name] = _read_question(name, hint, ask, camel_case=camel_case)
             if type(None) in union_members(get_args(hint)[0]):
-                optional.add(name)
+                found.optional.add(name)
         else:
-            capabilities[name] = _read_capability(name, hint), get_args(hint)
-    _check_capabilities(capabilities)
-    defaults = {argument.name: argument.default for argument in arguments if argument.default is not MISSING}
-    return Injection(capabilities, questions, frozenset(optional), shared, defaults, camel_case)
+            found.capabilities[name] = DeclaredCapability(_read_capability(name, hint), get_args(hint))
+    _check_capabilities(found.capabilities)
+    return found
 
 
 def check_arguments(parameters: Sequence[Parameter], hints: Mapping[str, Any]) -> None:
@@ -168,8 +195,8 @@ def check_arguments(parameters: Sequence[Parameter], hints: Mapping[str, Any]) -
         hint = hints.get(name)
         misplaced = {
             "a capability": _find_capability(hint),
-            "a question to the user": _find(hint, Ask),
-            "what calls share": _find(hint, Shared),
+            "a question to the user": _find_mark(hint, Ask),
+            "what calls share": _find_mark(hint, Shared),
         }
         for kind, found in misplaced.items():
             if found:
@@ -193,13 +220,14 @@ def _read_shared(name: str, shared: Shared) -> SharedValue:
     return shared_value(shared.enter)
 
 
-def _check_capabilities(declared: Mapping[str, tuple[type[Capability], tuple[Any, ...]]]) -> None:
-    levels = {capability.low_level for capability, _ in declared.values() if capability.needs_state}
-    if len(levels) > 1:
+def _check_capabilities(capabilities: Mapping[str, DeclaredCapability]) -> None:
+    """Refuse a function that asks in both ways, and types in brackets that a capability cannot use."""
+    is_low_level = {declared.kind.low_level for declared in capabilities.values() if declared.kind.needs_state}
+    if is_low_level == {True, False}:
         message = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
         raise TypeError(message)
-    for name, (capability, types) in declared.items():
-        capability.check(name, types)
+    for name, (kind, types) in capabilities.items():
+        kind.check(name, types)
 
 
 def _check_message(name: str, message: str, arguments: set[str]) -> None:
@@ -218,14 +246,15 @@ def _read_question(name: str, hint: object, ask: Ask, *, camel_case: bool) -> Qu
     annotation, *metadata = get_args(hint)
     metadata.remove(ask)
     members = tuple(member for member in union_members(annotation) if member is not type(None))
-    form: Any = Union.__getitem__(members)  # `Union[…]` is for members that a type checker knows
-    if metadata:
+    # A type checker allows `Union[members]` only for members that it knows, and these are found at run time.
+    form: Any = Union.__getitem__(members)
+    if metadata:  # a `Field`, for example, describes the form
         form = Annotated[(form, *metadata)]
     key = to_camel_case(name) if camel_case else name
     question: Question[Any] = Question(key, ask.message, form)
     try:
         question.to_wire(camel_case=camel_case)
-    except DeveloperError as error:  # no client could show the form
+    except DeveloperError as error:  # no form of the specification has this type
         message = f"parameter {name!r}: {error}"
         raise TypeError(message) from error
     return question
@@ -237,6 +266,6 @@ def _find_capability(hint: object) -> type[Capability] | None:
     return annotation if isinstance(annotation, type) and issubclass(annotation, Capability) else None
 
 
-def _find(hint: object, kind: type[T]) -> T | None:
+def _find_mark(hint: object, kind: type[T]) -> T | None:
     """Return the `Ask` or the `Shared` in an annotation; None if it has none."""
     return next((item for item in get_args(hint) if isinstance(item, kind)), None)

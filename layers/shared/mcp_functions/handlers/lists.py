@@ -1,4 +1,9 @@
-"""The answers to `server/discover` and to the four list methods, page by page."""
+"""The answers to `server/discover` and to the four list methods, page by page.
+
+They come from a catalog: handlers described as data (`handlers.catalog`). Most clients get what the catalog holds. A
+client whose capabilities differ gets a view of it: for example, one that shows no forms gets more tools, through which
+answers come back (`apps.listings`).
+"""
 
 from __future__ import annotations
 
@@ -24,28 +29,41 @@ if TYPE_CHECKING:
 
 
 class Lists:
-    """Answers `server/discover` and the lists; an answer without a cursor is written as JSON once."""
+    """Answers `server/discover` and the lists. The JSON of a first page is written once, and kept."""
 
     def __init__(self, catalog: Mapping[str, Any], settings: Settings, about: Mapping[str, Any] | None = None) -> None:
-        """Store the catalog, and what the endpoint says `about` itself beside what its functions say."""
+        """Take the catalog and the settings.
+
+        Args:
+            catalog: of a function, or of all functions.
+            settings: the settings of the deployment.
+            about: what the endpoint says of itself, before what the servers in the catalog say: its `instructions` and
+                its `serverInfo`.
+        """
         own = about or {}
-        texts = [own.get("instructions"), *(server.get("instructions") for server in catalog.get("servers", ()))]
-        self._catalog, self._settings = catalog, settings
+        texts = [server.get("instructions") for server in (own, *catalog.get("servers", ()))]
+        self._catalog = catalog
+        self._settings = settings
         self._instructions = "\n\n".join(text for text in texts if text)
         self._server_info = {**server_info(catalog, settings.server_info), **own.get("serverInfo", {})}
         self._answers: dict[tuple[str, str], Result] = {}  # by view and method
 
     def answer(self, method: str, params: Mapping[str, Any]) -> Result:
-        """Answer `server/discover` or a list."""
-        kind = self._view(params["_meta"])
-        if "cursor" in params:
-            return self._write(kind, method, params)
-        if (kind, method) not in self._answers:
-            self._answers[kind, method] = self._write(kind, method, params)
-        return self._answers[kind, method]
+        """Answer `server/discover` or a list.
 
-    def _view(self, meta: Mapping[str, Any]) -> str:
-        """Return the name of the client's view of the catalog; "" if it sees what the catalog holds."""
+        Raises:
+            MethodNotFound: there is no such method, or no handler for this list.
+            UnknownName: the cursor is not one of this list.
+        """
+        view = self._view_of(params["_meta"])
+        if "cursor" in params:
+            return self._write(view, method, params)
+        if (view, method) not in self._answers:
+            self._answers[view, method] = self._write(view, method, params)
+        return self._answers[view, method]
+
+    def _view_of(self, meta: Mapping[str, Any]) -> str:
+        """Return the name of the client's view of the catalog; "" if the client sees what the catalog holds."""
         declared = meta.get(META_CLIENT_CAPABILITIES)
         has_forms = isinstance(declared, dict) and shows_forms(declared)
         if not self._catalog.get("apps") and (has_forms or not self._catalog.get("asks")):
@@ -54,17 +72,19 @@ class Lists:
 
         return listings.view_of(self._catalog, meta)
 
-    def _write(self, kind: str, method: str, params: Mapping[str, Any]) -> Result:
-        result = complete(self._result(kind, method, params), self._server_info)
+    def _write(self, view: str, method: str, params: Mapping[str, Any]) -> Result:
+        result = complete(self._result(view, method, params), self._server_info)
         return Result(result, text=dumps(result))
 
-    def _result(self, kind: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        catalog, cache = self._catalog, self._settings.cache
-        if kind:
+    def _result(self, view: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        catalog = self._catalog
+        cache = self._settings.cache
+        if view:
             from mcp_functions.apps import listings  # noqa: PLC0415
 
-            # An app-only tool must not reach another client through a shared cache.
-            catalog, cache = listings.view(catalog, kind), {**cache, "cacheScope": "private"}
+            catalog = listings.view(catalog, view)
+            # A tool that only apps may call must not reach another client through a shared cache.
+            cache = {**cache, "cacheScope": "private"}
         if method == "server/discover":
             return {**self._discover(catalog), **cache}
         if method not in LISTS:
@@ -94,14 +114,18 @@ class Lists:
         An unadvertised list is a MethodNotFound; a cursor of another catalog is an UnknownName.
         """
         check_advertised(catalog, CAPABILITIES[list_name])
-        entries, size = catalog[list_name], self._settings.page_size
-        start = _start(entries, params["cursor"], size) if "cursor" in params else 0
+        entries = catalog[list_name]
+        size = self._settings.page_size
+        start = _start_of_page(entries, params["cursor"], size) if "cursor" in params else 0
         end = start + size
-        next_cursor = {"nextCursor": _cursor(entries, end)} if end < len(entries) else {}
-        return {list_name: entries[start:end], **next_cursor}
+        page = {list_name: entries[start:end]}
+        if end < len(entries):
+            page["nextCursor"] = _cursor(entries, end)
+        return page
 
 
-def _start(entries: list[dict[str, Any]], cursor: object, size: int) -> int:
+def _start_of_page(entries: list[dict[str, Any]], cursor: object, size: int) -> int:
+    """Return the index of the entry that a cursor means."""
     for start in range(size, len(entries), size):
         if cursor == _cursor(entries, start):
             return start
@@ -110,8 +134,11 @@ def _start(entries: list[dict[str, Any]], cursor: object, size: int) -> int:
 
 
 def _cursor(entries: list[dict[str, Any]], start: int) -> str:
-    # The cursor contains a hash of all names. After a deployment that changes them, an old cursor is an error; without
-    # the hash it would silently skip or repeat entries.
+    """Write the cursor of the page that begins at an index: a hash of all names, and the index.
+
+    After a deployment that changes the names, an old cursor is an error. Without the hash it would silently skip or
+    repeat entries.
+    """
     import hashlib  # noqa: PLC0415 - most lists have one page
 
     names = hashlib.sha256(dumps([entry["name"] for entry in entries]).encode()).hexdigest()

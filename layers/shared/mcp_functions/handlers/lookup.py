@@ -1,4 +1,9 @@
-"""Finds the handler of a catalog that a request names, and the function that serves the request."""
+"""Finds the handler of a catalog that a request names, and the function that serves the request.
+
+The front door forwards the request to that function. A function finds its handlers in a smaller catalog. A
+companion is a second tool, `<tool>-form` or `<tool>-answer`, that takes the answers for a tool that asks: a request to
+it finds the tool.
+"""
 
 from __future__ import annotations
 
@@ -15,21 +20,33 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.protocol.header_parameters import HeaderParameters
+    from mcp_functions.settings import Settings
 
-URI_KEYS = {"resources": "uri", "resourceTemplates": "uriTemplate"}
+URI_KEYS = {"resources": "uri", "resourceTemplates": "uriTemplate"}  # list -> the member of an entry that requests name
 
 
 class Target(NamedTuple):
     """The handler that a request names."""
 
     list_name: str  # the list that contains its entry
-    key: str  # its name, URI or URI template
-    function: str  # that serves it
-    companion: str = ""  # the name in the request, if it is a companion of the tool (`apps.companions`)
+    key: str  # its name, URI or URI template; `OTHERS` if an adopted server serves it without listing it
+    function: str  # the folder of the function that serves it
+    companion: str = ""  # the name in the request, if that is a companion of the tool
 
 
 def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> Target:
-    """Find the handler that a call names. A kind that the catalog lacks is a MethodNotFound."""
+    """Find the handler that a call names.
+
+    Args:
+        catalog: the catalog of a function, or of all functions.
+        method: `tools/call`, `prompts/get` or `resources/read`.
+        params: the params of the request.
+
+    Raises:
+        MethodNotFound: no handler of the catalog is of this kind.
+        UnknownName: the catalog has no such tool or prompt.
+        ResourceNotFound: no resource or template has this URI.
+    """
     if method == "resources/read":
         check_advertised(catalog, "resources")
         return _find_resource(catalog["functions"], _text_param(params, "uri"))
@@ -38,18 +55,23 @@ def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> 
     if not functions:
         raise MethodNotFound
     name = _text_param(params, "name")
-    if name not in functions:
-        tool = name.rpartition("-")[0]
-        if list_name == "tools" and name.endswith(COMPANIONS) and tool in catalog.get("asks", ()):
-            return Target(list_name, tool, functions[tool], companion=name)
-    key = name if name in functions else OTHERS
-    if key not in functions:
-        raise UnknownName(message=f"Unknown {list_name.removesuffix('s')}")
-    return Target(list_name, key, functions[key])
+    if name in functions:
+        return Target(list_name, name, functions[name])
+    tool = name.rpartition("-")[0]
+    if list_name == "tools" and name.endswith(COMPANIONS) and tool in catalog.get("asks", ()):
+        return Target(list_name, tool, functions[tool], companion=name)
+    if OTHERS in functions:
+        return Target(list_name, OTHERS, functions[OTHERS])
+    raise UnknownName(message=f"Unknown {list_name.removesuffix('s')}")
 
 
 def find_reference(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Target:
-    """Find the handler that the `ref` of a `completion/complete` names: a prompt, a URI template, or a URI."""
+    """Find the handler that the `ref` of a `completion/complete` names: a prompt, a URI template, or a URI.
+
+    Raises:
+        MethodNotFound: no handler of the catalog completes arguments.
+        InvalidParams: `ref` does not have the shape of the specification.
+    """
     if not catalog["completions"]:
         raise MethodNotFound
     method, name = read_reference(params)
@@ -82,7 +104,7 @@ def task_function(catalog: Mapping[str, Any], method: str, params: Mapping[str, 
 
 
 def form_result(server: Mapping[str, str]) -> Result:
-    """Return the page with the form, which every function that asks serves itself."""
+    """Return the page with the form for questions (MCP Apps). Every function that asks serves it."""
     from mcp_functions.apps import form  # noqa: PLC0415 - only hosts of apps read it
 
     return Result(complete(form.contents(), server))
@@ -93,21 +115,38 @@ def name_of(catalog: Mapping[str, Any], target: Target) -> str:
     if target.list_name not in URI_KEYS:
         return target.key
     uri_key = URI_KEYS[target.list_name]
-    names = (str(entry["name"]) for entry in catalog[target.list_name] if entry[uri_key] == target.key)
-    return next(names, target.key)  # `OTHERS` is not listed
+    for entry in catalog[target.list_name]:
+        if entry[uri_key] == target.key:
+            return str(entry["name"])
+    return target.key  # `OTHERS` is in no list
 
 
 def header_arguments(catalog: Mapping[str, Any], name: object) -> HeaderParameters:
     """Find the arguments of one tool that clients must repeat in `Mcp-Param-*` headers."""
-    schemas = (entry["inputSchema"] for entry in catalog["tools"] if entry["name"] == name)
-    return header_parameters.find(next(schemas, {}))
+    for entry in catalog["tools"]:
+        if entry["name"] == name:
+            return header_parameters.find(entry["inputSchema"])
+    return {}
 
 
 def check_headers(declared: HeaderParameters, params: Mapping[str, Any], received: Mapping[str, str]) -> None:
-    """Refuse a call whose `Mcp-Param-*` headers differ from its arguments."""
+    """Refuse a call whose `Mcp-Param-*` headers differ from its arguments.
+
+    Args:
+        declared: the arguments of the tool that clients must repeat, as `header_arguments` finds them.
+        params: the params of the call.
+        received: the headers of the call.
+    """
     if declared:
         arguments = params.get("arguments")
-        header_parameters.check(declared, arguments if isinstance(arguments, dict) else {}, received)
+        if not isinstance(arguments, dict):
+            arguments = {}
+        header_parameters.check(declared, arguments, received)
+
+
+def cors_headers(catalog: Mapping[str, Any], settings: Settings) -> list[str]:
+    """List the headers that a page in a browser may send for arguments; none if no page may call (CORS)."""
+    return header_names(catalog) if settings.allowed_origins else []
 
 
 def header_names(catalog: Mapping[str, Any]) -> list[str]:
@@ -130,6 +169,7 @@ def _text_param(params: Mapping[str, Any], name: str) -> str:
 
 
 def _find_resource(functions: Mapping[str, Mapping[str, str]], uri: str) -> Target:
+    """Find a resource: one with this URI, else a template that matches, else a server that serves unlisted URIs."""
     if uri in functions["resources"]:
         return Target("resources", uri, functions["resources"][uri])
     from mcp_functions.protocol import uri_templates  # noqa: PLC0415 - few functions are templates

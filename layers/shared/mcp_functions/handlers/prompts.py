@@ -1,4 +1,11 @@
-"""A prompt, and what it has in common with a resource: its arguments are text, which an author's function completes."""
+"""A prompt: a function that writes messages for a model. And the base class of prompts and resources.
+
+The arguments of both are text that a user types. A host may offer completions while the user types: an author writes a
+function for them, the completer of an argument.
+
+    @review.complete("language")
+    def languages(value: str, arguments: Mapping[str, str]) -> list[str]: ...
+"""
 
 from __future__ import annotations
 
@@ -19,21 +26,21 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.base import HandlerOptions
     from mcp_functions.schemas.arguments import Argument
 
-Complete: TypeAlias = "Callable[[str, Mapping[str, str]], Sequence[str] | Awaitable[Sequence[str]]]"
-Completer = TypeVar("Completer", bound=Complete)
+AnyCompleter: TypeAlias = "Callable[[str, Mapping[str, str]], Sequence[str] | Awaitable[Sequence[str]]]"
+Completer = TypeVar("Completer", bound=AnyCompleter)
 
-MAX_COMPLETIONS = 100  # "values: … Must not exceed 100 items"
+MAX_COMPLETIONS = 100  # server/utilities/completion: "values: … Must not exceed 100 items"
 
 
 class CompletableHandler(Handler[P, R]):
     """A prompt, a resource or a resource template: its arguments are text, and an author's function completes them."""
 
-    has_template_names: ClassVar[bool] = False  # the arguments keep the names of the URI template
+    has_template_names: ClassVar[bool] = False  # whether arguments keep the names that a URI template gives them
 
     def __init__(self, function: Callable[P, R], options: HandlerOptions) -> None:
         """Read the arguments; completers are added by `complete`."""
         super().__init__(function, options)
-        self._completers: dict[str, Complete] = {}
+        self._completers: dict[str, AnyCompleter] = {}  # by argument
         camel_case = self.camel_case and not self.has_template_names
         self.arguments = arguments.read_arguments(self._signature.sent, self._signature.hints, camel_case=camel_case)
 
@@ -59,7 +66,17 @@ class CompletableHandler(Handler[P, R]):
         return register
 
     def completion(self, argument: str, value: str, known: Mapping[str, str]) -> dict[str, Any]:
-        """Complete one argument (server/utilities/completion)."""
+        """Complete one argument (server/utilities/completion).
+
+        Args:
+            argument: its name.
+            value: what the user has typed so far.
+            known: the arguments that the user has already filled in.
+
+        Raises:
+            InvalidParams: there is no such argument.
+            DeveloperError: the completer returned something else than texts.
+        """
         if argument not in self.arguments.by_name:
             raise InvalidParams(message="params.argument.name names no argument of this reference")
         completer = self._completers.get(argument)
@@ -71,9 +88,9 @@ class CompletableHandler(Handler[P, R]):
         if isinstance(completed, str | Mapping):
             rule = f"a completer returns a list of texts, and this one returned {type_name(completed)}"
             raise DeveloperError(rule)
-        values = [_text(each) for each in completed]
-        more = len(values) > MAX_COMPLETIONS
-        return {"completion": {"values": values[:MAX_COMPLETIONS], "total": len(values), "hasMore": more}}
+        values = [_to_text(each) for each in completed]
+        has_more = len(values) > MAX_COMPLETIONS
+        return {"completion": {"values": values[:MAX_COMPLETIONS], "total": len(values), "hasMore": has_more}}
 
 
 class Prompt(CompletableHandler[P, R]):
@@ -96,6 +113,7 @@ class Prompt(CompletableHandler[P, R]):
 
 
 def _describe(argument: Argument) -> dict[str, Any]:
+    """Write a PromptArgument of the specification."""
     described = {
         "name": argument.wire_name,
         "title": argument.parameter.title or None,
@@ -105,7 +123,7 @@ def _describe(argument: Argument) -> dict[str, Any]:
     return {field: value for field, value in described.items() if value is not None}
 
 
-def _text(value: object) -> str:
+def _to_text(value: object) -> str:
     """Write one completion. A model or a dict is refused: its `str()` would be offered to the user."""
     if isinstance(value, Enum):
         value = value.value

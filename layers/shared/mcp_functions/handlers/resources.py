@@ -1,4 +1,8 @@
-"""A resource, or a family of resources named by a URI template: a function that reads."""
+"""A resource: a function that reads the contents of a URI, as in `@resource("config://app")`.
+
+A URI with variables, as in `@resource("notes://{day}")`, is a template: it names a family of resources. The variables
+are the function's parameters before `*`.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +31,18 @@ if TYPE_CHECKING:
 
 CacheScope: TypeAlias = Literal["public", "private"]
 
-# RFC 3986, section 3: a scheme, a colon, and no blanks or control characters; braces enclose a variable
-URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-~\u00a0-\U0010ffff]+")
+# The scheme is that of RFC 3986, section 3.1. The rest is looser than the RFC: braces enclose the variables of a
+# template, and authors may write other letters than ASCII. Blanks and control characters are refused.
+URI_OR_TEMPLATE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-~\u00a0-\U0010ffff]+")
 
 
-def _check(uri: str, ttl_ms: int, cache_scope: str, size: int | None) -> None:
-    if not URI.fullmatch(uri):
+def _check_options(uri: str, ttl_ms: int, cache_scope: str, size: int | None) -> None:
+    if not URI_OR_TEMPLATE.fullmatch(uri):
         message = f"{uri!r} is no URI: it begins with a scheme, as in notes://today"
-    elif type(ttl_ms) is not int or ttl_ms < 0 or (size is not None and size < 0):
-        message = "ttl_ms is a whole number of milliseconds, 0 or more; size one of bytes"
+    elif type(ttl_ms) is not int or ttl_ms < 0:
+        message = "ttl_ms is a whole number of milliseconds, 0 or more"
+    elif size is not None and size < 0:
+        message = "size is a number of bytes, 0 or more"
     elif cache_scope not in ("public", "private"):
         message = 'cache_scope is "public" or "private"'
     else:
@@ -50,18 +57,20 @@ class Resource(CompletableHandler[P, R]):
 
     def __init__(self, function: Callable[P, R], options: ResourceOptions, uri: str) -> None:
         """Read the function and its URI; `decorators.resource` explains the options."""
-        ttl_ms, cache_scope = options.pop("ttl_ms", 0), options.pop("cache_scope", "private")
+        ttl_ms = options.pop("ttl_ms", 0)
+        cache_scope = options.pop("cache_scope", "private")
         size = options.pop("size", None)
-        _check(uri, ttl_ms, cache_scope, size)
-        super().__init__(function, options)
-        self.uri = uri
+        annotations = options.pop("annotations", None)
         self.mime_type = options.pop("mime_type", None)
+        self.uri = uri
+        _check_options(uri, ttl_ms, cache_scope, size)
+        super().__init__(function, options)
         self._cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
         variables = set(uri_templates.list_variables(uri))
         self._check_variables(variables)
         self.kind = "resource_template" if variables else "resource"
         self._entry |= {"uriTemplate" if variables else "uri": uri, "mimeType": self.mime_type}
-        self._read_annotations(options.pop("annotations", None))
+        self._read_annotations(annotations)
         if not variables:
             self._entry["size"] = size  # a template of the specification has no size
 
@@ -79,7 +88,8 @@ class Resource(CompletableHandler[P, R]):
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the variables of the template from the URI of a `resources/read`."""
-        return self.arguments.bind(uri_templates.match(self.uri, params["uri"]) or {}, values_are_text=True)
+        variables = uri_templates.match(self.uri, params["uri"]) or {}
+        return self.arguments.bind(variables, values_are_text=True)
 
     def result(self, value: object, params: Mapping[str, Any]) -> dict[str, Any]:
         """Write a ReadResourceResult."""

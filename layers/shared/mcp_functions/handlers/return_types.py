@@ -1,4 +1,11 @@
-"""Reads the return annotation of a handler: structured content with its schema, or text and content."""
+"""Reads the return annotation of a handler, which says what its results hold.
+
+Annotation                                What a result holds
+Booking, list[int], dict[str, float] …    structured content, whose type becomes the `outputSchema`
+str, None, Any, or no annotation          text, or whatever the value turns out to be; no schema
+Image, list[Text | Image] …               content, the blocks of the specification; no schema
+Booking | InputRequiredResult             the schema is that of Booking: the other member is a question, and no result
+"""
 
 from __future__ import annotations
 
@@ -14,7 +21,7 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.low_level import InputRequiredResult
     from mcp_functions.schemas.json_types import JsonType
 
-LISTS = (list, tuple, Sequence, MutableSequence, Collection, Iterable)
+LISTS = (list, tuple, Sequence, MutableSequence, Collection, Iterable)  # the origins of annotations for a list
 
 
 def is_input_required(value: object) -> TypeGuard[InputRequiredResult]:
@@ -24,13 +31,21 @@ def is_input_required(value: object) -> TypeGuard[InputRequiredResult]:
 
 
 def structured(annotation: object) -> JsonType | None:
-    """Read the type of the structured content that a return annotation promises. Text and content promise none."""
-    result_class = _input_required_class()
-    members = union_members(annotation)
-    results = tuple(member for member in members if result_class is None or member is not result_class)
-    if annotation is None or not results or any(map(_is_unstructured, results)):
+    """Read the type of the structured content that a return annotation promises. Text and content promise none.
+
+    Raises:
+        TypeError: the type has no JSON Schema.
+    """
+    if annotation is None:
         return None
-    return read_type(annotation if results == members else Union.__getitem__(results))
+    question_class = _input_required_class()
+    members = union_members(annotation)
+    results = tuple(member for member in members if question_class is None or member is not question_class)
+    if not results or any(map(_is_unstructured, results)):
+        return None
+    if results == members:
+        return read_type(annotation)
+    return read_type(Union.__getitem__(results))
 
 
 def _input_required_class() -> type[InputRequiredResult] | None:
@@ -40,7 +55,11 @@ def _input_required_class() -> type[InputRequiredResult] | None:
 
 
 def returns_content_lists(annotation: object) -> bool:
-    """Tell whether a list that the function returns is a list of content: `list[Image]`, `Text | list[str | Text]`."""
+    """Tell whether a list that the function returns is a list of content: `list[Image]`, `Text | list[str | Text]`.
+
+    Raises:
+        TypeError: content is inside another value, as in `dict[str, Image]`, where no client would find it.
+    """
     members = union_members(_strip(annotation))
     lists = [member for member in members if get_origin(_strip(member)) in LISTS]
     content_lists = [member for member in lists if _contains_content(member)]
@@ -58,7 +77,7 @@ def union_members(annotation: object) -> tuple[Any, ...]:
 
 
 def _is_unstructured(annotation: object) -> bool:
-    # Any, object and a bare list promise nothing: the function may return text, content or None.
+    """Tell whether a type promises no structured content: Any and a bare list may hold text, content or None."""
     inner = _strip(annotation)
     if (get_origin(inner) or inner) in (list, tuple) and not get_args(inner):
         return True
@@ -66,6 +85,7 @@ def _is_unstructured(annotation: object) -> bool:
 
 
 def _contains_content(annotation: object) -> bool:
+    """Tell whether a type is a class of content, or has one inside its brackets."""
     inner = _strip(annotation)
     if isinstance(inner, type):
         return bool(role_of(inner))
@@ -79,6 +99,6 @@ def _may_contain_content(annotation: object) -> bool:
 
 
 def _strip(annotation: object) -> object:
-    """Return the type inside `Annotated`, or the value of a type alias."""
+    """Return the type without `Annotated` and its metadata, or the type for which an alias (`type X = …`) stands."""
     annotation = getattr(annotation, "__value__", annotation)
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation

@@ -1,7 +1,11 @@
-"""Runs one round of a handler, and returns its result, or None if the round ended with a question.
+"""Runs one round of a handler: one request of a call that may take several.
 
-An ended round stays ended, even if the author's code catches the signal `InputRequired`. An exception that the author
-did not intend is a `Crash`: the log gets its type and frames, and its text never leaves this process.
+    the function returned a value         -> its result
+    it asked (signal `InputRequired`)     -> None: the round has ended, and holds the question
+    it raised an error for the model      -> a result that reports the error; a prompt or resource raises `HandlerError`
+    it raised anything else               -> `Crash`: the log gets its type and frames; its text stays in this process
+
+An ended round stays ended, even if the author's code catches the signal.
 """
 
 from __future__ import annotations
@@ -28,9 +32,9 @@ def run_round(
 
     Args:
         handler: runs the author's function.
-        params: of the request.
+        params: the params of the request.
         round_: the round; a handler that only returns needs none.
-        call: runs in the place of `handler.call`; it may begin a task.
+        call: a function that runs in the place of `handler.call`, and may begin a task.
 
     Raises:
         McpError: the request has no result. `crash_result` writes one for a `Crash`.
@@ -39,14 +43,16 @@ def run_round(
     error: BaseException | None = None
     try:
         result = call(params, round_) if call and round_ else handler.call(params, round_)
-    except BaseException as raised:
+    except BaseException as raised:  # an author's `sys.exit()` too must get an answer
         if is_ctrl_c(raised):
             raise
         error = raised
     if round_:
         round_.close()
-    if round_ and (round_.ended or round_.error):  # also if the author's code has caught what ended it
-        result, error = None, round_.error
+    if round_ and (round_.ended or round_.error):
+        # What ended the round counts, and not what the function did after it caught the signal.
+        result = None
+        error = round_.error
     return result if error is None else _error_result(handler, error)
 
 
@@ -69,12 +75,15 @@ def _error_result(handler: Handler[..., Any], error: BaseException) -> dict[str,
         raise error
     text = _text_for_model(handler, error)
     if text is None:
-        raise Crash(crash_message(handler), error) from None
+        raise Crash(crash_message(handler), error) from None  # the crash itself keeps its cause
     return handler.error_result(text)
 
 
 def _text_for_model(handler: Handler[..., Any], error: BaseException) -> str | None:
-    """Return the text for the model: of several tasks' exceptions the first one's, if all are meant for the model."""
+    """Return the text of an exception that is meant for the model; None if it is not.
+
+    An ExceptionGroup comes from several asyncio tasks. It counts if all of its exceptions do, and has the first text.
+    """
     if not isinstance(error, BaseExceptionGroup):
         return handler.text_for_model(error)
     texts = [_text_for_model(handler, each) for each in error.exceptions]

@@ -1,4 +1,11 @@
-"""Reads an author's signature: what the client sends, the capabilities after `*`, and the return type."""
+"""Reads an author's signature.
+
+    def book(city: str, nights: int = 1, *, step: Step) -> Booking: ...
+             `sent`: the client sends     `injection`: the    `output`: the type of the structured content
+             these arguments              toolkit makes these
+
+`injection` is None for a function without parameters after `*`. Nothing here calls the function.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +23,14 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.injection import Injection
     from mcp_functions.schemas.json_types import JsonType
 
-CO_VARARGS = 0x04  # as in `inspect`, whose import takes 6 ms of a cold start
+# Flags of a code object for *args and **kwargs, copied from `inspect`, whose import takes 6 ms of a cold start.
+CO_VARARGS = 0x04
 CO_VARKEYWORDS = 0x08
-SIGNATURE_ATTRIBUTES = {"__wrapped__", "__signature__"}  # they replace the signature that the code has
-ANNOTATION_ERRORS = (NameError, TypeError, SyntaxError, AttributeError)  # an annotation can be any expression
+# A function with one of these attributes, which decorators set, has another signature than its code.
+SIGNATURE_ATTRIBUTES = {"__wrapped__", "__signature__"}
+# The evaluation of an annotation, which can be any expression, raises one of these.
+ANNOTATION_ERRORS = (NameError, TypeError, SyntaxError, AttributeError)
+# The module of `Elicit`, `Step` and the other classes that only a parameter after `*` may have.
 CAPABILITIES_MODULE = "mcp_functions.rounds.capabilities"
 
 
@@ -32,7 +43,9 @@ class Signature(NamedTuple):
     output: JsonType | None  # the type of a tool's structured content; None if it promises none
 
     def defaults(self, given: int, named: Mapping[str, Any]) -> dict[str, Any]:
-        """Make the defaults of a direct call, because the value after `=` may be a `Field`, or be changed by a call.
+        """Make the values of the arguments that a direct call leaves out, as in a unit test.
+
+        Python's own default would be wrong: the value after `=` may be a `Field`, or one that a call changes.
 
         Args:
             given: the number of positional arguments.
@@ -103,6 +116,7 @@ def _read_hints(function: Callable[..., Any]) -> dict[str, Any]:
     """Read the annotations one after the other, so that an error names the parameter."""
     hints: dict[str, Any] = {}
     for name, annotation in function.__annotations__.items():
+        # An object with one annotation; `__wrapped__` tells `get_type_hints` in which module its names are.
         one = types.SimpleNamespace(__annotations__={name: annotation}, __wrapped__=function)
         try:
             hints |= get_type_hints(one, include_extras=True)
@@ -116,7 +130,7 @@ def _read_hints(function: Callable[..., Any]) -> dict[str, Any]:
 def _read_injection(parameters: Sequence[Parameter], hints: Mapping[str, Any], *, camel_case: bool) -> Injection | None:
     """Check that no capability is before `*`, and read the parameters after it; None if there are none.
 
-    An annotation can name a capability only after the capabilities were imported.
+    Without parameters after `*`, the check is needed only if the author's module has imported the capabilities.
     """
     has_injected = any(parameter.keyword_only for parameter in parameters)
     if not has_injected and CAPABILITIES_MODULE not in sys.modules:
@@ -132,8 +146,9 @@ def _read_sent(parameter: Parameter, hints: dict[str, Any]) -> Parameter:
     if parameter.name not in hints:
         return parameter
     try:
-        sent, hints[parameter.name] = read_parameter(parameter, hints[parameter.name])
+        sent, plain_type = read_parameter(parameter, hints[parameter.name])
     except (TypeError, ValueError) as error:
         message = f"parameter {parameter.name!r}: {error}"
         raise TypeError(message) from error
+    hints[parameter.name] = plain_type
     return sent

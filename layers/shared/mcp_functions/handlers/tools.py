@@ -1,4 +1,8 @@
-"""A tool: a function that a model calls."""
+"""A tool: a function that a model calls, as in `@tool def add(a: int, b: int) -> int`.
+
+The signature becomes the schemas of the tool's entry: `inputSchema` from the parameters before `*`, and `outputSchema`
+from the return annotation. A call's arguments are checked by the first, and the returned value by the second.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +43,8 @@ if TYPE_CHECKING:
         visibility: Sequence[str]
 
 
-TASK_SUPPORT = ("allowed", "required")
-SINGLE_USE = ("replay", "reject")
+TASK_SUPPORT = ("allowed", "required")  # whether a call may, or must, become a task: a client then polls for its result
+SINGLE_USE = ("replay", "reject")  # the answer to a repeated request: the same result again, or an error
 
 
 class Tool(Handler[P, R]):
@@ -54,7 +58,10 @@ class Tool(Handler[P, R]):
     kind = "tool"
 
     def __init__(self, function: Callable[P, R], options: ToolOptions) -> None:
-        """Read the function, the hints about its effects, and the JSON Schema if the author gives one."""
+        """Read the function and the options of `@tool`.
+
+        The base class comes first: the checks below need to know whether the function asks.
+        """
         super().__init__(function, options)
         self.task: Any = options.pop("task", None)
         self.task_ttl = to_seconds(options.pop("task_ttl", 24 * 3600))
@@ -62,7 +69,8 @@ class Tool(Handler[P, R]):
         self.requires = options.pop("requires", ())
         self.ask_in_words = options.pop("ask_in_words", ())
         self.app = options.pop("app", "")
-        self.form = options.pop("form", True) and not self.app  # a host shows one app for a tool
+        # A host shows one app for a tool: its author's own, or the form of this toolkit for its questions.
+        self.form = options.pop("form", True) and not self.app
         self._read_asking(options.pop("visibility", ()))
         self._check_single_use()
         self.errors = read_errors(options.pop("errors", ()))
@@ -103,7 +111,7 @@ class Tool(Handler[P, R]):
             message = f'single_use is "replay" or "reject", not {self.single_use!r}'
         elif not self.needs_state:
             message = "single_use is of conversations, and this one has a single round: take elicit or step after *"
-        elif not self.max_sheds:
+        elif self.max_sheds == 0:
             message = "single_use needs max_sheds=1 or more: a first round that reaches a step ends before it"
         else:
             return
@@ -132,7 +140,11 @@ class Tool(Handler[P, R]):
         return results.tool_error(text)
 
     def task_support(self, params: Mapping[str, Any]) -> TaskSupport:
-        """Decide whether this call may become a task, or must."""
+        """Decide whether this call may become a task, or must.
+
+        Raises:
+            DeveloperError: the author's function returned something else.
+        """
         if not callable(self.task):
             support: TaskSupport = self.task
             return support
@@ -143,7 +155,7 @@ class Tool(Handler[P, R]):
         return support
 
     def _check_output(self, output: JsonType, result: Mapping[str, Any]) -> None:
-        # server/tools: with an output schema, "servers MUST provide structured results that conform to this schema"
+        """Check the structured content: "servers MUST provide structured results that conform to this schema"."""
         if "structuredContent" not in result:
             rule = "{name} promises structured content in its signature and returned none"
             raise DeveloperError(rule, name=self.name)
@@ -151,6 +163,7 @@ class Tool(Handler[P, R]):
             output.read(result["structuredContent"])
         except ValueError as error:
             rule = "{name} returned something else than its signature promises: it {problem}"
+            # The problem in words is enough; the exception of a validator behind it may quote the value.
             raise DeveloperError(rule, name=self.name, problem=error) from None
 
 

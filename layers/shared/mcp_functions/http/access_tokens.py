@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Request
     from mcp_functions.settings import Settings
 
-# The claims that may have the client's id: RFC 9068 and Cognito, OpenID Connect, Okta, Entra ID. The first one counts.
+# Claims with the id of the client, by issuer: RFC 9068 and Cognito; OpenID Connect; Okta; Entra ID.
 CLIENT_CLAIMS = ("client_id", "azp", "cid", "appid")
+# Values of Cognito's claim `token_use` and Keycloak's claim `typ`, for an access token and for other tokens.
 ACCESS_TOKENS = {"access", "bearer", "at+jwt"}
-# Only ID tokens have these claims (OpenID Connect Core, 2 and 3.3.2.11; FAPI 1.0).
+OTHER_TOKENS = {"id", "refresh", "offline"}
+# Claims that only ID tokens have (OpenID Connect Core, sections 2 and 3.3.2.11; FAPI 1.0).
 ID_TOKEN_CLAIMS = ("nonce", "at_hash", "c_hash", "s_hash")
-OTHER_TOKENS = {"id", "refresh", "offline"}  # what Cognito's `token_use` and Keycloak's `typ` say for other tokens
 
 
 def check(claims: Mapping[str, Any], context: Mapping[str, Any], settings: Settings, now: float) -> Identity:
@@ -47,21 +48,24 @@ def check(claims: Mapping[str, Any], context: Mapping[str, Any], settings: Setti
         Unauthorized: the token is not valid for this server.
     """
     is_oauth = settings.auth_mode == "oauth"
+    has_subject = isinstance(claims.get("sub"), str) and claims["sub"] != ""
+    # Each reason for the log, and whether it applies; the client does not learn it.
     problems = {
         "token_issuer": claims.get("iss") != settings.jwt_issuer,
         "token_audience": _audiences(claims).isdisjoint(settings.jwt_audiences),
         "token_use": _is_other_token(claims, is_oauth=is_oauth),
         "token_client": is_oauth and _is_of_other_client(claims, settings),
-        "token_expired": not _expiry(claims) > now,  # NaN is expired too
-        "token_without_subject": not (isinstance(claims.get("sub"), str) and claims["sub"]),
+        "token_expired": not _expiry(claims) > now,  # and not `<=`, because an `exp` of NaN has expired too
+        "token_without_subject": not has_subject,
     }
-    reasons = [reason for reason, is_problem in problems.items() if is_problem]
-    if reasons:
-        challenge = metadata.challenge(settings, context, error="invalid_token")
-        raise Unauthorized(reasons[0], challenge)
+    for reason, is_problem in problems.items():
+        if is_problem:
+            challenge = metadata.challenge(settings, context, error="invalid_token")
+            raise Unauthorized(reason, challenge)
     # In the oauth mode every MCP app uses the same provider client, so its id does not tell which app calls.
     client = "" if is_oauth else _client(claims)
-    return Identity(Principal(claims["iss"], claims["sub"], client), _scopes(claims, settings))
+    principal = Principal(iss=claims["iss"], sub=claims["sub"], client=client)
+    return Identity(principal, _scopes(claims, settings))
 
 
 def permit(handler: str, needed: Sequence[str], request: Request, settings: Settings) -> None:
@@ -82,7 +86,8 @@ def permit(handler: str, needed: Sequence[str], request: Request, settings: Sett
     if settings.auth_mode == "iam":
         message = f"{handler} needs scopes, which only tokens have: deploy with AuthMode jwt, or remove its scopes"
         raise Misconfigured(message)
-    if not set(needed) <= scopes.expand(request.scopes, settings.scope_hierarchy):
+    granted = scopes.expand(request.scopes, settings.scope_hierarchy)
+    if not granted.issuperset(needed):
         # "servers SHOULD include all scopes required for the current operation in a single challenge"
         scope = " ".join(needed)
         context = request.event.get("requestContext", {})
@@ -93,12 +98,15 @@ def permit(handler: str, needed: Sequence[str], request: Request, settings: Sett
 def _is_other_token(claims: Mapping[str, Any], *, is_oauth: bool) -> bool:
     """Tell whether this is an ID token or a refresh token.
 
-    In the oauth mode the front signs people in with a nonce, so the ID tokens that it receives have an ID token's
-    claims.
+    Some providers do not mark an ID token as such. But in the oauth mode the front signs people in with a nonce, so an
+    ID token that it receives has that claim.
     """
     uses = {str(claims.get(name)).lower() for name in ("token_use", "typ")}
-    has_id_claims = uses.isdisjoint(ACCESS_TOKENS) and any(name in claims for name in ID_TOKEN_CLAIMS)
-    return not uses.isdisjoint(OTHER_TOKENS) or (is_oauth and has_id_claims)
+    if not uses.isdisjoint(OTHER_TOKENS):
+        return True
+    if not is_oauth or not uses.isdisjoint(ACCESS_TOKENS):
+        return False
+    return any(name in claims for name in ID_TOKEN_CLAIMS)
 
 
 def _is_of_other_client(claims: Mapping[str, Any], settings: Settings) -> bool:
@@ -107,7 +115,11 @@ def _is_of_other_client(claims: Mapping[str, Any], settings: Settings) -> bool:
 
 
 def _client(claims: Mapping[str, Any]) -> str:
-    return next((str(claims[name]) for name in CLIENT_CLAIMS if claims.get(name)), "")
+    """Return the id of the client to which a token was issued; "" if no claim has it."""
+    for name in CLIENT_CLAIMS:
+        if claims.get(name):
+            return str(claims[name])
+    return ""
 
 
 def _audiences(claims: Mapping[str, Any]) -> set[str]:
@@ -117,6 +129,7 @@ def _audiences(claims: Mapping[str, Any]) -> set[str]:
 
 
 def _expiry(claims: Mapping[str, Any]) -> float:
+    """Return the time in unix seconds at which a token expires; 0 if the claim is no number."""
     try:
         return float(str(claims.get("exp")))
     except ValueError:

@@ -22,9 +22,9 @@ from mcp_functions.seal.resets import register_for_reset
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-LABEL = b"mcp-functions/callers/"  # KMS signs this text with the month after it
-DIGEST_BYTES = 12
-PAUSE_SECONDS = 60  # after a failure, KMS is not called for so long: requests must not wait for a pseudonym
+LABEL = b"mcp-functions/callers/"  # the key of a month is KMS's HMAC of this and the month
+DIGEST_BYTES = 12  # enough to tell callers apart
+PAUSE_SECONDS = 60  # after a failure, KMS is not called for this time: requests must not wait for a name
 
 
 @cache
@@ -43,9 +43,9 @@ class Pseudonyms:
         register_for_reset(self)
 
     def reset(self) -> None:
-        """Forget the months' keys."""
-        self._months: dict[str, bytes] = {}
-        self._retry_at = 0.0
+        """Forget the keys and the failures of KMS."""
+        self._key_of_month: dict[str, bytes] = {}
+        self._retry_at = 0.0  # the time in unix seconds before which KMS is not called
 
     def admit(self, caller: str, stopped: Collection[str], now: float) -> None:
         """Note the caller's pseudonym of this month, and refuse a stopped caller.
@@ -62,6 +62,8 @@ class Pseudonyms:
         """
         with suppress(McpError):  # a name for the log must not cost a request
             observability.current().caller = self.name(caller, month(now), now)
+        # An operator may have copied the pseudonym from a line of an earlier month, so the caller's names of all the
+        # months that occur are compared.
         months = {pseudonym.partition(".")[0] for pseudonym in stopped}
         for in_month in months:
             if self.name(caller, in_month, now) in stopped:
@@ -73,19 +75,23 @@ class Pseudonyms:
         Raises:
             TemporarilyUnavailable, Misconfigured: KMS does not derive the month's key.
         """
-        key = self._months.get(in_month) or self._derive(in_month, now)
+        key = self._key_of_month.get(in_month)
+        if key is None:
+            key = self._derive(in_month, now)
         digest = hmac.digest(key, caller.encode("utf-8", "surrogatepass"), hashlib.sha256)
         return f"{in_month}.{base64url(digest[:DIGEST_BYTES])}"
 
     def _derive(self, in_month: str, now: float) -> bytes:
+        """Ask KMS for the key of a month, and keep it."""
         if now < self._retry_at:
             raise TemporarilyUnavailable(reason="kms:caller_key")
         try:
             with observability.KmsTimer():
-                key = self._months[in_month] = self._key.mac(LABEL + in_month.encode())
+                key = self._key.mac(LABEL + in_month.encode())
         except McpError:
             self._retry_at = now + PAUSE_SECONDS
             raise
+        self._key_of_month[in_month] = key
         return key
 
 

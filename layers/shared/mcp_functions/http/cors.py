@@ -1,7 +1,10 @@
-"""CORS: the web pages that may call this server from a browser. `AllowedOrigins` lists them; by default there are none.
+"""CORS: the web pages that may call this server. They are those of `AllowedOrigins`, by default none.
+
+A browser sends the page's address as `Origin`. Before a request that a plain form could not send,
+it asks with a preflight (an OPTIONS request) whether the page may send it. Clients that are no browsers do neither.
 
 An allowed page is a client like any other: it sends its own access token, and never a cookie. So credentials are not
-allowed. Every header is listed, because `*` does not cover the Authorization header. Only browsers send an Origin.
+allowed. `*` would not even cover the Authorization header, so every header is listed.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.settings import AuthMode
 
+# The headers that a page may send, and those of a response that it may read.
 REQUEST_HEADERS = (
     "accept", "authorization", "baggage", "content-type", "last-event-id", "mcp-method", "mcp-name",
     "mcp-protocol-version", "mcp-session-id", "traceparent", "tracestate",
@@ -24,7 +28,12 @@ MAX_AGE = 600  # seconds for which a browser may cache a preflight response
 
 
 def response_headers(origin: str | None, allowed: Collection[str]) -> dict[str, str]:
-    """Return the CORS headers of a response. `origin` is the page's; None if no web page sent the request."""
+    """Return the CORS headers of a response.
+
+    Args:
+        origin: the Origin of the request; None if no web page sent it.
+        allowed: the origins of the pages that may call this server.
+    """
     headers = {"vary": "Origin"}
     if origin is not None and origin in allowed:
         headers["access-control-allow-origin"] = origin
@@ -38,10 +47,18 @@ def is_preflight(request: HttpRequest) -> bool:
 
 
 def preflight(methods: str, auth_mode: AuthMode, parameters: Iterable[str]) -> dict[str, str]:
-    """Return the headers of a preflight response, in addition to `response_headers`."""
-    signature = SIGNATURE_HEADERS if auth_mode == "iam" else ()
+    """Return the headers of a preflight response, in addition to `response_headers`.
+
+    Args:
+        methods: the HTTP methods of the path, separated by commas.
+        auth_mode: how callers authenticate.
+        parameters: the `Mcp-Param-*` headers that the tools read.
+    """
+    headers = [*REQUEST_HEADERS, *parameters]
+    if auth_mode == "iam":
+        headers += SIGNATURE_HEADERS
     return {
         "access-control-allow-methods": methods,
-        "access-control-allow-headers": ", ".join(sorted((*REQUEST_HEADERS, *signature, *parameters))),
+        "access-control-allow-headers": ", ".join(sorted(headers)),
         "access-control-max-age": str(MAX_AGE),
     }

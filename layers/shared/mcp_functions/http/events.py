@@ -36,11 +36,11 @@ class HttpRequest(NamedTuple):
     method: str  # the method in capitals
     path: str  # the path without the query
     headers: Mapping[str, str]  # the headers, with names in lower case
-    body: str  # the body, as text or as base64
-    is_base64: bool  # True if the gateway encoded the body in base64
+    body: str  # the body as text, or as base64 if `is_base64`
+    is_base64: bool  # True if the gateway encoded the body
     address: str  # the client's IP address, as the gateway saw it
     began: int  # when the gateway received the request, in unix milliseconds; 0 if unknown
-    context: Mapping[str, Any]  # `requestContext`, with the authorizer's output; only the gateway writes it
+    context: Mapping[str, Any]  # `requestContext`, written by the gateway alone, with the authorizer's output
 
 
 def read(event: Mapping[str, Any]) -> HttpRequest:
@@ -53,12 +53,12 @@ def read(event: Mapping[str, Any]) -> HttpRequest:
     try:
         version = event["version"]
         context = event["requestContext"]
-        began = context.get("timeEpoch")
         method = context["http"]["method"]
         address = context["http"].get("sourceIp")
+        began = context.get("timeEpoch")
         body = event.get("body") or ""
         headers = _read_headers(event.get("headers") or {})
-    except (AttributeError, KeyError, TypeError):
+    except (AttributeError, KeyError, TypeError):  # hidden, because a key or a type alone does not say what is wrong
         raise ValueError(message) from None
     if version != "2.0" or not isinstance(method, str) or not isinstance(body, str):
         raise ValueError(message)
@@ -81,17 +81,16 @@ def read_body(http: HttpRequest, limit: int) -> str | bytes:
         ContentTooLarge: the body is over `limit`.
         ParseError: the body is not base64, although the event says so.
     """
-    # Base64 has 4 characters for 3 bytes. So a text of twice the limit is too large in any case, and is not decoded.
+    # Base64 is a third longer than its bytes, and a character of text has at least one byte. So a body of twice the
+    # limit is too large in both forms, and needs no decoding.
     if len(http.body) > limit * 2:
         raise ContentTooLarge
     body: str | bytes = http.body
     try:
         if http.is_base64:
             body = binascii.a2b_base64(http.body, strict_mode=True)
-            size = len(body)
-        else:
-            size = len(http.body.encode())
-    except ValueError:  # not base64, or half of a surrogate pair
+        size = len(body) if isinstance(body, bytes) else len(body.encode())
+    except ValueError:  # the body is not base64, or holds half of a surrogate pair; the error would quote it
         raise ParseError from None
     if size > limit:
         raise ContentTooLarge
@@ -99,7 +98,11 @@ def read_body(http: HttpRequest, limit: int) -> str | bytes:
 
 
 def check_media_type(http: HttpRequest) -> None:
-    """Refuse a body that is not plain JSON."""
+    """Refuse a body that is not plain JSON.
+
+    Raises:
+        UnsupportedMediaType: the body has another type, or is compressed.
+    """
     media_type = http.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     encoding = http.headers.get("content-encoding", "identity")
     if media_type != "application/json" or encoding != "identity":
@@ -118,7 +121,8 @@ def gateway_deadline(http: HttpRequest, ends: float, now: float) -> float:
     that is older than the gateway's limit, or in the future, shows that the two clocks differ.
     """
     began = http.began / 1000
-    if not now - GATEWAY_SECONDS < began <= now:
+    is_plausible = now - GATEWAY_SECONDS < began <= now
+    if not is_plausible:
         began = now
     return min(ends, began + GATEWAY_SECONDS)
 
@@ -161,13 +165,15 @@ def _quality(accept: str, media_type: str) -> float:
         weights = [part.removeprefix("q=") for part in parameters if part.startswith("q=")]
         quality = _parse_quality(weights[0]) if weights else 1.0
         qualities[name] = max(qualities.get(name, 0.0), quality)
-    for name in (media_type, f"{media_type.partition('/')[0]}/*", "*/*"):
+    any_subtype = f"{media_type.partition('/')[0]}/*"
+    for name in (media_type, any_subtype, "*/*"):
         if name in qualities:
             return qualities[name]
     return 0.0
 
 
 def _parse_quality(text: str) -> float:
+    """Return a quality value from 0 to 1, or 0 for a text that is none."""
     try:
         quality = float(text)
     except ValueError:

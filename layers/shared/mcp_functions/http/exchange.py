@@ -1,7 +1,15 @@
 """One HTTP exchange: the checks from the HTTP request to the handlers, in the order of the specification.
 
-Beside the released revision, a deployment can serve clients of 2025 (`mcp_functions.legacy`) and dialects: proposals
-that were not released (`mcp_functions.dialects`).
+    1. Origin, well-known paths, preflight, metadata      answered from HTTP alone (`_without_message`)
+    2. a function that the operator stopped               503
+    3. a client of 2025                                   handed to `mcp_functions.legacy`
+    4. size, JSON, the shape of the message, media type   400, 413 or 415
+    5. the caller                                         401, or 403 for a caller that the operator stopped
+    6. the headers against the body                       400
+    7. the handler                                        its result, or a JSON-RPC error
+
+A deployment can also serve dialects: proposals that were not released (`mcp_functions.dialects`). A message that only a
+dialect has is translated in step 4.
 """
 
 from __future__ import annotations
@@ -27,9 +35,9 @@ if TYPE_CHECKING:
     from mcp_functions.settings import Settings
 
 Continuation: TypeAlias = "tuple[HttpRequest, JSONRPCRequest]"  # a dialect's message, as a request of this revision
-Message: TypeAlias = "tuple[HttpRequest, JSONRPCRequest | JSONRPCNotification]"
+Message: TypeAlias = "tuple[HttpRequest, JSONRPCRequest | JSONRPCNotification]"  # a message, and its HTTP request
 
-WELL_KNOWN = "/.well-known/"
+WELL_KNOWN = "/.well-known/"  # the start of the paths that only documents have (RFC 8615)
 
 
 class Endpoint(NamedTuple):
@@ -37,7 +45,7 @@ class Endpoint(NamedTuple):
 
     settings: Settings
     handle_request: Callable[[Request], AnyResult]
-    documents: Mapping[str, Mapping[str, Any]] = {}  # public documents, by path
+    documents: Mapping[str, Mapping[str, Any]] = {}  # the metadata for clients without a token, by path
     header_parameters: Sequence[str] = ()  # the `Mcp-Param-*` headers that the tools read
     is_stopped: bool = False  # True if the operator stopped this function
     # Continues a task; None if no call may become a task.
@@ -83,7 +91,8 @@ class HttpExchange:
 
     def error_response(self, error: McpError) -> Response:
         """Respond with an error."""
-        return responses.failure(error, error.id if self._id is None else self._id)
+        request_id = error.id if self._id is None else self._id
+        return responses.failure(error, request_id)
 
     def _answer(self, endpoint: Endpoint, now: float) -> Response:
         """Answer the message in the body, in the order of the specification's checks."""
@@ -92,13 +101,15 @@ class HttpExchange:
         if is_request(message):
             self._id = message["id"]
             events.check_media_type(http)
-            result = endpoint.handle_request(self._request(http, message, endpoint.settings, now))
+            request = self._checked_request(http, message, endpoint.settings, now)
+            result = endpoint.handle_request(request)
             _note_result(result)
             return responses.success(http, result, message["id"])
         headers.check_no_contradiction(message, http.headers)
         return responses.empty(202)  # "the server MUST return HTTP status code 202" (basic/transports)
 
-    def _request(self, http: HttpRequest, message: JSONRPCRequest, settings: Settings, now: float) -> Request:
+    def _checked_request(self, http: HttpRequest, message: JSONRPCRequest, settings: Settings, now: float) -> Request:
+        """Identify the caller, check the headers, and return the request for the handlers."""
         ends = events.lambda_deadline(self._context, now)
         deadline = events.gateway_deadline(http, ends, now)
         # Basic/authorization: "MCP servers MUST validate access tokens before processing the request"
@@ -150,22 +161,29 @@ def _read_message(http: HttpRequest, endpoint: Endpoint) -> Message:
     """Return the message, and the HTTP request to which it belongs.
 
     It is another HTTP request if a dialect's message was translated: its headers fit the translation.
+
+    Raises:
+        McpError: the body is too large, not JSON, or not one message.
     """
     try:
-        value = json_reader.loads(events.read_body(http, endpoint.settings.max_body_bytes))
+        body = events.read_body(http, endpoint.settings.max_body_bytes)
+        value = json_reader.loads(body)
     except ParseError:
         events.check_media_type(http)  # another media type explains the error better
         raise
     try:
         return http, to_message(value)
     except InvalidRequest:
-        continuation = endpoint.continue_dialect(http, value) if endpoint.continue_dialect else None
+        if endpoint.continue_dialect is None:
+            raise
+        continuation = endpoint.continue_dialect(http, value)
         if continuation is None:
             raise
         return continuation
 
 
 def _note_message(message: JSONRPCRequest | JSONRPCNotification) -> None:
+    """Note the method and the trace of a message for the log line."""
     notes = observability.current()
     note_method(notes, message["method"])
     meta = message["params"].get("_meta")
@@ -175,20 +193,23 @@ def _note_message(message: JSONRPCRequest | JSONRPCNotification) -> None:
 
 
 def note_method(notes: Notes, method: str) -> None:
-    """Note the method. The handler stays unknown until a handler with the requested name is found."""
+    """Note the method for the log line. The handler stays unknown until one with the requested name is found."""
     notes.method = method if method in METHODS else observability.UNKNOWN
     if method in CALLS or method == "completion/complete":
         notes.handler = observability.UNKNOWN
 
 
 def _note_result(result: AnyResult) -> None:
+    """Note the outcome for the log line."""
     notes = observability.current()
     if isinstance(result, ForwardedResponse):
         notes.conclude("forwarded")
-    elif result.result.get("resultType") == "input_required":
-        notes.conclude("input_required" if result.result.get("inputRequests") else "shed")
-    else:
+    elif result.result.get("resultType") != "input_required":
         notes.tool_error = result.result.get("isError") is True
+    elif result.result.get("inputRequests"):
+        notes.conclude("input_required")
+    else:
+        notes.conclude("shed")  # the function ran out of time and asks nothing: the client only sends the next request
 
 
 def _allowed_methods(endpoint: Endpoint, *, is_document: bool) -> str:

@@ -1,4 +1,12 @@
-"""Forwards an event to another Lambda function, and returns that function's HTTP response."""
+"""Forwards an event to another Lambda function, and returns that function's HTTP response.
+
+The endpoint of a deployment receives every request, and each handler runs in a function of its own. A call may have
+effects, so nothing here repeats one. If a function does not respond, the client gets an error that says which it is:
+
+    the call did not run                       Busy, TemporarilyUnavailable    the client may send it again
+    whether the call ran is unknown            OutcomeUnknown
+    the response is too large, or is none      ResultTooLarge, InternalError
+"""
 
 from __future__ import annotations
 
@@ -22,27 +30,27 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.errors import McpError
 
-# Error codes of Lambda's Invoke API for a call that did not run, so that the client may send it again.
-THROTTLED_CODE = "TooManyRequestsException"
-UNAVAILABLE_CODES = {
+# Codes of errors of Lambda's Invoke API. After these, the call did not run, so the client may send it again.
+THROTTLED = "TooManyRequestsException"
+UNAVAILABLE = {
     "ServiceException", "EC2ThrottledException", "ResourceNotReadyException", "SnapStartNotReadyException",
     "ConnectTimeoutError", "EndpointConnectionError",
 }  # fmt: skip
-# A connection that broke after the request was sent has an error whose name contains one of these words. The function
-# may have run, so the client must not repeat the call blindly.
-UNKNOWN_OUTCOME_WORDS = ("Read", "Streaming", "ConnectionClosed")
-# The `errorType` that Lambda reports for a function that did not end by itself.
-TIMED_OUT_TYPE = "Sandbox.Timedout"
-RESPONSE_TOO_LARGE_TYPE = "Function.ResponseSizeTooLarge"
-PROCESS_ENDED_TYPES = {"Runtime.ExitError", "Runtime.OutOfMemory"}
-PROCESS_ENDED_MESSAGE = "The function ended before it answered; whether it acted is unknown"
+# The names of errors have one of these parts if the connection broke after the request was sent: the call may have run.
+BROKEN_CONNECTION = ("Read", "Streaming", "ConnectionClosed")
 
-# A connection that was idle for longer is replaced. While Lambda freezes an environment, the other side may close the
-# connection, and the environment does not notice it.
-MAX_IDLE_SECONDS = 30.0
+# What Lambda reports as `errorType` in place of a response, if it ended the function or the function ended itself.
+TIMED_OUT = "Sandbox.Timedout"
+TOO_LARGE = "Function.ResponseSizeTooLarge"
+ENDED = {"Runtime.ExitError", "Runtime.OutOfMemory"}
+ENDED_EARLY = "The function ended before it answered; whether it acted is unknown"  # the message for the client
+
+# Seconds after which an idle connection is replaced. Lambda freezes an environment between two requests, and a frozen
+# environment does not learn that the other side closed the connection.
+IDLE_SECONDS = 30.0
 LIMITS = aws.CallLimits(connect_seconds=1.0, read_seconds=29.0, attempts=1)
-TIMEOUT_RESPONSE_SECONDS = 0.25  # the time that remains before the deadline to tell the client about a timeout
-MIN_CALL_SECONDS = 1.0  # the time limit of a call, even if the deadline is nearer: a small call still succeeds
+RESERVED_SECONDS = 0.25  # the wait ends so long before the deadline, so that the client still gets the timeout's error
+MIN_WAIT_SECONDS = 1.0  # the wait for a call whose deadline is over already
 MAX_RESPONSE_MEGABYTES = 6  # Lambda's limit for the response of a function
 
 T = TypeVar("T")
@@ -53,13 +61,6 @@ class LambdaClient(Protocol):
 
     def invoke(self, *, FunctionName: str, Payload: bytes) -> Mapping[str, Any]:  # noqa: N803 - boto3's names
         """Invoke a function and return its response."""
-
-
-class InvokeOutcome(NamedTuple):
-    """What Lambda's Invoke API returned for a call."""
-
-    payload: bytes
-    has_failed: bool  # True if the function raised, or if Lambda ended it; the payload then describes the error
 
 
 class ClosableClient(LambdaClient, Protocol):
@@ -75,6 +76,13 @@ def lambda_client() -> ClosableClient:
     return client
 
 
+class _Invoked(NamedTuple):
+    """What the Invoke API returned for a call."""
+
+    payload: bytes  # the function's response as JSON, or Lambda's report of an error
+    is_error: bool
+
+
 class CachedClient:
     """Makes one client at the first call, and closes connections that were idle for too long to be trusted."""
 
@@ -83,7 +91,7 @@ class CachedClient:
         self._make = make
         self._now = now
         self._client = lazy_value(make)
-        self._used = now()
+        self._used_at = now()
         register_for_reset(self)
 
     def reset(self) -> None:
@@ -93,44 +101,51 @@ class CachedClient:
     def __call__(self) -> ClosableClient:
         """Return the client."""
         client = self._client()
-        idle = self._now() - self._used
-        if idle > MAX_IDLE_SECONDS:
+        idle_seconds = self._now() - self._used_at
+        if idle_seconds > IDLE_SECONDS:
             client.close()
-        self._used = self._now()
+        self._used_at = self._now()
         return client
 
 
 def forward(
     client: Callable[[], LambdaClient], function: str, event: Mapping[str, Any], *, seconds: float
 ) -> ForwardedResponse:
-    """Invoke a function with an event, and return its HTTP response in at most `seconds`.
+    """Invoke a function with an event, and return its HTTP response.
+
+    Args:
+        client: returns the client of the Invoke API.
+        function: the name of the Lambda function.
+        event: the event of the request.
+        seconds: the time until the gateway stops waiting.
 
     Raises:
-        McpError: the function failed, or did not answer in time, or could not be invoked.
+        McpError: the function gave no response, see the table above.
     """
-    payload = _payload(event)
+    payload = _write_event(event)
 
-    def invoke() -> InvokeOutcome:
+    def invoke() -> _Invoked:
         try:
             invoked = client().invoke(FunctionName=function, Payload=payload)
-            return InvokeOutcome(invoked["Payload"].read(), has_failed="FunctionError" in invoked)
+            return _Invoked(invoked["Payload"].read(), is_error="FunctionError" in invoked)
+        # The error is hidden, because its text may quote the event.
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
-            raise _invoke_error(error) from None  # the error of AWS may name the function and the account
+            raise _invoke_error(error) from None
 
-    outcome = call_with_timeout(seconds - TIMEOUT_RESPONSE_SECONDS, invoke)
-    if outcome.has_failed:
-        raise _function_error(outcome.payload)
-    return ForwardedResponse(_response(outcome.payload))
+    invoked = call_with_timeout(seconds - RESERVED_SECONDS, invoke)
+    if invoked.is_error:
+        raise _function_error(invoked.payload)
+    return ForwardedResponse(_read_response(invoked.payload))
 
 
 def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
-    """Call a function in a thread and wait for its result. After a timeout the thread continues; its result is lost.
+    """Call a function in a thread and wait for its result; after the timeout the thread runs on, unobserved.
 
     Raises:
         OutcomeUnknown: the call did not end in time.
         Exception: the exception that the call raised.
     """
-    outcomes: list[T | Exception] = []
+    outcomes: list[T | Exception] = []  # the thread puts one outcome into it
 
     def run() -> None:
         try:
@@ -140,7 +155,7 @@ def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
 
     thread = Thread(target=run, daemon=True)
     thread.start()
-    thread.join(max(MIN_CALL_SECONDS, seconds))
+    thread.join(max(MIN_WAIT_SECONDS, seconds))
     if not outcomes:
         raise errors.OutcomeUnknown(reason="invoke_deadline")
     if isinstance(outcomes[0], Exception):
@@ -148,32 +163,39 @@ def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
     return outcomes[0]
 
 
-def _payload(event: Mapping[str, Any]) -> bytes:
-    """Write an event as JSON, and its body in parts.
+def _write_event(event: Mapping[str, Any]) -> bytes:
+    """Write an event as JSON: first all other members, then the body in parts.
 
-    If a text has one emoji, Python needs four bytes for each of its characters. So no copy of the whole body is made. A
-    header may hold half of a surrogate pair, which is written as an escape.
+    A body may have megabytes, and one emoji makes Python store a whole text in four bytes per character.
     """
-    rest = {name: value for name, value in event.items() if name != "body"}
+    others = {name: value for name, value in event.items() if name != "body"}
     payload = BytesIO()
-    payload.write(dumps_utf8(rest, "backslashreplace").removesuffix(b"}") + b',"body":"')
+    # A header may hold half of a surrogate pair, which UTF-8 lacks; "backslashreplace" writes it as an escape of JSON.
+    payload.write(dumps_utf8(others, "backslashreplace").removesuffix(b"}"))
+    payload.write(b',"body":"')
     for part in chunks(event["body"]):
-        payload.write(dumps(part)[1:-1].encode())
+        payload.write(dumps(part)[1:-1].encode())  # without the quotation marks around the part
     payload.write(b'"}')
     return payload.getvalue()
 
 
-def _response(payload: bytes) -> dict[str, Any]:
+def _read_response(payload: bytes) -> dict[str, Any]:
+    """Read the HTTP response that a function returned.
+
+    Raises:
+        ResultTooLarge: API Gateway would refuse it.
+        InternalError: it is no HTTP response.
+    """
     if len(payload) > MAX_RESPONSE_MEGABYTES * 1024 * 1024:
         raise errors.ResultTooLarge(MAX_RESPONSE_MEGABYTES)
-    response = _json(payload)
+    response = _read_object(payload)
     match response:
         case {"statusCode": int(status), "headers": dict(), "body": str()} if status in range(200, 600):
             return response
     raise errors.InternalError(reason="function_error")
 
 
-def _json(payload: bytes) -> dict[str, Any]:
+def _read_object(payload: bytes) -> dict[str, Any]:
     """Read a JSON object; {} if the payload is something else."""
     try:
         value = json.loads(payload)
@@ -184,26 +206,26 @@ def _json(payload: bytes) -> dict[str, Any]:
 
 def _function_error(payload: bytes) -> McpError:
     """Return the error for a function that raised, or that Lambda ended. The function's text stays in its own log."""
-    error_type = str(_json(payload).get("errorType"))
-    if error_type == TIMED_OUT_TYPE:
+    error_type = str(_read_object(payload).get("errorType"))
+    if error_type == TIMED_OUT:
         return errors.OutcomeUnknown(reason="function_timed_out")
-    if error_type in PROCESS_ENDED_TYPES:
-        return errors.OutcomeUnknown(PROCESS_ENDED_MESSAGE, reason="function_ended")
-    if error_type == RESPONSE_TOO_LARGE_TYPE:
+    if error_type in ENDED:
+        return errors.OutcomeUnknown(ENDED_EARLY, reason="function_ended")
+    if error_type == TOO_LARGE:
         return errors.ResultTooLarge(MAX_RESPONSE_MEGABYTES)
     return errors.InternalError(reason="function_error")
 
 
 def _invoke_error(error: Exception) -> McpError:
-    """Return the error for a call that the Invoke API refused, or whose connection failed."""
+    """Return the error for a call that the Invoke API refused, or that did not come through."""
     code = read_failure(error).code
     reason = f"invoke_{code}"
-    if code == THROTTLED_CODE:
+    if code == THROTTLED:
         return errors.Busy(reason)
-    if code in UNAVAILABLE_CODES:
+    if code in UNAVAILABLE:
         return errors.TemporarilyUnavailable(reason)
     if code == "RequestTooLargeException":
         return errors.ContentTooLarge(reason=reason)
-    if any(word in code for word in UNKNOWN_OUTCOME_WORDS):
+    if any(part in code for part in BROKEN_CONNECTION):
         return errors.OutcomeUnknown(reason=reason)
-    return errors.Misconfigured(reason)
+    return errors.Misconfigured(reason)  # every other error, such as a missing permission, needs the operator

@@ -3,8 +3,8 @@
     event -> HttpRequest -> HttpExchange.respond(endpoint) -> response
                                         └ McpError -> error response
 
-The endpoint is what the function serves; the first event makes it. A task's worker sends the other kind of event, which
-has no HTTP response.
+The endpoint is what the function serves; the first event makes it. An event of another kind has no HTTP response: it is
+an order to continue a task. A task is a call that goes on after its response, in a second Lambda function, the worker.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mcp_functions.observability.lines import Logger
 
 WORKER_ORDER = "mcpTask"  # the member of a worker's event, which says which task to continue; no gateway writes it
-WORKER_METHOD = "work"  # the method in the log line of a worker
+WORKER_METHOD = "work"  # the `method` in the log line of a worker
 
 
 class WorkFailed(Exception):
@@ -85,6 +85,7 @@ class LambdaFunction:
             return exchange.respond(self._get_endpoint(context), self.now())
 
         response = self._log.respond(exchange.http, context, answer, exchange.error_response)
+        # Errors have CORS headers too. There is no endpoint if it could not be made.
         if self._endpoint and self._endpoint.settings.allowed_origins:
             origin = exchange.http.headers.get("origin")
             response["headers"].update(cors.response_headers(origin, self._endpoint.settings.allowed_origins))
@@ -114,9 +115,15 @@ class LambdaFunction:
 
 
 def _run_task(endpoint: Endpoint, order: Mapping[str, Any], context: LambdaContext) -> None:
+    """Continue a task, unless the operator stopped the function.
+
+    Raises:
+        Misconfigured: no tool of the function may become a task.
+    """
     if endpoint.is_stopped:
+        # The task waits. A client asks for its result now and then, and that request invokes another worker.
         observability.current().conclude("refused", FunctionStopped.__name__)
-        return  # the task waits: if it is not too old, the first poll afterwards invokes another worker
+        return
     if endpoint.run_task is None:
         raise Misconfigured(reason="an order to work, but no tool here has task=…")
     endpoint.run_task(order, context)

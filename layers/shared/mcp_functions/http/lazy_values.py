@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -14,14 +15,12 @@ T = TypeVar("T")
 
 def lazy_value(make: Callable[[], T]) -> Callable[[], T]:
     """Return a function that makes a value at its first call, and returns the same value at every call."""
-    values: list[T] = []
+    made = cache(make)
     lock = Lock()
 
     def value() -> T:
-        with lock:
-            if not values:
-                values.append(make())
-            return values[0]
+        with lock:  # without it, two threads could call `make` at the same time
+            return made()
 
     return value
 

@@ -1,12 +1,12 @@
 """Protected resource metadata (RFC 9728), which tells a client where to get an access token.
 
-    resource                  the URL of this server: as configured, or with the domain in `requestContext`
-    authorization_servers     the server that issues tokens: the configured issuer, or the sign-in front
+    GET /.well-known/oauth-protected-resource
+    {"resource": "https://…/mcp", "authorization_servers": ["https://…"], "scopes_supported": […], …}
 
-Neither address comes from the Host header, because a client can send any Host. The gateway alone writes the context.
-
-The sign-in front (`mcp_functions.oauth`) is this stack's own authorization server, in the oauth mode. It registers MCP
-clients, which few identity providers do, and signs users in at the provider.
+The authorization server comes from the configuration. In the oauth mode it is this stack's own sign-in front
+(`mcp_functions.oauth`): a function that signs people in at an OpenID Connect provider. The resource comes from the
+configuration, or from `requestContext`, which the gateway alone writes. Neither address comes from the Host header,
+because a client can send any Host.
 """
 
 from __future__ import annotations
@@ -21,17 +21,21 @@ if TYPE_CHECKING:
 
     from mcp_functions.settings import Settings
 
-ROOT = "/.well-known/oauth-protected-resource"
-DEFAULT_PATH = f"/{ENDPOINT}"
+ROOT = "/.well-known/oauth-protected-resource"  # the path of the metadata; the resource's own path may follow it
+DEFAULT_PATH = f"/{ENDPOINT}"  # the path of the resource
 
 
 def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the metadata without its addresses, by path: the two paths at which clients look for it.
+    """Return the metadata by the paths at which clients look for it, without the addresses.
 
-    The result is empty if callers need no token.
+    It is empty if callers need no token.
 
     "MCP servers MUST implement OAuth 2.0 Protected Resource Metadata" (basic/authorization). A client tries the path of
     the endpoint first, then the root ("Authorization server discovery").
+
+    Args:
+        settings: the settings of the deployment.
+        scopes: the scopes that the handlers need; they are published if the settings name none.
     """
     if not settings.takes_tokens:
         return {}
@@ -44,7 +48,9 @@ def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, 
 
 
 def addresses(settings: Settings, context: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the two addresses in the metadata.
+    """Return the addresses in the metadata: this server's, and that of its authorization server.
+
+    In the oauth mode the authorization server is the sign-in front, because few providers register clients.
 
     Args:
         settings: the settings of the deployment.
@@ -80,10 +86,17 @@ def resource_url(settings: Settings, context: Mapping[str, Any]) -> str:
 
 
 def challenge(settings: Settings, context: Mapping[str, Any], **parameters: str) -> str:
-    """Return a `WWW-Authenticate` header (RFC 6750, section 3) that names the metadata (RFC 9728, section 5.1)."""
+    """Return a `WWW-Authenticate` header (RFC 6750, section 3) that names the metadata (RFC 9728, section 5.1).
+
+    Args:
+        settings: the settings of the deployment.
+        context: the event's `requestContext`.
+        parameters: the parameters of the header, such as `error` and `scope`.
+    """
     url = _split(resource_url(settings, context))
     parameters["resource_metadata"] = f"{url.scheme}://{url.netloc}{ROOT}{url.path.rstrip('/')}"
-    return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in parameters.items())
+    written = [f'{name}="{value}"' for name, value in parameters.items()]
+    return "Bearer " + ", ".join(written)
 
 
 def _split(url: str) -> SplitResult:

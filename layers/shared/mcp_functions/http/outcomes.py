@@ -1,4 +1,6 @@
-"""How a request came in and how it ended, in the notes for its log line.
+"""How a request came in and how it ended, in the notes for its log line (`observability.Notes`).
+
+    new_notes -> note_request -> run(the exchange) -> note_error or note_crash -> note_response -> write
 
 Lambda's runtime would log the text of an exception, which may quote arguments or answers. So `run` turns every
 unexpected exception into a `Crash`: the client gets -32603, and the log gets the exception's type and frames.
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-BAD_REQUEST = 400
+BAD_REQUEST = 400  # the lowest HTTP status of an error
 
 
 class RequestLog:
@@ -31,7 +33,7 @@ class RequestLog:
     def __init__(self, logger: Logger | None) -> None:
         """Keep the author's logger; None if the lines go to this package's own logger."""
         self.logger = logger
-        self._is_cold = True
+        self._is_first = True  # True until the first request of this environment
 
     def respond(
         self,
@@ -40,9 +42,17 @@ class RequestLog:
         answer: Callable[[], Response],
         error_response: Callable[[McpError], Response],
     ) -> Response:
-        """Make a response with `answer`, or with `error_response` if that raised, and write the line of the request."""
+        """Respond to a request, and write its line.
+
+        Args:
+            http: the request.
+            context: the context that Lambda passes.
+            answer: makes the response.
+            error_response: makes the response if `answer` raised.
+        """
         notes = self.new_notes(context)
         note_request(notes, http)
+        # The author's own lines about this request get its id; the earlier id is restored at the end.
         earlier_id = lines.set_correlation_id(self.logger, observability.correlation(notes.correlation_id))
         response = run(notes, answer)
         if isinstance(response, McpError):
@@ -55,9 +65,9 @@ class RequestLog:
     def new_notes(self, context: LambdaContext) -> Notes:
         """Return the notes of a new request."""
         notes = observability.Notes()
-        notes.cold_start = observability.is_cold(first=self._is_cold)
+        notes.cold_start = observability.is_cold(first=self._is_first)
         notes.request_id = getattr(context, "aws_request_id", None)
-        self._is_cold = False
+        self._is_first = False
         return notes
 
     def write(self, notes: Notes) -> None:
@@ -74,7 +84,7 @@ def run(notes: Notes, action: Callable[[], T]) -> T | McpError:
     Returns:
         The result of the action, or its error: an exception of another kind becomes a `Crash`.
     """
-    previous = observability.set_current(notes)
+    previous = observability.request_notes.set(notes)
     started = time.perf_counter()
     try:
         return action()
@@ -84,18 +94,21 @@ def run(notes: Notes, action: Callable[[], T]) -> T | McpError:
     except BaseException as error:
         if is_ctrl_c(error):
             raise
-        note_crash(notes, error)
+        note_crash(notes, error)  # also for SystemExit: an author's `sys.exit` must not end the environment
         return Crash(InternalError.sentence, error)
     finally:
         notes.seconds = time.perf_counter() - started
-        observability.restore_current(previous)
+        observability.request_notes.reset(previous)
 
 
 def note_request(notes: Notes, http: HttpRequest) -> None:
     """Note the gateway's id of a request, its trace, and the size of its body without base64."""
     notes.correlation_id = http.context.get("requestId")
     notes.trace_id = observability.trace_id(http.headers.get("traceparent"))
-    notes.request_bytes = len(http.body) * 3 // 4 if http.is_base64 else observability.size(http.body)
+    if http.is_base64:
+        notes.request_bytes = len(http.body) * 3 // 4  # four characters of base64 are three bytes
+    else:
+        notes.request_bytes = observability.size(http.body)
 
 
 def note_response(notes: Notes, response: Response) -> None:
@@ -111,7 +124,8 @@ def note_error(notes: Notes, error: McpError) -> None:
     if isinstance(error, Crash):
         note_crash(notes, error.cause)
         return
-    notes.conclude("failed" if error.is_server_fault else "refused", error.reason)
+    outcome = observability.FAILED if error.is_server_fault else "refused"
+    notes.conclude(outcome, error.reason)
     notes.code = error.code
     notes.misconfigured = isinstance(error, Misconfigured)
 

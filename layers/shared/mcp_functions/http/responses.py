@@ -1,4 +1,12 @@
-"""Results and errors as the HTTP responses that API Gateway expects."""
+"""Results and errors as the HTTP responses that API Gateway expects.
+
+    a result                            200, application/json
+    a result with notifications         200, text/event-stream, if the client accepts it
+    an error                            the status of the error, application/json
+    a response of another function      as it is
+
+Lambda limits a response to 6 MB, so `check_size` measures each one as Lambda will write it.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +25,12 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import AnyResult, Result
     from mcp_functions.protocol.wire_types import RequestId
 
-MAX_MEGABYTES = 6  # the limit of a function's whole response
-MAX_BODY = MAX_MEGABYTES * 1024 * 1024 - 64 * 1024  # bytes; 64 KiB remain for the headers
-# The most ASCII characters that JSON needs for one byte of a body, because a body has no control characters.
+MAX_MEGABYTES = 6  # Lambda's limit for the response of a function
+MAX_BODY = MAX_MEGABYTES * 1024 * 1024 - 64 * 1024  # bytes; 64 KiB remain for the status and the headers
+# Lambda writes the body as a JSON string in ASCII. One byte of a body needs at most three characters there: "é" has two
+# bytes and becomes the six characters of an escape. A body holds no control characters, which would need more.
 MAX_ESCAPE = 3
-# A result or a state may be private, so no cache may store it. No response is a page, so nothing in it may run.
+# A result or a state may be private, so nothing may store it. No response is a page.
 SECURITY_HEADERS = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
@@ -33,8 +42,13 @@ STREAM_HEADERS = {**SECURITY_HEADERS, "content-type": "text/event-stream", "x-ac
 
 
 def response(status: int, headers: Mapping[str, str], body: str) -> Response:
-    """Make a response."""
-    return {"statusCode": status, "headers": dict(headers), "body": body, "isBase64Encoded": False}
+    """Make a response in the form that API Gateway expects of a Lambda function."""
+    return {
+        "statusCode": status,
+        "headers": dict(headers),
+        "body": body,
+        "isBase64Encoded": False,
+    }
 
 
 def empty(status: int, headers: Mapping[str, str] | None = None) -> Response:
@@ -56,7 +70,8 @@ def success(http: HttpRequest, result: AnyResult, id_: RequestId) -> Response:
     if isinstance(result, ForwardedResponse):
         return dict(result.response)
     if result.body:
-        made = response(200, STREAM_HEADERS if result.body.is_stream else JSON_HEADERS, result.body.text)
+        headers = STREAM_HEADERS if result.body.is_stream else JSON_HEADERS
+        made = response(200, headers, result.body.text)
     elif result.notifications and accepts_event_stream(http):
         made = response(200, STREAM_HEADERS, _event_stream(result, id_))
     else:
@@ -65,11 +80,20 @@ def success(http: HttpRequest, result: AnyResult, id_: RequestId) -> Response:
 
 
 def failure(error: McpError, id_: RequestId | None) -> Response:
-    """Make the response of a request that failed; None is the id of a request that could not be read."""
-    identified = {} if id_ is None else {"id": id_}
-    # Without an id the client cannot tell which request failed. So after a crash the HTTP status is an error, too.
-    status = 500 if id_ is None and isinstance(error, Crash) else error.status
-    return json(status, {"jsonrpc": "2.0", **identified, "error": error.to_json()}, error.headers)
+    """Make the response of a request that failed.
+
+    Args:
+        error: why it failed.
+        id_: the id of the JSON-RPC request; None if it could not be read.
+    """
+    status = error.status
+    message: dict[str, object] = {"jsonrpc": "2.0"}
+    if id_ is not None:
+        message["id"] = id_
+    elif isinstance(error, Crash):
+        status = 500  # a client cannot match an error without an id to its request, so only HTTP can tell it
+    message["error"] = error.to_json()
+    return json(status, message, error.headers)
 
 
 def check_size(made: Response) -> Response:
@@ -82,14 +106,16 @@ def check_size(made: Response) -> Response:
     body: str = made["body"]
     try:
         size = len(body) if body.isascii() else len(body.encode())
-    except UnicodeEncodeError:
+    except UnicodeEncodeError:  # hidden, because its text quotes the body
         raise InternalError(reason="the function returned half of a surrogate pair") from None
-    if size * MAX_ESCAPE > MAX_BODY and _escaped_size(body) > MAX_BODY:
+    may_be_too_large = size * MAX_ESCAPE > MAX_BODY  # only then it is worth the time to measure exactly
+    if may_be_too_large and _escaped_size(body) > MAX_BODY:
         raise ResultTooLarge(MAX_MEGABYTES)
     return made
 
 
 def _message(result: Result, id_: RequestId) -> str:
+    """Write a result as a JSON-RPC response."""
     if result.text:
         return dumps_with_member({"jsonrpc": "2.0", "id": id_}, "result", result.text)
     return dumps({"jsonrpc": "2.0", "id": id_, "result": result.result})
@@ -103,4 +129,4 @@ def _event_stream(result: Result, id_: RequestId) -> str:
 
 def _escaped_size(text: str) -> int:
     """Count the characters of a text as a JSON string in ASCII. A copy of the whole text may not fit in memory."""
-    return sum(len(dumps_ascii(chunk)) - 2 for chunk in chunks(text))
+    return sum(len(dumps_ascii(chunk)) - len('""') for chunk in chunks(text))

@@ -1,8 +1,12 @@
 """Asks clients of 2025 questions without a Lambda that waits for the answer.
 
-The call's stream ends with the question. The answer arrives as a separate request, which claims the call in the mailbox
-and runs its next round. The outcome stays there until the client resumes its stream, as clients do since 2025-11-25.
-The questions of one round are asked one after the other: the next question's id holds the earlier answers.
+    begin    a call asks: store its record in the mailbox, and end the event stream with the question
+    receive  the answer is a request of its own: claim the record, run the next round of the call, store the outcome
+    resume   the client returns for the rest of its stream, as clients do since 2025-11-25, and gets the outcome
+
+A round runs the handler of a call once more, with the answers so far. A claim reserves the record, so that an answer
+that arrives twice runs one round. The questions of one round are asked one after the other: the JSON-RPC id of the next
+question is sealed, and holds the earlier answers.
 """
 
 from __future__ import annotations
@@ -23,11 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.legacy.exchange import Exchange
-    from mcp_functions.legacy.final_messages import Why
     from mcp_functions.legacy.mailbox import Mailbox, StoredRecord
     from mcp_functions.legacy.runner import Call, Outcome, Runner
     from mcp_functions.legacy.sealed_ids import IdSeals, PendingQuestion
-    from mcp_functions.protocol.wire_types import InputRequest
+    from mcp_functions.legacy.streams import Events
+    from mcp_functions.protocol.wire_types import InputRequest, RequestId
 
 RESULT_AND_ERROR = "A response holds a result or an error, and not both"
 
@@ -44,11 +48,20 @@ class Conversations:
         question_seconds: int,
         now: Callable[[], float],
     ) -> None:
-        """Use the parts of a deployment; the mailbox is made at the first question, and `now` is in unix seconds."""
-        self._seal, self._mailbox, self._now = seals.questions, mailbox, now
+        """Use the parts of a deployment.
+
+        Args:
+            seals: the seals of the ids that clients carry.
+            mailbox: returns the mailbox, which it makes at the first question.
+            runner: runs the rounds.
+            question_seconds: how long a client may take to answer a question.
+            now: the clock, in unix seconds.
+        """
+        self._question_seal = seals.questions
+        self._mailbox = mailbox
+        self._now = now
         self._recorder = RoundRecorder(runner, seals.questions, question_seconds, now)
         self._streams = Streams(seals.events, mailbox, self._recorder, now)
-        self.resume = self._streams.resume
 
     def begin(self, exchange: Exchange, call: Call, outcome: Outcome) -> Reply:
         """Ask the questions of a call's first round, or let the client return for its next round.
@@ -56,30 +69,43 @@ class Conversations:
         The question is stored before the client sees it. If that fails, the call ends with an explanation, so that
         no user answers a question in vain.
         """
-        session, ends = exchange.session.id if exchange.session else "", self._recorder.next_deadline()
-        stream = CallStream(session, call.id, sealed_ids.new_nonce(), exchange.principal, ends)
-        why: Why = "trouble"
+        stream = CallStream(
+            session=exchange.session.id if exchange.session else "",
+            request=call.id,
+            nonce=sealed_ids.new_nonce(),
+            principal=exchange.principal,
+            ends=self._recorder.next_deadline(),
+        )
         try:
             record = self._recorder.record(WaitingCall(exchange, stream, 0, call), outcome)
             if record.phase == "over":
                 return Reply(tuple(record.messages))
             events = self._streams.events_after(StreamPosition(stream, 0), record)
             self._mailbox().create(stream, record)
-        except StateTooLarge as error:  # the record for its item, or the client's request id for an event id
-            why, reason = "size", error.reason
         except McpError as error:
-            reason = error.reason
-            observability.current().misconfigured = isinstance(error, Misconfigured)
-        else:
-            return Reply(events=events)
-        observability.current().reason = reason
-        return Reply((*outcome.notifications, final_messages.not_asked_message(call, outcome, why)))
+            notes = observability.current()
+            notes.reason = error.reason
+            # The record does not fit into an item of the table, or the client's request id into an event id.
+            is_too_large = isinstance(error, StateTooLarge)
+            if not is_too_large:
+                notes.misconfigured = isinstance(error, Misconfigured)
+            last = final_messages.not_asked_message(call, outcome, "size" if is_too_large else "trouble")
+            return Reply((*outcome.notifications, last))
+        return Reply(events=events)
+
+    def resume(self, exchange: Exchange, last_event_id: str) -> Events | None:
+        """Return the events after an event; None if no event can follow it."""
+        return self._streams.resume(exchange, last_event_id)
 
     def cancel(self, exchange: Exchange, request: object) -> None:
-        """Cancel a waiting call: a later answer has no effect."""
-        if exchange.session and isinstance(request, str | int) and not isinstance(request, bool):
+        """Cancel the waiting call of a request id: a later answer has no effect.
+
+        Errors of the table are ignored. A notification has no response, and the call then ends at its deadline.
+        """
+        is_request_id = isinstance(request, str | int) and not isinstance(request, bool)
+        if exchange.session and is_request_id:
             with suppress(McpError):
-                self._mailbox().delete(exchange.session.id, request, exchange.principal)
+                self._mailbox().delete(exchange.session.id, cast("RequestId", request), exchange.principal)
 
     def receive(self, exchange: Exchange, message: Mapping[str, Any]) -> None:
         """Receive one response of a client. A late or repeated answer has no effect.
@@ -92,26 +118,29 @@ class Conversations:
         # 2025-11-25, basic, "Responses": "Either a `result` or an `error` MUST be set. A response MUST NOT set both."
         if message.get("result") is not None and message.get("error") is not None:
             raise InvalidRequest(RESULT_AND_ERROR)
-        question = sealed_ids.open_question_id(message["id"], self._seal, exchange)
+        question = sealed_ids.open_question_id(message["id"], self._question_seal, exchange)
         notes = observability.current()
         notes.conclude("complete")
         mailbox = self._mailbox()
         stored = mailbox.retry(lambda: mailbox.find(question.stream), exchange.deadline)
         if stored is None:
             notes.reason = "answered_late"
-        elif (stored.record.step, stored.record.phase) != (question.step, "asked"):
+        elif stored.record.step != question.step or stored.record.phase != "asked":
             notes.reason = "answered_before"
         elif self._now() >= question.stream.ends:
             notes.reason = "answered_late"
-        elif not self._continue(exchange, question, stored, message):
-            notes.reason = "answered_before"
+        else:
+            was_first = self._continue(exchange, question, stored, message)
+            if not was_first:
+                notes.reason = "answered_before"
 
     def _continue(
         self, exchange: Exchange, question: PendingQuestion, stored: StoredRecord, message: Mapping[str, Any]
     ) -> bool:
         """Continue a call with its answer; False if another delivery of the answer was faster."""
-        mailbox, result = self._mailbox(), message.get("result")
+        mailbox = self._mailbox()
         waiting = WaitingCall(exchange, question.stream, question.step, question.call)
+        result = message.get("result")
         if not isinstance(result, dict):
             return mailbox.replace(stored, _client_error(question, stored, message), exchange.deadline)
         answer = {name: value for name, value in result.items() if name != "_meta"}
@@ -119,6 +148,7 @@ class Conversations:
         if question.rest:
             following = mailbox.retry(lambda: self._recorder.ask(waiting, question.rest, answers), exchange.deadline)
             return mailbox.replace(stored, following, exchange.deadline)
+        # The last answer of the round: only the delivery that claims the call runs it.
         claim = mailbox.claim(stored, exchange.ends, exchange.deadline)
         if claim is None:
             return False

@@ -1,6 +1,7 @@
 """One HTTP request of a legacy client: its caller, its session and its deadlines.
 
-A session holds what the client sent in `initialize`. It is sealed into the Mcp-Session-Id; no server stores it.
+A session holds what the client sent in `initialize`. The header Mcp-Session-Id carries it, sealed (encrypted and
+authenticated), so no server stores it.
 2025-11-25, basic/security_best_practices, "Session Hijacking": "MCP Servers MUST NOT use sessions for authentication".
 Each request authenticates its caller, who must be the caller that started the session.
 """
@@ -28,9 +29,10 @@ SESSION_HEADER = "mcp-session-id"
 MAX_NAME = 64  # characters of a client's name and version
 # 2025-11-25, server/utilities/logging: "the server MAY decide which messages to send automatically"
 DEFAULT_LEVEL = "info"
-_NONCE_BYTES = 16
+_NONCE_BYTES = 16  # random bytes in a session's own id
 
-# One letter for each capability: its family, its member, and the feature that a revision needs for it.
+# The letter of a capability in a session id -> its family, its member (None: the family itself), and the feature of
+# `revisions` that it needs ("": every revision has it).
 DECLARABLE = {
     "f": ("elicitation", "form", "elicitation"),
     "u": ("elicitation", "url", "elicitation.url"),
@@ -52,11 +54,11 @@ class Session(NamedTuple):
 
     id: str  # 16 random bytes as base64url; it stays the same for the whole session
     revision: str
-    declared: str  # letters of `DECLARABLE`, and `APPS`
-    client: tuple[str, str]  # name and version that the client gave; only for the author's functions
+    declared: str  # the client's capabilities, as letters of `DECLARABLE` and `APPS`
+    client: tuple[str, str]  # name and version that the client gave; authors' functions may read them
     level: str  # the lowest level of log messages that the client wants
     principal: str | None  # digest of the caller who started the session; None on a server without sign-in
-    ends: int  # unix seconds
+    ends: int  # when the session ends, in unix seconds
 
     @property
     def resumes_streams(self) -> bool:
@@ -69,13 +71,17 @@ class Session(NamedTuple):
         declared: dict[str, Any] = {}
         for letter, (family, member, _feature) in DECLARABLE.items():
             if letter in self.declared:
-                declared.setdefault(family, {}).update({member: {}} if member else {})
+                members = declared.setdefault(family, {})
+                if member:
+                    members[member] = {}
         return {**declared, **self.apps}
 
     @property
     def apps(self) -> dict[str, Any]:
-        """The extension for apps, if the client declared it."""
-        return {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}} if APPS in self.declared else {}
+        """The capability for MCP apps (forms that the host shows), if the client declared it."""
+        if APPS not in self.declared:
+            return {}
+        return {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}}
 
 
 def new_session(params: Mapping[str, Any], revision: str, principal: str | None, *, ends: int) -> Session:
@@ -98,28 +104,28 @@ def open_session(token: str, seal: IdSeal, principal: str | None, *, caller_id: 
     try:
         claims = seal.open(token, caller_id)
     except InvalidRequestState as error:
-        raise SessionNotFound(reason=f"session_{error.reason}") from None
+        raise SessionNotFound(reason=f"session_{error.reason}") from None  # for clients both are the same
     session = Session(**{name: claims[name] for name in Session._fields})
     if session.principal != principal:
         raise SessionNotFound(reason="session_principal")
     if now >= session.ends:
         raise SessionNotFound(reason="session_expired")
-    return session._replace(client=tuple(claims["client"]))
+    return session._replace(client=tuple(claims["client"]))  # a tuple is a list in JSON
 
 
 class Exchange(NamedTuple):
     """One HTTP request of a legacy client."""
 
-    http: HttpRequest
-    event: Mapping[str, Any]
-    caller: Identity  # from the gateway's authorizer
+    http: HttpRequest  # the request
+    event: Mapping[str, Any]  # the event of API Gateway that holds it
+    caller: Identity  # the caller, whom the gateway's authorizer has checked
     principal: str | None  # digest of the caller; None on a server without sign-in
-    revision: str  # that the client speaks
+    revision: str  # the revision that the client uses
     session: Session | None
     deadline: float  # unix seconds until which the gateway waits
     ends: float  # unix seconds at which Lambda ends this function
-    caller_id: str  # the key of the failure budget that failed calls of KMS are charged to
-    in_batch: bool = False  # then the client is asked nothing, and an HTTP status would hide the other results
+    caller_id: str  # the caller's name where failed calls of KMS are counted, which are limited
+    in_batch: bool = False  # True: the client is asked nothing, and no HTTP status hides the other results
 
 
 def _declared_letters(capabilities: object, revision: str) -> str:
@@ -132,7 +138,9 @@ def _declared_letters(capabilities: object, revision: str) -> str:
             continue
         if member is None or _has_member(declared, member):
             letters += letter
-    return letters + APPS if shows_apps(families) else letters
+    if shows_apps(families):
+        letters += APPS
+    return letters
 
 
 def _has_member(family: Mapping[str, Any], member: str) -> bool:

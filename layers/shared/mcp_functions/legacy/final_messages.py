@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.runner import Call, Outcome
     from mcp_functions.protocol.wire_types import InputRequest
 
+# The reason why a call was not finished; a key of EXPLANATIONS.
 Why: TypeAlias = Literal[
     "client", "leaves", "revision", "mailbox", "trouble", "words", "size", "time", "refused", "failed", "task"
 ]
@@ -55,8 +56,10 @@ def final_message(exchange: Exchange, call: Call, outcome: Outcome, why: Why) ->
     details: Mapping[str, Any] = data if isinstance(data, dict) else {}
     if error.get("code") == MissingRequiredClientCapability.code:
         return _missing_capability(exchange, call, details, why)
-    # 2025-11-25, server/resources: "Resource not found: -32002"; 2026-07-28 has -32602, with the same `uri`
-    if error.get("code") == ResourceNotFound.code and call.method == "resources/read" and "uri" in details:
+    # 2025-11-25, server/resources: "Resource not found: -32002". 2026-07-28 has -32602, which other errors have too, so
+    # the `uri` in the details identifies it.
+    is_invalid_params = error.get("code") == ResourceNotFound.code
+    if is_invalid_params and call.method == "resources/read" and "uri" in details:
         error = {**error, "code": RESOURCE_NOT_FOUND}
     return responses.error_object_message(call.id, error)
 
@@ -66,7 +69,8 @@ def not_asked_message(call: Call, outcome: Outcome, why: Why) -> dict[str, Any]:
     questions = outcome.questions
     if not questions:
         return explanation_message(call, (), "time")
-    if all(each.get("params", {}).get("mode") == "url" for each in questions.values()):
+    modes = {question.get("params", {}).get("mode") for question in questions.values()}
+    if modes == {"url"}:
         return _pages_message(call, questions)
     return explanation_message(call, map(describe_request, questions.values()), why)
 
@@ -78,8 +82,10 @@ def client_error_message(call: Call, request: InputRequest, error: object) -> di
     because its text may contain anything.
     """
     code = error.get("code") if isinstance(error, dict) else None
+    if type(code) is not int:
+        code = None
     why: Why = "failed" if request["method"] == "elicitation/create" else "refused"
-    return explanation_message(call, [describe_request(request)], why, code=code if type(code) is int else None)
+    return explanation_message(call, [describe_request(request)], why, code=code)
 
 
 def explanation_message(call: Call, questions: Iterable[str], why: Why, *, code: int | None = None) -> dict[str, Any]:
@@ -94,6 +100,14 @@ def explanation_message(call: Call, questions: Iterable[str], why: Why, *, code:
 
 
 def _missing_capability(exchange: Exchange, call: Call, details: Mapping[str, Any], why: Why) -> dict[str, Any]:
+    """Return the response to a call that needs a capability.
+
+    Args:
+        exchange: the request of the client.
+        call: the call.
+        details: `data` of the modern error: `requiredCapabilities`, and `asks`, the questions in words.
+        why: the reason that counts if the client has declared the capability.
+    """
     required = details.get("requiredCapabilities", {})
     if "extensions" in required:
         return explanation_message(call, (), "task")
@@ -125,6 +139,7 @@ def _can_declare(revision: str, required: Mapping[str, Any]) -> bool:
 
 
 def _includes(declared: Mapping[str, Any], required: Mapping[str, Any]) -> bool:
+    """Return whether the declared capabilities have all required members, at every depth."""
     for name, members in required.items():
         if not isinstance(declared.get(name), dict):
             return False

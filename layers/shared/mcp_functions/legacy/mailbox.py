@@ -1,7 +1,13 @@
 """The mailbox stores one sealed item for each call that asks, for minutes: the messages that its client fetches next.
 
-The item also says how far the call has come, so an answer that arrives twice counts once.
-The call itself is in the item only if it continues without a question, because an event id is too short for it.
+    asked    the client must answer a question
+    running  a function runs the next round of the call
+    working  the round ended for lack of time, and the client's next poll runs another one
+    over     the call has ended, and its response waits for the client
+
+The item says in which of these phases the call is, so an answer that arrives twice counts once. A function claims the
+call before it runs it: it writes `running` and its own random name, for the time of a lease.
+The call itself is in the item only in the phase `working`. In the phase `asked` the question's id holds it.
 """
 
 from __future__ import annotations
@@ -25,25 +31,26 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-KIND = "mailbox"
-LEASE_MARGIN = 2  # seconds after the end of a function at which its lease ends
-ATTEMPTS, PAUSE_SECONDS = 5, 0.2  # while the table is unavailable; each pause is twice the one before
+KIND = "mailbox"  # the kind of these items in the table
+LEASE_MARGIN = 2  # seconds between the end of a function and the end of its lease
+ATTEMPTS = 5  # how often a request to the table is tried while it is unavailable
+PAUSE_SECONDS = 0.2  # the pause after the first attempt; each further pause is twice the one before
+CONTENDED = "mailbox_contended"  # reasons in the log
+UNREADABLE = "mailbox_unreadable"
 
-# asked: the client must answer. running: a function runs the round. working: the next poll runs another round.
-# over: the call has ended.
 Phase: TypeAlias = Literal["asked", "running", "working", "over"]
 
 
 class CallRecord(NamedTuple):
     """The stored progress of one call. The item's format depends on these names."""
 
-    nonce: str  # of the call's stream
+    nonce: str  # the random name of the call's stream
     step: int  # how many times the call has stopped for the client
     phase: Phase
-    messages: Sequence[Mapping[str, Any]] = ()  # those that the client has not seen before this step
-    call: Call | None = None  # continues at the next poll, in the phase `working`
+    messages: Sequence[Mapping[str, Any]] = ()  # the messages that the client has not seen before this step
+    call: Call | None = None  # the call that the next poll continues, in the phase `working`
     until: int = 0  # unix seconds until which an answer counts, or until which a running function holds its lease
-    by: str = ""  # a random name of the function that runs the call, by which it recognizes an unconfirmed write
+    by: str = ""  # the random name of the function that runs the call; it recognizes its write if no response came
 
 
 class StoredRecord(NamedTuple):
@@ -60,7 +67,10 @@ class Mailbox:
         self, table: SealedTable, *, seconds: int, now: Callable[[], float], sleep: Callable[[float], object]
     ) -> None:
         """Use a table that keeps each record for `seconds` after its last write; `now` is in unix seconds."""
-        self._table, self._seconds, self._now, self._sleep = table, seconds, now, sleep
+        self._table = table
+        self._seconds = seconds
+        self._now = now
+        self._sleep = sleep
 
     def create(self, stream: CallStream, record: CallRecord) -> None:
         """Store the first record of a call; it replaces a record of an earlier call with the same id.
@@ -68,20 +78,20 @@ class Mailbox:
         Raises:
             ItemTooLarge: the record does not fit into an item.
         """
-        key, reason = _key(stream), "mailbox_contended"
-        with suppress(Conflict):
+        key = _key(stream)
+        with suppress(Conflict):  # an item of an earlier call exists
             self._table.create(key, record._asdict(), expires=self._expires())
             return
+        # The causes say no more than the reasons do.
         try:
             item = self._table.get(key)
-            if item:
-                self._write(item, record)
-                return
+            if item is None:
+                raise TemporarilyUnavailable(CONTENDED)  # the earlier call's item was deleted just now
+            self._write(item, record)
         except Conflict:
-            pass
+            raise TemporarilyUnavailable(CONTENDED) from None
         except UnreadableItem:
-            reason = "mailbox_unreadable"
-        raise TemporarilyUnavailable(reason)
+            raise TemporarilyUnavailable(UNREADABLE) from None
 
     def find(self, stream: CallStream) -> StoredRecord | None:
         """Return the record of a stream; None if it is gone or belongs to another call with the same id."""
@@ -91,8 +101,10 @@ class Mailbox:
             return None
         if item is None or item.payload["nonce"] != stream.nonce:
             return None
-        call = item.payload["call"]
-        return StoredRecord(CallRecord(**{**item.payload, "call": Call(*call) if call else None}), item)
+        record = CallRecord(**item.payload)
+        if record.call:
+            record = record._replace(call=Call(*record.call))  # a tuple is a list in JSON
+        return StoredRecord(record, item)
 
     def claim(self, stored: StoredRecord, ends: float, deadline: float) -> StoredRecord | None:
         """Reserve a call for a function that ends at `ends`; None if another was faster. See `retry`.
@@ -102,21 +114,28 @@ class Mailbox:
         """
         until = math.ceil(ends) + LEASE_MARGIN
         record = stored.record._replace(phase="running", messages=(), until=until, by=new_nonce())
-        return self.retry(lambda: self._replace(stored, record) or self._own_claim(stored, record), deadline)
 
-    def _own_claim(self, stored: StoredRecord, record: CallRecord) -> StoredRecord | None:
-        """Return the claim if an unconfirmed write of it succeeded."""
+        def claim() -> StoredRecord | None:
+            return self._replace(stored, record) or self._find_own_claim(stored, record)
+
+        return self.retry(claim, deadline)
+
+    def _find_own_claim(self, stored: StoredRecord, record: CallRecord) -> StoredRecord | None:
+        """Return the claim if an earlier attempt has written it, without a response; None if another function did."""
         try:
             item = self._table.get(stored.item.key)
         except UnreadableItem:
             return None
-        return StoredRecord(record, item) if item and item.payload["by"] == record.by else None
+        if item is None or item.payload["by"] != record.by:
+            return None
+        return StoredRecord(record, item)
 
     def replace(self, stored: StoredRecord, record: CallRecord, deadline: float) -> bool:
         """Replace a record by another; False if another writer was faster. See `retry`."""
         return self.retry(lambda: self._replace(stored, record), deadline) is not None
 
     def _replace(self, stored: StoredRecord, record: CallRecord) -> StoredRecord | None:
+        """Replace a record once; None if another writer was faster."""
         try:
             return StoredRecord(record, self._write(stored.item, record))
         except Conflict:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.revisions import Kind
     from mcp_functions.protocol.wire_types import JSONValue
 
-BATCH_DEADLINE = "batch_deadline"
+BATCH_DEADLINE = "batch_deadline"  # the reason in the log
 NO_INITIALIZE = "initialize must not be part of a batch"
 
 
@@ -33,10 +33,12 @@ class MessageHandler:
 
     def __init__(self, requests: RequestHandler, conversations: Conversations | None, now: Callable[[], float]) -> None:
         """Use a handler of requests, the conversations that receive answers, and a clock (unix seconds)."""
-        self._requests, self._conversations, self._now = requests, conversations, now
+        self._requests = requests
+        self._conversations = conversations
+        self._now = now
 
     def response(self, exchange: Exchange, kind: Kind, body: JSONValue) -> Response:
-        """Return the HTTP response to the messages of one request."""
+        """Return the HTTP response to a body of this kind."""
         http = exchange.http
         if kind == "batch":
             return responses.batch_response(http, self._batch(exchange, body))
@@ -94,6 +96,9 @@ class MessageHandler:
 
     def _notification(self, exchange: Exchange, message: Mapping[str, Any]) -> None:
         observability.current().conclude("complete")
+        # Other notifications ask for nothing that this server does.
+        if message["method"] != "notifications/cancelled" or self._conversations is None:
+            return
         params = message.get("params")
-        if message["method"] == "notifications/cancelled" and isinstance(params, dict) and self._conversations:
+        if isinstance(params, dict):
             self._conversations.cancel(exchange, params.get("requestId"))

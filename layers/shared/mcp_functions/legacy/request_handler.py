@@ -1,4 +1,9 @@
-"""Handles one JSON-RPC request of a legacy client."""
+"""Handles one JSON-RPC request of a legacy client: a request comes in, a `Reply` goes out.
+
+tools/call, prompts/get, resources/read   run as modern calls; a call that asks its user goes to `Conversations`
+lists, completion/complete                run as modern requests
+initialize, logging/setLevel, ping        answered here, because 2026-07-28 has removed them
+"""
 
 from __future__ import annotations
 
@@ -32,9 +37,9 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import RequestId
     from mcp_functions.settings import Settings
 
-# Clients act on the HTTP status of these.
+# Clients act on the HTTP status of these errors. All others are JSON-RPC errors with status 200.
 HTTP_ERRORS = (Unauthorized, InsufficientScope, CallerStopped, SessionNotFound)
-CAPABILITIES = ("tools", "prompts", "resources", "completions", "logging")  # that earlier revisions know
+CAPABILITIES = ("tools", "prompts", "resources", "completions", "logging")  # the capabilities of earlier revisions
 
 
 class RequestHandler:
@@ -48,9 +53,20 @@ class RequestHandler:
         conversations: Conversations | None,
         now: Callable[[], float],
     ) -> None:
-        """Use the seal of session ids, None without a key, and the conversations, None without a key or a table."""
-        self._settings, self._runner, self._seal = settings, runner, seal
-        self._conversations, self._now = conversations, now
+        """Use the parts of a deployment.
+
+        Args:
+            settings: the settings of the deployment.
+            runner: runs modern requests.
+            seal: the seal of session ids; None without a key.
+            conversations: the calls that ask their user; None without a key or a table.
+            now: the clock, in unix seconds.
+        """
+        self._settings = settings
+        self._runner = runner
+        self._session_seal = seal
+        self._conversations = conversations
+        self._now = now
 
     def reply(self, exchange: Exchange, message: Mapping[str, Any]) -> Reply:
         """Reply to a request; an error becomes a JSON-RPC error.
@@ -134,7 +150,8 @@ class RequestHandler:
         return "mailbox"
 
     def _initialize(self, exchange: Exchange, call: Call) -> Reply:
-        revision = observability.current().revision = revisions.negotiate(call.params.get("protocolVersion"))
+        revision = revisions.negotiate(call.params.get("protocolVersion"))
+        observability.current().revision = revision
         ends = int(self._now()) + self._settings.session_seconds
         session = exchanges.new_session(call.params, revision, exchange.principal, ends=ends)
         discover = Call(call.id, "server/discover", {"_meta": {}})
@@ -164,14 +181,14 @@ class RequestHandler:
         The header is optional (2025-11-25, basic/transports, "Session Management": "MAY assign a session ID"), so it is
         left out if no key is available.
         """
-        if self._seal is None:
+        if self._session_seal is None:
             return {}
         try:
-            return {exchanges.SESSION_HEADER: self._seal.seal({"v": 1, **session._asdict()})}
+            return {exchanges.SESSION_HEADER: self._session_seal.seal({"v": 1, **session._asdict()})}
         except McpError as error:
             notes = observability.current()
             outcomes.note_error(notes, error)
-            notes.outcome = "complete"
+            notes.outcome = "complete"  # the error is in the log, but the request succeeds without a session
             return {}
 
 

@@ -1,5 +1,6 @@
 """The HTTP responses for legacy clients: one JSON object, an array, or a complete event stream.
 
+A stream is needed for notifications, and for a call whose client must return for more: its events have ids.
 JSON-RPC errors have HTTP status 200. These clients treat another status as a broken connection, and Python's SDK ends
 its session then.
 """
@@ -24,10 +25,10 @@ class StreamEvent(NamedTuple):
     """One event of a stream.
 
     Attributes:
-        message: JSON-RPC; None for an event that only carries an id. 2025-11-25, basic/transports, "Sending Messages
-            to the Server": "an event ID and an empty `data` field".
-        id: "" if no event follows.
-        retry: milliseconds after which the client returns; 0 leaves that to the client.
+        message: the JSON-RPC message; None for an event that only has an id. 2025-11-25, basic/transports, "Sending
+            Messages to the Server": "an event ID and an empty `data` field".
+        id: the id from which the client resumes the stream; "" if no event follows.
+        retry: the milliseconds after which the client returns; 0 leaves that to the client.
     """
 
     message: Mapping[str, Any] | None
@@ -46,8 +47,8 @@ class Reply(NamedTuple):
     """The reply to one request."""
 
     messages: tuple[Mapping[str, Any], ...] = ()  # notifications, then the response
-    events: tuple[StreamEvent, ...] = ()  # replace `messages` if the client must return for more
-    headers: Mapping[str, str] = {}  # of the HTTP response
+    events: tuple[StreamEvent, ...] = ()  # the reply in place of `messages`, if the client must return for more
+    headers: Mapping[str, str] = {}  # further headers of the HTTP response
     passed: Mapping[str, Any] | None = None  # another function's HTTP response, which goes to the client unchanged
 
 
@@ -79,7 +80,8 @@ def reply_response(http: HttpRequest, reply: Reply, id_: RequestId) -> Response:
         response = responses.json(200, reply.messages[-1], reply.headers)
     try:
         return check_size(response)
-    except McpError as error:  # too large or invalid Unicode: the client must learn which request caused it
+    except McpError as error:
+        # The response is too large or not Unicode. As a JSON-RPC error it tells the client which request caused that.
         return responses.json(200, error_message(id_, error), reply.headers)
 
 
@@ -100,25 +102,29 @@ def _reduced_batch(
 ) -> Response:
     """Replace the worst messages by errors until the batch can be sent, so that the others keep their results."""
     kept = dict(enumerate(messages))
-    for index in sorted(kept, key=lambda index: _severity(kept[index]), reverse=True):
+    worst_first = sorted(kept, key=lambda index: _severity(kept[index]), reverse=True)
+    for index in worst_first:
         if "id" in kept[index]:
             kept[index] = error_message(kept[index]["id"], error)
         else:
-            del kept[index]
+            del kept[index]  # a notification
         try:
             return check_size(_batch(http, list(kept.values()), headers))
-        except McpError as again:
-            error = again
+        except McpError as still_refused:
+            error = still_refused
     raise error
 
 
 def _batch(http: HttpRequest, messages: Sequence[Mapping[str, Any]], headers: Mapping[str, str]) -> Response:
-    if any("method" in message for message in messages) and events.accepts_event_stream(http):
+    """Return a stream if there are notifications and the client accepts one; otherwise the responses as an array."""
+    only_responses = [message for message in messages if "method" not in message]
+    if len(only_responses) < len(messages) and events.accepts_event_stream(http):
         return stream_response([StreamEvent(message) for message in messages], headers)
-    return responses.json(200, [message for message in messages if "method" not in message], headers)
+    return responses.json(200, only_responses, headers)
 
 
 def _severity(message: Mapping[str, Any]) -> tuple[bool, int]:
+    """Return the key by which messages are sorted: those that cannot be encoded are worst, then the longest."""
     return not is_unicode([message]), len(json_writer.dumps(message))
 
 

@@ -12,7 +12,9 @@ from mcp_functions.protocol.constants import META_PROTOCOL_VERSION
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-OLDEST, JUNE, LATEST = "2025-03-26", "2025-06-18", "2025-11-25"
+OLDEST = "2025-03-26"
+JUNE = "2025-06-18"
+LATEST = "2025-11-25"
 SERVED = (OLDEST, JUNE, LATEST)
 
 # 2025-11-25, basic/transports, "Protocol Version Header": "if the server does not receive an MCP-Protocol-Version
@@ -27,7 +29,7 @@ REVISION_OF_HEADER: dict[str | None, str] = {
 # The revision that introduced each feature (the changelogs, "Key changes"). Every revision has the features not listed.
 INTRODUCED = {
     "title": JUNE,
-    "_meta": JUNE,  # of tools, prompts, resources and content
+    "_meta": JUNE,  # in tools, prompts, resources and content
     "outputSchema": JUNE,
     "structuredContent": JUNE,
     "resource_link": JUNE,
@@ -35,19 +37,20 @@ INTRODUCED = {
     "elicitation": JUNE,
     "icons": LATEST,
     "elicitation.url": LATEST,
-    "elicitation.multi": LATEST,  # several choices of a list
+    "elicitation.multi": LATEST,  # a field for several choices of a list
     "elicitation.oneOf": LATEST,  # choices with titles; earlier revisions have enumNames
     "sampling.tools": LATEST,
     "sampling.context": LATEST,
-    "sampling.blocks": LATEST,  # a message of several blocks
+    "sampling.blocks": LATEST,  # a message with several blocks of content
 }
-LAST = {"batches": OLDEST}  # 2025-06-18, changelog: "Remove support for JSON-RPC batching"
+# The last revision that had each feature. 2025-06-18, changelog: "Remove support for JSON-RPC batching".
+LAST = {"batches": OLDEST}
 
 Kind: TypeAlias = Literal["request", "notification", "response", "batch"]
 
 # No client before 2026-07-28 sends these methods. Without their envelope, the modern path explains what is missing.
 MODERN_METHODS = frozenset({"server/discover", "subscriptions/listen", "tasks/update"})
-MAX_BATCH = 50
+MAX_BATCH = 50  # messages
 
 
 def supports(revision: str, feature: str) -> bool:
@@ -65,10 +68,17 @@ def negotiate(requested: object) -> str:
 
 
 def message_kind(body: object, header: str | None) -> Kind | None:
-    """Return the kind of a legacy message; None if the modern path must answer or refuse the body."""
+    """Return the kind of a legacy message; None if the modern path must answer or refuse the body.
+
+    Args:
+        body: the JSON value of the request's body.
+        header: the header MCP-Protocol-Version, a key of `REVISION_OF_HEADER`.
+    """
     if isinstance(body, list):
         return "batch" if _is_batch(body, header) else None
-    return _single_kind(body, header) if isinstance(body, dict) else None
+    if isinstance(body, dict):
+        return _single_kind(body, header)
+    return None
 
 
 def _single_kind(message: Mapping[str, object], header: str | None) -> Kind | None:

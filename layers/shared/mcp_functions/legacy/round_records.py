@@ -1,4 +1,11 @@
-"""Runs the rounds of calls that ask, and writes the outcome of each as the record that the mailbox stores."""
+"""Runs the rounds of calls that ask, and writes the outcome of each as the record that the mailbox stores.
+
+A round runs the handler of a call once more, with the answers so far. Its outcome becomes a `CallRecord`:
+
+    the round asks            "asked", with the first question; the question's sealed id holds the call and the others
+    the round ran out of time "working", with the call
+    the call has ended        "over", with its result or an error
+"""
 
 from __future__ import annotations
 
@@ -22,15 +29,15 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.runner import Call, Outcome, Runner
     from mcp_functions.legacy.sealed_ids import CallStream, IdSeal
 
-MAX_QUESTIONS = 32  # in one round
+MAX_QUESTIONS = 32  # the most questions that one round may ask
 
 
 class WaitingCall(NamedTuple):
-    """A call, the exchange in which it continues, and how many times (`step`) it has stopped for the client."""
+    """A call that waits for its client, or continues."""
 
-    exchange: Exchange
-    stream: CallStream
-    step: int
+    exchange: Exchange  # the HTTP request in which it continues
+    stream: CallStream  # the event streams that bring its messages
+    step: int  # how many times it has stopped for the client
     call: Call
 
 
@@ -39,8 +46,10 @@ class RoundRecorder:
 
     def __init__(self, runner: Runner, seal: IdSeal, question_seconds: int, now: Callable[[], float]) -> None:
         """Use a runner, the seal of question ids, the time to answer a question, and a clock (unix seconds)."""
-        self._runner, self._seal = runner, seal
-        self._question_seconds, self._now = question_seconds, now
+        self._runner = runner
+        self._question_seal = seal
+        self._question_seconds = question_seconds
+        self._now = now
 
     def next_deadline(self) -> int:
         """Return when a question that is asked now expires, in unix seconds."""
@@ -54,7 +63,15 @@ class RoundRecorder:
         answers: Mapping[str, Any] | None,
         notifications: Sequence[Mapping[str, Any]] = (),
     ) -> CallRecord | None:
-        """Run the next round of a claimed call and store its record; None if the record could not be stored."""
+        """Run the next round of a claimed call and store its record; None if the record could not be stored.
+
+        Args:
+            waiting: the call.
+            mailbox: the mailbox that has the call's record.
+            claim: the record, which this function has reserved.
+            answers: the answers of the round, by key; None if the round asked nothing.
+            notifications: messages of earlier rounds, which the client has not seen.
+        """
         exchange = waiting.exchange
         capabilities = exchange.session.capabilities if exchange.session else {}
         call, outcome = self._runner.call(exchange, waiting.call, capabilities, answers)
@@ -67,12 +84,14 @@ class RoundRecorder:
         except ItemTooLarge:
             record = _over(waiting, [responses.error_message(call.id, ResultLost())])
             is_stored = mailbox.replace(claim, record, exchange.ends)
-        except McpError as error:  # the lease ends, and the client then gets OutcomeUnknown
+        except McpError as error:
+            # Nothing is stored. The lease of the claim ends, and the client's next poll gets OutcomeUnknown.
             observability.current().reason = error.reason
             return None
         if not is_stored:
             observability.current().reason = "cancelled"
-        return record if is_stored else None
+            return None
+        return record
 
     def record(self, waiting: WaitingCall, outcome: Outcome) -> CallRecord:
         """Return the record of a round's outcome."""
@@ -91,25 +110,36 @@ class RoundRecorder:
         notifications: Sequence[Mapping[str, Any]] = (),
     ) -> CallRecord:
         """Return the record that asks the first of a round's questions; the question's id holds the others."""
-        exchange, stream, step, call = waiting
-        elicitation_id = f"{stream.nonce}-{step + 1}"
-        requests = [translation.legacy_question(each, exchange.revision, elicitation_id) for each in questions.values()]
-        first = requests[0]
-        why: Why = "words"
-        if first is not None and None not in requests and len(requests) <= MAX_QUESTIONS:
-            stream = stream._replace(ends=self.next_deadline())
+        revision = waiting.exchange.revision
+        stream = waiting.stream._replace(ends=self.next_deadline())
+        step = waiting.step + 1
+        elicitation_id = f"{stream.nonce}-{step}"
+        requests = [translation.legacy_question(each, revision, elicitation_id) for each in questions.values()]
+        first_request = requests[0]
+        why: Why = "words"  # the client's revision cannot express one of the questions
+        if first_request is not None and None not in requests and len(requests) <= MAX_QUESTIONS:
             (key, question), *others = questions.items()
-            pending = PendingQuestion(stream, step + 1, key, question["method"], call, answers, dict(others))
+            pending = PendingQuestion(
+                stream=stream,
+                step=step,
+                key=key,
+                method=question["method"],
+                call=waiting.call,
+                answers=answers,
+                rest=dict(others),
+            )
             try:
-                id_ = self._seal.seal(pending._asdict())
+                id_ = self._question_seal.seal(pending._asdict())
             except Misconfigured as error:  # the id would be too large, or KMS refuses
-                observability.current().reason, why = error.reason, "size"
+                observability.current().reason = error.reason
+                why = "size"
             else:
-                messages = [*notifications, {"jsonrpc": "2.0", "id": id_, **first}]
-                return CallRecord(stream.nonce, step + 1, "asked", messages, until=stream.ends)
-        last = final_messages.explanation_message(call, map(describe_request, questions.values()), why)
+                messages = [*notifications, {"jsonrpc": "2.0", "id": id_, **first_request}]
+                return CallRecord(stream.nonce, step, "asked", messages, until=stream.ends)
+        last = final_messages.explanation_message(waiting.call, map(describe_request, questions.values()), why)
         return _over(waiting, [*notifications, last])
 
 
 def _over(waiting: WaitingCall, messages: Sequence[Mapping[str, Any]]) -> CallRecord:
+    """Return the record of a call that has ended."""
     return CallRecord(waiting.stream.nonce, waiting.step + 1, "over", messages)

@@ -1,4 +1,8 @@
-"""Runs one request of a legacy client on the modern server, wherever the handler is deployed."""
+"""Runs a request of a legacy client as requests of 2026-07-28, on the modern server of this deployment.
+
+The server is this function, or an endpoint that forwards each request to the function with its handler. A call may need
+several modern requests, its rounds: each runs the handler once more, with the answers and the state of earlier rounds.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import RequestId
 
 MIN_ROUND_SECONDS = 15.0  # a call that ended without a question runs again at once if this much time is left
-SPARE_SECONDS = 1.5  # kept free of the gateway's time, to store and write the outcome
+SPARE_SECONDS = 1.5  # the part of the gateway's time that a round must leave, to store and write the outcome
 UNAUTHORIZED, FORBIDDEN = 401, 403
 
 
@@ -27,15 +31,15 @@ class ModernServer(NamedTuple):
 
     answer: Callable[[Request], Result | ForwardedResponse]
     catalog: Mapping[str, Any]  # its tools, prompts and resources
-    forwards: bool = True  # whether it sends events to other functions, so that each request needs an event
+    forwards: bool = True  # True if it sends events to other functions, so that each request needs an event
 
 
 class Call(NamedTuple):
     """One call of a client, between its rounds. Sealed tokens hold it in this order."""
 
-    id: RequestId  # of the client's request
-    method: str  # one of `CALLS`
-    params: Mapping[str, Any]  # from `translation.modern_params`
+    id: RequestId  # the id of the client's request
+    method: str  # the method of the request
+    params: Mapping[str, Any]  # the params of the request, from `translation.modern_params`
     state: str | None = None  # `requestState` for the next round
 
 
@@ -45,14 +49,15 @@ class Outcome(NamedTuple):
     result: Mapping[str, Any] | None = None  # None after an error
     error: Mapping[str, Any] | None = None  # a JSON-RPC error
     notifications: tuple[Mapping[str, Any], ...] = ()  # sent before the result
-    # an HTTP response about the caller's access token, which goes to the client unchanged
+    # The HTTP response of another function about the access token; it goes to the client unchanged.
     passed: Mapping[str, Any] | None = None
 
     @property
     def questions(self) -> Mapping[str, Any]:
-        """`inputRequests` of a round that has not finished the call."""
-        result = self.result or {}
-        questions: Mapping[str, Any] = result.get("inputRequests", {}) if self.is_unfinished else {}
+        """The questions of a round that has not finished the call (`inputRequests`), by key."""
+        questions: Mapping[str, Any] = {}
+        if self.result and self.is_unfinished:
+            questions = self.result.get("inputRequests", {})
         return questions
 
     @property
@@ -71,7 +76,8 @@ class Runner:
 
     def __init__(self, server: ModernServer, now: Callable[[], float]) -> None:
         """Use a server and a clock (unix seconds)."""
-        self._server, self._now = server, now
+        self._server = server
+        self._now = now
         self.catalog = server.catalog
 
     def call(
@@ -83,13 +89,26 @@ class Runner:
         *,
         raise_auth: bool = False,
     ) -> tuple[Call, Outcome]:
-        """Run a call, and further rounds while this exchange has time; return its new state and last outcome."""
+        """Run a round of a call, and more rounds while it needs only time, and this exchange has time.
+
+        Args:
+            exchange: the HTTP request of the client.
+            call: the call, with the state of its last round.
+            capabilities: the client's capabilities that the round may use.
+            answers: the answers to the questions of the last round, by key; None if it asked nothing.
+            raise_auth: True if a problem with the access token becomes an HTTP status.
+
+        Returns:
+            The call with the state for its next round, and the outcome of the last round, with all notifications.
+        """
         notifications: tuple[Mapping[str, Any], ...] = ()
         while True:
             params = _round_params(call, answers)
             outcome = self.run(exchange, call._replace(params=params), capabilities, raise_auth=raise_auth)
             notifications += outcome.notifications
-            call, answers = call._replace(state=(outcome.result or {}).get("requestState")), None
+            result = outcome.result or {}
+            call = call._replace(state=result.get("requestState"))
+            answers = None  # the state holds them now
             if not outcome.needs_time or exchange.deadline - self._now() < MIN_ROUND_SECONDS:
                 return call, outcome._replace(notifications=notifications)
 
@@ -107,7 +126,7 @@ class Runner:
         except McpError as error:
             outcomes.note_error(observability.current(), error)
             return Outcome(error=error.to_json())
-        except BaseException as error:  # the client must learn which of its requests crashed
+        except BaseException as error:  # a crash becomes a JSON-RPC error, so the client learns which request crashed
             if is_ctrl_c(error):
                 raise
             outcomes.note_crash(observability.current(), error)
@@ -143,6 +162,7 @@ def _round_params(call: Call, answers: Mapping[str, Any] | None) -> dict[str, An
 
 
 def _note_outcome(outcome: Outcome) -> None:
+    """Note for the log how a modern request ended."""
     notes = observability.current()
     if outcome.questions:
         notes.conclude("input_required")
@@ -157,13 +177,17 @@ def _note_outcome(outcome: Outcome) -> None:
 
 
 def _is_failure(error: Mapping[str, Any]) -> bool:
-    """Return whether the function failed. A caller that must wait was refused; the function's line has the reason."""
+    """Return whether the function failed.
+
+    With `retryable` it did not fail, but refused a caller who may try again. The function's own log has the reason.
+    """
     data = error.get("data")
     may_retry = isinstance(data, dict) and data.get("retryable") is True
     return error.get("code") == InternalError.code and not may_retry
 
 
 def _outcome(answer: Result | ForwardedResponse, *, pass_auth: bool) -> Outcome:
+    """Read an answer: a result of this function, or the HTTP response of another one."""
     if isinstance(answer, Result):
         return Outcome(answer.result, notifications=answer.notifications)
     response = answer.response
@@ -172,10 +196,10 @@ def _outcome(answer: Result | ForwardedResponse, *, pass_auth: bool) -> Outcome:
     try:
         *notifications, last = _messages(response)
         if "method" in last:
-            return _internal_error()
+            return _internal_error()  # the stream ended with a notification, without a response
         return Outcome(last.get("result"), last.get("error"), tuple(notifications))
     except (ValueError, AttributeError):
-        return _internal_error()
+        return _internal_error()  # the function's response has no message, or is not JSON-RPC
 
 
 def _messages(response: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -1,7 +1,12 @@
-"""The sealed ids that clients of 2025 carry: of a session, of an event, and of a question (envelope.md, section 14).
+"""The sealed ids that clients of 2025 carry (envelope.md, section 14). Sealed means encrypted and authenticated.
 
-Every client returns them unchanged, so they hold what no server stores. The ids of a waiting call are bound to the
-caller, the session and an expiry time. An event id travels in a header, so it holds only a position.
+    id         sent by the client in     holds
+    session    Mcp-Session-Id            `Session`: what the client sent in `initialize`
+    event      Last-Event-ID             `StreamPosition`: which messages of a call the client has seen
+    question   the id of its response    `PendingQuestion`: the question, and the call that asks it
+
+Every client returns an id unchanged, so it holds what no server stores. The ids of a waiting call are bound to the
+caller, the session and an expiry time.
 """
 
 from __future__ import annotations
@@ -27,11 +32,16 @@ if TYPE_CHECKING:
     from mcp_functions.seal.envelope import Codec
     from mcp_functions.settings import Settings
 
-SESSION, EVENT, QUESTION = b"ks1/session", b"ks1/event", b"ks1/question"
+# Labels: an id of one kind does not open as another.
+SESSION = b"ks1/session"
+EVENT = b"ks1/event"
+QUESTION = b"ks1/question"
 FETCH_SECONDS = 300  # how long a client can fetch the outcome after its question has expired
-MAX_SESSION, MAX_EVENT, MAX_QUESTION = 4096, 4096, 1024 * 1024  # characters; the first two are headers
-_NONCE_BYTES = 12
-_ITEM_BYTES = 24  # of the digest that names the mailbox's item
+MAX_SESSION = 4096  # characters; a session's id and an event's id travel in headers
+MAX_EVENT = 4096
+MAX_QUESTION = 1024 * 1024  # characters of a question's id, which travels in a body
+_NONCE_BYTES = 12  # random bytes in a nonce
+_ITEM_BYTES = 24  # bytes of the digest that names the mailbox's item
 
 
 class IdSeal:
@@ -39,7 +49,8 @@ class IdSeal:
 
     def __init__(self, codec: Codec, label: bytes) -> None:
         """Use a codec for one kind of id. An author's codec ignores labels, so the label is also sealed inside."""
-        self._codec, self._prefix = CodecAdapter(codec), label + b"\0"
+        self._codec = CodecAdapter(codec)
+        self._prefix = label + b"\0"
 
     def seal(self, claims: Mapping[str, Any]) -> str:
         """Return an id that holds the claims.
@@ -51,7 +62,11 @@ class IdSeal:
         return self._codec.seal(self._prefix + dumps(claims).encode("utf-8", "surrogatepass"))
 
     def open(self, token: str, caller_id: str) -> dict[str, Any]:
-        """Return the claims of an id. A failed unwrap is charged to `caller_id`.
+        """Return the claims of an id.
+
+        Args:
+            token: the id.
+            caller_id: the caller for whom a failed call of KMS is counted, because these are limited.
 
         Raises:
             InvalidRequestState: this seal did not make the id.
@@ -73,16 +88,18 @@ class IdSeals(NamedTuple):
 
 
 def make_seals(seal_factory: SealFactory, settings: Settings) -> IdSeals:
-    """Return the seals; no key is fetched yet. A question's id comes back in a request body, beside the answer."""
-    kept = settings.question_seconds + FETCH_SECONDS
+    """Return the seals; no key is fetched yet."""
+    kept_seconds = settings.question_seconds + FETCH_SECONDS
+    # A question's id comes back in a request body, which must have room for the answer too.
     max_question = max(1, min(MAX_QUESTION, settings.max_body_bytes // 2))
-    kinds = (
-        (SESSION, settings.session_seconds, MAX_SESSION),
-        (EVENT, kept, MAX_EVENT),
-        (QUESTION, kept, max_question),
-    )
+
+    def make_seal(label: bytes, max_age: int, max_chars: int) -> IdSeal:
+        return IdSeal(seal_factory.seal(label, max_age=max_age, max_chars=max_chars), label)
+
     return IdSeals(
-        *(IdSeal(seal_factory.seal(label, max_age=age, max_chars=most), label) for label, age, most in kinds)
+        sessions=make_seal(SESSION, settings.session_seconds, MAX_SESSION),
+        events=make_seal(EVENT, kept_seconds, MAX_EVENT),
+        questions=make_seal(QUESTION, kept_seconds, max_question),
     )
 
 
@@ -99,21 +116,21 @@ class CallStream(NamedTuple):
 class StreamPosition(NamedTuple):
     """The position of an event in a stream. An event id holds it, with these names."""
 
-    stream: CallStream  # of the event
+    stream: CallStream  # the stream that has the event
     step: int  # how many times the call had stopped for the client before this event
     polls: int = 0  # how often the client has asked since, without news
-    last: bool = False  # whether no event follows
+    last: bool = False  # True if no event follows
 
 
 class PendingQuestion(NamedTuple):
     """One question to a client, with all the data that the call needs to continue. A question's id holds it."""
 
-    stream: CallStream  # of the call
-    step: int  # of the stream
-    key: str  # of the question in its round
-    method: str  # of the question
+    stream: CallStream  # the streams of the call
+    step: int  # how many times the call has stopped for the client, this question included
+    key: str  # the key of the question in its round
+    method: str  # the method of the question
     call: Call  # the call that asks
-    answers: Mapping[str, Any]  # to earlier questions of the round
+    answers: Mapping[str, Any]  # the answers to earlier questions of the round, by key
     rest: Mapping[str, Any]  # the round's remaining questions, by key
 
 
@@ -143,15 +160,17 @@ def open_question_id(token: object, seal: IdSeal, exchange: Exchange) -> Pending
 
 
 def _open(token: object, seal: IdSeal, exchange: Exchange, kind: str, refusal: type[InvalidRequest]) -> dict[str, Any]:
-    """Return the claims of an id; refuse an id that is invalid or another client's."""
+    """Return the claims of an id; raise `refusal` for an id that is invalid or another client's."""
     if not isinstance(token, str):
         raise refusal(reason=f"{kind}_not_a_token")
     try:
         claims = seal.open(token, exchange.caller_id)
     except InvalidRequestState as error:
-        raise refusal(reason=f"{kind}_{error.reason}") from None
+        raise refusal(
+            reason=f"{kind}_{error.reason}"
+        ) from None  # the cause speaks of a requestState, which this is not
     stream = CallStream(*claims["stream"])
     session = exchange.session
-    if session is None or (stream.session, stream.principal) != (session.id, exchange.principal):
+    if session is None or stream.session != session.id or stream.principal != exchange.principal:
         raise refusal(reason=f"{kind}_session")
     return {**claims, "stream": stream}

@@ -1,4 +1,10 @@
-"""Answers the HTTP requests of clients of 2025."""
+"""Answers the HTTP requests of clients of 2025: an HTTP request comes in, an HTTP response goes out.
+
+    POST   messages: read the body, the caller and the session, compare the headers, then `MessageHandler` answers
+    GET    a client returns for the rest of an event stream (`Last-Event-ID`)
+
+A request that is not of 2025 returns None, and the path of 2026-07-28 (the modern path) answers or refuses it.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +40,13 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.exchange import Session
     from mcp_functions.legacy.revisions import Kind
     from mcp_functions.legacy.runner import ModernServer
+    from mcp_functions.legacy.sealed_ids import IdSeal
     from mcp_functions.protocol.wire_types import JSONValue
     from mcp_functions.settings import Settings
 
 VERSION_HEADER = "mcp-protocol-version"
-EVENT_ID = re.compile(r"[\x21-\x7e]+")
-LOGGED_METHODS = {"batch": "batch", "response": "answer"}  # of messages that have none
+EVENT_ID = re.compile(r"[\x21-\x7e]+")  # visible ASCII
+LOGGED_METHODS = {"batch": "batch", "response": "answer"}  # the kinds without a method -> the log's name for them
 
 
 class LegacyServer:
@@ -55,16 +62,23 @@ class LegacyServer:
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         """Connect the parts of a deployment; KMS and the table are not used before a client needs them."""
-        self._settings, self._catalog, self._now = settings, modern.catalog, now
-        runner, seals = Runner(modern, now), make_seals(seal_factory, settings) if seal_factory else None
-        self._session_seal = seals.sessions if seals else None
+        self._settings = settings
+        self._catalog = modern.catalog
+        self._now = now
+        runner = Runner(modern, now)
+        self._session_seal: IdSeal | None = None
         self._conversations: Conversations | None = None
-        if seal_factory and seals and settings.table:
-            seconds = settings.question_seconds + FETCH_SECONDS
-            mailbox = lazy_value(lambda: Mailbox(seal_factory.table(seconds), seconds=seconds, now=now, sleep=sleep))
-            self._conversations = Conversations(
-                seals, mailbox, runner, question_seconds=settings.question_seconds, now=now
-            )
+        if seal_factory:
+            seals = make_seals(seal_factory, settings)
+            self._session_seal = seals.sessions
+            if settings.table:
+                seconds = settings.question_seconds + FETCH_SECONDS
+                mailbox = lazy_value(
+                    lambda: Mailbox(seal_factory.table(seconds), seconds=seconds, now=now, sleep=sleep)
+                )
+                self._conversations = Conversations(
+                    seals, mailbox, runner, question_seconds=settings.question_seconds, now=now
+                )
         handler = RequestHandler(settings, runner, self._session_seal, self._conversations, now)
         self._messages = MessageHandler(handler, self._conversations, now)
 
@@ -85,8 +99,8 @@ class LegacyServer:
     def _post(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
         try:
             body = json_reader.loads(events.read_body(http, self._settings.max_body_bytes))
-        except McpError:  # the modern path refuses it
-            return None
+        except McpError:
+            return None  # the modern path refuses the body, with its reason
         kind = revisions.message_kind(body, http.headers.get(VERSION_HEADER))
         if kind is None:
             return None
@@ -96,9 +110,11 @@ class LegacyServer:
         else:
             note_method(notes, body["method"])
         events.check_media_type(http)
-        is_initialize = kind == "request" and body["method"] == "initialize"
+        session_id = http.headers.get(SESSION_HEADER)
+        if kind == "request" and body["method"] == "initialize":
+            session_id = None  # it starts another session
         try:
-            exchange = self._exchange(http, event, context, None if is_initialize else http.headers.get(SESSION_HEADER))
+            exchange = self._exchange(http, event, context, session_id)
         except HTTP_ERRORS:
             raise
         except McpError as error:
@@ -118,7 +134,9 @@ class LegacyServer:
         2025-11-25, basic/transports, "Listening for Messages from the Server": "or else return HTTP 405".
         """
         event_id = http.headers.get("last-event-id", "")
-        if not self._conversations or SESSION_HEADER not in http.headers or not EVENT_ID.fullmatch(event_id):
+        if not self._conversations or SESSION_HEADER not in http.headers:
+            return None
+        if not EVENT_ID.fullmatch(event_id):
             return None
         notes = observability.current()
         notes.method = "resume"
@@ -126,9 +144,9 @@ class LegacyServer:
             exchange = self._exchange(http, event, context, http.headers[SESSION_HEADER])
             notes.revision = exchange.revision
             stream = self._conversations.resume(exchange, event_id)
-        except TemporarilyUnavailable as error:  # the client returns with the same event id
+        except TemporarilyUnavailable as error:
             outcomes.note_error(notes, error)
-            stream = (responses.StreamEvent(None, event_id, MAX_POLL_MS),)
+            stream = (responses.StreamEvent(None, event_id, MAX_POLL_MS),)  # the client returns with the same event id
         return None if stream is None else responses.stream_response(stream, {})
 
     def _exchange(
@@ -145,13 +163,15 @@ class LegacyServer:
         # caller is known before the session is read.
         caller = identity.identify(http, self._settings, now)
         principal = principal_digest(caller.principal)
-        charged = observability.current().caller_id = caller_id(caller.principal, http.address)
+        caller_key = caller_id(caller.principal, http.address)
+        observability.current().caller_id = caller_key
         session: Session | None = None
         if session_id is not None:
             if self._session_seal is None:
                 raise SessionNotFound(reason="session_without_keys")
-            session = open_session(session_id, self._session_seal, principal, caller_id=charged, now=now)
-        header, ends = http.headers.get(VERSION_HEADER), events.lambda_deadline(context, now)
+            session = open_session(session_id, self._session_seal, principal, caller_id=caller_key, now=now)
+        header = http.headers.get(VERSION_HEADER)
+        ends = events.lambda_deadline(context, now)
         return Exchange(
             http=http,
             event=event,
@@ -161,7 +181,7 @@ class LegacyServer:
             session=session,
             deadline=events.gateway_deadline(http, ends, now),
             ends=ends,
-            caller_id=charged,
+            caller_id=caller_key,
         )
 
     def _check_headers(self, http: HttpRequest, kind: Kind, body: JSONValue) -> None:
@@ -172,10 +192,9 @@ class LegacyServer:
                 params = message.get("params")
                 if message.get("method") == "tools/call" and isinstance(params, dict):
                     declared = lookup.header_arguments(self._catalog, params.get("name"))
-                    arguments = params.get("arguments")
-                    header_parameters.check_sent(
-                        declared, arguments if isinstance(arguments, dict) else {}, http.headers
-                    )
+                    sent = params.get("arguments")
+                    arguments = sent if isinstance(sent, dict) else {}
+                    header_parameters.check_sent(declared, arguments, http.headers)
         except HeaderMismatch as error:
             error.id = body["id"] if kind == "request" else None
             raise

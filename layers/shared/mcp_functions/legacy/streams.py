@@ -1,4 +1,8 @@
-"""The event streams of waiting calls: a client fetches the messages that its call has left since."""
+"""The event streams of waiting calls: a client returns with the id of the last event, and gets what came after it.
+
+The id is sealed and holds a position in the stream. The mailbox has the call's record: its messages, and its phase. A
+client that returns too early gets an event without a message, after which it waits and returns again (a poll).
+"""
 
 from __future__ import annotations
 
@@ -22,8 +26,10 @@ if TYPE_CHECKING:
 
     Events = tuple[StreamEvent, ...]
 
-MIN_POLL_MS, MAX_POLL_MS, POLL_GROWTH = 500, 5000, 1.4  # the pause before a client returns; it grows with each poll
-MAX_POLLS = 7  # the pause no longer grows after these
+MIN_POLL_MS = 500  # the first pause before a client returns
+MAX_POLL_MS = 5000  # the longest pause
+POLL_GROWTH = 1.4  # each pause is so many times the one before
+MAX_POLLS = 7  # the pause no longer grows after so many polls
 DELIVERABLE = ("asked", "over")  # phases that have messages for the client
 
 
@@ -34,8 +40,10 @@ class Streams:
         self, seal: IdSeal, mailbox: Callable[[], Mailbox], recorder: RoundRecorder, now: Callable[[], float]
     ) -> None:
         """Use the seal of event ids, the mailbox, a recorder of rounds, and a clock (unix seconds)."""
-        self._seal, self._mailbox = seal, mailbox
-        self._recorder, self._now = recorder, now
+        self._event_seal = seal
+        self._mailbox = mailbox
+        self._recorder = recorder
+        self._now = now
 
     def events_after(self, position: StreamPosition, record: CallRecord) -> Events:
         """Return the events that follow a position: an id to resume from, the messages, and the new position."""
@@ -43,6 +51,7 @@ class Streams:
             return self._poll(position, MIN_POLL_MS)
         if not responses.is_unicode(record.messages):  # Lambda's runtime cannot encode this
             return _error(position, "the function returned half of a surrogate pair", InternalError())
+        # The first event repeats the old position: a client that loses the rest of the stream resumes from there.
         first = StreamEvent(None, self._event_id(position._replace(polls=0)), MIN_POLL_MS)
         *before, last = record.messages
         reached = StreamPosition(position.stream, record.step, last=record.phase == "over")
@@ -50,7 +59,7 @@ class Streams:
 
     def resume(self, exchange: Exchange, last_event_id: str) -> Events | None:
         """Return the events after an event; None if no event can follow it."""
-        position = open_event_id(last_event_id, self._seal, exchange)
+        position = open_event_id(last_event_id, self._event_seal, exchange)
         if position.last:
             return None
         notes = observability.current()
@@ -77,7 +86,8 @@ class Streams:
                 return self._poll(position, MIN_POLL_MS)
             return _error(position, "runner_died", OutcomeUnknown())
         if record.phase == "asked" and is_in_time:
-            return self._poll(position, min(MAX_POLL_MS, int(MIN_POLL_MS * POLL_GROWTH**position.polls)))
+            pause = int(MIN_POLL_MS * POLL_GROWTH**position.polls)
+            return self._poll(position, min(pause, MAX_POLL_MS))
         if record.phase == "working" and record.call:
             waiting = WaitingCall(exchange, position.stream, record.step, record.call)
             return self._run(position, waiting, stored)
@@ -85,14 +95,16 @@ class Streams:
 
     def _run(self, position: StreamPosition, waiting: WaitingCall, stored: StoredRecord) -> Events:
         """Run another round of a call that ran out of time: this request has time for it."""
-        mailbox, exchange, record = self._mailbox(), waiting.exchange, None
+        mailbox = self._mailbox()
+        exchange = waiting.exchange
         try:
             claim = mailbox.claim(stored, exchange.ends, exchange.deadline)
         except McpError as error:
             observability.current().reason = error.reason
-            claim = None
-        if claim:
-            record = self._recorder.run(waiting, mailbox, claim, None, stored.record.messages)
+            return self._poll(position, MIN_POLL_MS)
+        if claim is None:  # another poll runs the round
+            return self._poll(position, MIN_POLL_MS)
+        record = self._recorder.run(waiting, mailbox, claim, None, stored.record.messages)
         if record is None:
             return self._poll(position, MIN_POLL_MS)
         return self.events_after(position, record)
@@ -103,7 +115,7 @@ class Streams:
         return (StreamEvent(None, self._event_id(position._replace(polls=polls)), milliseconds),)
 
     def _event_id(self, position: StreamPosition) -> str:
-        return self._seal.seal(position._asdict())
+        return self._event_seal.seal(position._asdict())
 
 
 def _error(position: StreamPosition, reason: str | None, error: McpError) -> Events:

@@ -1,4 +1,10 @@
-"""Rewrites a request of an earlier revision as one of 2026-07-28, and its result as the earlier revision has it."""
+"""Rewrites a request of an earlier revision as one of 2026-07-28, and its result as the earlier revision has it.
+
+    in    modern_params, modern_message, modern_headers, modern_event
+    out   legacy_result, legacy_entry, legacy_content, legacy_question
+
+Functions named `modern_…` return what 2026-07-28 has, functions named `legacy_…` what the client's revision has.
+"""
 
 from __future__ import annotations
 
@@ -26,19 +32,20 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.exchange import Exchange
     from mcp_functions.protocol.wire_types import JSONRPCRequest, RequestId
 
-# These names have another meaning in 2026-07-28, or none.
+# These params and headers have another meaning in 2026-07-28, or none.
 DROPPED_PARAMS = frozenset({"_meta", "inputResponses", "requestState", "task"})
 DROPPED_HEADERS = ("mcp-session-id", "last-event-id", "content-length", "content-encoding")
-NEW_MEMBERS = frozenset({"resultType", "ttlMs", "cacheScope"})  # of results, since 2026-07-28
+NEW_MEMBERS = frozenset({"resultType", "ttlMs", "cacheScope"})  # results have these since 2026-07-28
 DATED_ENTRY_MEMBERS = ("title", "icons", "_meta", "outputSchema")  # some revisions lack these in an entry of a list
 DATED_CONTENT_MEMBERS = ("_meta", "title", "icons")  # some revisions lack these in a block of content
 
 
 def modern_params(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return the params that keep their meaning in 2026-07-28, with a copy of `_meta`."""
-    meta = params.get("_meta")
     kept = {name: value for name, value in params.items() if name not in DROPPED_PARAMS}
-    return {**kept, "_meta": dict(meta) if isinstance(meta, dict) else {}}
+    meta = params.get("_meta")
+    kept["_meta"] = dict(meta) if isinstance(meta, dict) else {}
+    return kept
 
 
 def modern_message(
@@ -61,28 +68,31 @@ def modern_message(
 
 def modern_headers(message: JSONRPCRequest, offered: Mapping[str, Any], received: Mapping[str, str]) -> dict[str, str]:
     """Return the received headers, with those that 2026-07-28 repeats from the body."""
-    method, params = message["method"], message["params"]
-    written = {
-        **{name: value for name, value in received.items() if name not in DROPPED_HEADERS},
-        "accept": "application/json, text/event-stream",
-        "content-type": "application/json",
-        "mcp-protocol-version": PROTOCOL_VERSION,
-        "mcp-method": method,
-    }
-    name = params.get(CALLS.get(method, ""))
+    method = message["method"]
+    params = message["params"]
+    written = {name: value for name, value in received.items() if name not in DROPPED_HEADERS}
+    written["accept"] = "application/json, text/event-stream"
+    written["content-type"] = "application/json"
+    written["mcp-protocol-version"] = PROTOCOL_VERSION
+    written["mcp-method"] = method
+    name = params.get(CALLS.get(method, ""))  # the param of a call that names its tool, prompt or resource
     if isinstance(name, str):
         written["mcp-name"] = headers.encode(name)
     if method == "tools/call":
-        arguments = params.get("arguments")
+        sent = params.get("arguments")
+        arguments = sent if isinstance(sent, dict) else {}
         declared = lookup.header_arguments(offered, name)
-        written |= header_parameters.write(declared, arguments if isinstance(arguments, dict) else {})
+        written |= header_parameters.write(declared, arguments)
     return written
 
 
 def modern_event(
     event: Mapping[str, Any], message: JSONRPCRequest, written: Mapping[str, str], *, spare_ms: int
 ) -> dict[str, Any]:
-    """Return the event that API Gateway would have sent for a modern client, so many milliseconds earlier."""
+    """Return the event that API Gateway would have sent for a modern client.
+
+    Its time is `spare_ms` milliseconds earlier, so that the function which gets the event ends before this one must.
+    """
     context = dict(event["requestContext"])
     context["http"] = {**context["http"], "method": "POST"}
     if type(context.get("timeEpoch")) is int and context["timeEpoch"] > spare_ms:
@@ -101,7 +111,7 @@ def legacy_result(method: str, modern: Mapping[str, Any], revision: str) -> dict
     result = {name: value for name, value in modern.items() if name not in NEW_MEMBERS}
     meta = {name: value for name, value in result.pop("_meta", {}).items() if name != META_SERVER_INFO}
     if method in LISTS:
-        listed = LISTS[method]
+        listed = LISTS[method]  # the member of the result that has the entries, for example "tools"
         result[listed] = [legacy_entry(each, revision) for each in result[listed]]
     elif method == "tools/call":
         result = _tool_result(result, revision)
@@ -109,7 +119,9 @@ def legacy_result(method: str, modern: Mapping[str, Any], revision: str) -> dict
         result["messages"] = [
             {**each, "content": legacy_content(each["content"], revision)} for each in result["messages"]
         ]
-    return {**result, **({"_meta": meta} if meta else {})}
+    if meta:
+        result["_meta"] = meta
+    return result
 
 
 def legacy_entry(modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
@@ -140,21 +152,28 @@ def legacy_content(modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
 
 def legacy_question(request: Mapping[str, Any], revision: str, elicitation_id: str) -> dict[str, Any] | None:
     """Return the method and params that ask a client; None if the revision cannot express the question."""
+    method = request["method"]
     params = dict(request.get("params", {}))
-    if request["method"] == "sampling/createMessage":
+    translated: dict[str, Any] | None = params
+    if method == "elicitation/create":
+        translated = _elicitation_params(params, revision, elicitation_id)
+    elif method == "sampling/createMessage":
         translated = _sampling_params(params, revision)
-    elif request["method"] != "elicitation/create":
-        translated = params
-    elif params.get("mode") == "url":
-        translated = {**params, "elicitationId": elicitation_id} if supports(revision, "elicitation.url") else None
-    else:
-        translated = _form_params(params, revision)
     if translated is None:
         return None
-    return {"method": request["method"], **({"params": translated} if translated else {})}
+    return {"method": method, "params": translated} if translated else {"method": method}
+
+
+def _elicitation_params(params: dict[str, Any], revision: str, elicitation_id: str) -> dict[str, Any] | None:
+    if params.get("mode") != "url":
+        return _form_params(params, revision)
+    if not supports(revision, "elicitation.url"):
+        return None
+    return {**params, "elicitationId": elicitation_id}
 
 
 def _without_new(members: Mapping[str, Any], dated: tuple[str, ...], revision: str) -> dict[str, Any]:
+    """Return members without those among `dated` that the revision lacks."""
     return {name: value for name, value in members.items() if name not in dated or supports(revision, name)}
 
 
@@ -163,6 +182,7 @@ def _tool_result(result: dict[str, Any], revision: str) -> dict[str, Any]:
     structured = result.get("structuredContent", {})
     if isinstance(structured, dict) and supports(revision, "structuredContent"):
         return result
+    # Earlier revisions have no structured content, or only objects. Without any content it becomes a text.
     result.pop("structuredContent", None)
     if not result["content"] and structured is not None:
         result["content"] = [{"type": "text", "text": dumps(structured)}]

@@ -1,8 +1,12 @@
 """Rewrites the places of template.yaml that decide who may call, and keeps the rest of the text.
 
+    # auth: open routes       the comment before a place
+      ...                     the lines of the chosen mode, from scaffold/auth/
+    # auth: end               the comment after it
+
 SAM takes no condition in `Auth`, so the template holds one mode: the API's `Auth`, the routes that need no
-authorization, and the mode that functions believe. With `oauth` it holds the sign-in front too. Two comments enclose
-each place, and scaffold/auth/ has the text of each mode.
+authorization, and the mode that functions read from MCP_AUTH_MODE. With `oauth` it also holds functions/oauth, the
+sign-in front.
 """
 
 from __future__ import annotations
@@ -23,8 +27,9 @@ if TYPE_CHECKING:
 
 PLACES = ("who may call", "open routes", "variables", "parameters", "rules", "conditions", "sign-in")
 END = "# auth: end"
-BELIEVED = re.compile(r"^( +MCP_AUTH_MODE:) \w+", re.MULTILINE)
+MODE_VARIABLE = re.compile(r"^( +MCP_AUTH_MODE:) \w+", re.MULTILINE)
 FRONT = f"functions/{SIGN_IN}/app.py"
+# in a file of scaffold/auth/: the name of a place, and its lines
 BLOCK = re.compile(r"^# auth: (.+)\n((?:(?!# auth: end).*\n)*)# auth: end$", re.MULTILINE)
 
 WRITTEN = "{path} lets {callers} call. Deploy it: sam build && sam deploy"
@@ -56,20 +61,20 @@ def set_auth(text: str, mode: AuthMode) -> str:
     """Rewrite who may call.
 
     Args:
-        text: of template.yaml.
+        text: the text of template.yaml.
         mode: "iam" for callers that sign, "jwt" for callers with a token, "oauth" for callers who sign in at the front,
             "none" for everybody.
 
     Raises:
         Problem: the text lacks one of the places.
     """
-    believing, count = BELIEVED.subn(rf"\1 {mode}", text)
+    written, count = MODE_VARIABLE.subn(rf"\1 {mode}", text)
     if count != 1:
         stop(f"template.yaml must set MCP_AUTH_MODE once, in Globals: it does so {count} times")
     blocks = dict(BLOCK.findall(files.template(f"auth/{mode}.yaml", {})))
     for place in PLACES:
-        believing = _replace(believing, place, blocks.get(place, ""))
-    return believing
+        written = _replace(written, place, blocks.get(place, ""))
+    return written
 
 
 def _replace(text: str, mark: str, block: str) -> str:
@@ -78,7 +83,6 @@ def _replace(text: str, mark: str, block: str) -> str:
     found = place.findall(text)
     if len(found) != 1:
         stop(f"template.yaml needs the comments `# auth: {mark}` and `{END}` once, around what they enclose")
-
     [(indent, mark_line)] = found
     filled = indent + mark_line + textwrap.indent(f"{block}{END}\n", indent)
-    return place.sub(lambda _old: filled, text)
+    return place.sub(lambda _old: filled, text)  # a function, because sub() would read a backslash in a text

@@ -67,12 +67,15 @@ def text(url: str, functions: Mapping[str, Function], issuer: Issuer | None = No
     """Return the text of `serve`.
 
     Args:
-        url: of the endpoint.
-        functions: by folder.
-        issuer: of access tokens; None with AuthMode none.
+        url: the URL of the endpoint.
+        functions: the loaded functions by folder.
+        issuer: issues access tokens; None with AuthMode none.
         mode: the AuthMode, if there is an issuer.
     """
-    listed = [line for function in functions.values() if function.folder != FRONT_DOOR for line in _lines(function)]
+    listed = []
+    for function in functions.values():
+        if function.folder != FRONT_DOOR:
+            listed += _lines(function)
     if FRONT_DOOR not in functions:
         listed.append(f"  (no functions/{FRONT_DOOR}: {url} is not there, only {url}/<folder> is)")
     return GREETING.format(
@@ -86,7 +89,8 @@ def text(url: str, functions: Mapping[str, Function], issuer: Issuer | None = No
 def kms(url: str, arn: str) -> str:
     """Return the text of `kms`: its URL, and the variables for functions in containers."""
     inside = url.replace(HOST, HOST_OF_CONTAINERS)  # in a container 127.0.0.1 is the container itself
-    return KMS.format(url=url, arn=arn, table=TABLE, inside=inside, hint="" if inside == url else DOCKER_DESKTOP)
+    hint = "" if inside == url else DOCKER_DESKTOP
+    return KMS.format(url=url, arn=arn, table=TABLE, inside=inside, hint=hint)
 
 
 def stale(differences: Sequence[str]) -> str:
@@ -105,5 +109,8 @@ def _auth(url: str, issuer: Issuer | None, functions: Mapping[str, Function], mo
 def _lines(function: Function) -> list[str]:
     if not function.handlers:
         return [f"  function   {function.folder}"]
-    named = [(KINDS[handler.kind], str(handler.key), handler.needs_state) for handler in function.handlers]
-    return [f"  {kind:<9}  {key:<32}{'may ask' if asks else ''}".rstrip() for kind, key, asks in named]
+    lines = []
+    for handler in function.handlers:
+        remark = "may ask" if handler.needs_state else ""
+        lines.append(f"  {KINDS[handler.kind]:<9}  {handler.key!s:<32}{remark}".rstrip())
+    return lines

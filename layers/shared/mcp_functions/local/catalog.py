@@ -1,6 +1,7 @@
 """`catalog`: writes the tools, prompts and resources of all functions to functions/mcp/catalog.json.
 
-From it the front door answers lists without a call to a function, and finds the function of a name.
+From it functions/mcp, the endpoint (or front door), answers lists without a call to a function, and finds the function
+of a name.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ def generate(directory: Path) -> dict[str, Any]:
     """Import every function and describe its handlers.
 
     Args:
-        directory: with a folder for each function.
+        directory: contains a folder for each function.
 
     Returns:
-        tools, prompts, resources and resourceTemplates as in the lists, and `functions`: the folder of each name.
+        The catalog: the entries of each list by its name ("tools", …), and `functions`: the folder of each name.
 
     Raises:
         Problem: a function does not load, or two have the same name.
@@ -91,8 +92,10 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 
 def _named(catalog_: Mapping[str, Any], listed: str) -> dict[str, Any]:
+    """Return the folder and the entry of each name in one list; {} if the value is no catalog."""
     try:
         folders = catalog_["functions"][listed]
-        return {catalog.key_of(entry): (folders.get(catalog.key_of(entry)), entry) for entry in catalog_[listed]}
+        keyed = {catalog.key_of(entry): entry for entry in catalog_[listed]}
+        return {key: (folders.get(key), entry) for key, entry in keyed.items()}
     except (KeyError, TypeError, AttributeError):
-        return {}  # not a catalog
+        return {}

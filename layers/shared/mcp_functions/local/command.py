@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NAME = "mcp-functions"
-IN_PROJECT = ("adopt", "auth", "block", "doctor", "events", "init", "new", "next", "set")
-ALONE = ("call", "catalog", "demo", "kms", "open", "serve", "verify")  # each has a module
+IN_PROJECT = ("adopt", "auth", "block", "doctor", "events", "init", "new", "next", "set")  # in commands/project.py
+ALONE = ("call", "catalog", "demo", "kms", "open", "serve", "verify")  # each has a module of its name
 COMMANDS = tuple(sorted((*IN_PROJECT, *ALONE, "attack")))
 
 
@@ -65,8 +65,8 @@ class _Commands(click.Group):
         if cmd_name in IN_PROJECT:
             group: click.Group = import_module("mcp_functions.local.commands.project").commands
             return group.commands[cmd_name]
-        room = "attack.cli" if cmd_name == "attack" else f"local.commands.{cmd_name}"
-        command: click.Command = import_module(f"mcp_functions.{room}").command
+        module = "attack.cli" if cmd_name == "attack" else f"local.commands.{cmd_name}"
+        command: click.Command = import_module(f"mcp_functions.{module}").command
         return command
 
     def resolve_command(

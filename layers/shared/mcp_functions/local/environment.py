@@ -14,9 +14,10 @@ REGION = "us-east-1"
 STACK = "local"
 TABLE = f"{STACK}-table"
 LOOPBACK = "127.0.0.1,localhost,::1"
-INSPECTOR_PORT = 6274  # of the MCP Inspector's page
+INSPECTOR_PORT = 6274  # the port of the MCP Inspector's page
 
-# These credentials belong to no account, and no file of the developer is read: so no call can reach AWS by mistake.
+# These credentials belong to no account, and no file of the developer is read, so no call reaches AWS by mistake. None
+# removes a variable.
 CREDENTIALS: dict[str, str | None] = {
     "AWS_ACCESS_KEY_ID": "local",
     "AWS_SECRET_ACCESS_KEY": "local",
@@ -41,9 +42,9 @@ def settings(*, port: int, name: str, key_arn: str) -> dict[str, str | None]:
     """Return the variables that the template sets, for one stack on this machine.
 
     Args:
-        port: for clients, and of the harness's own page.
-        name: of the server.
-        key_arn: of the key that seals.
+        port: the port for clients, and of the harness's own page.
+        name: the server's name.
+        key_arn: the ARN of the KMS key that encrypts states.
     """
     return {
         "MCP_STACK": STACK,
@@ -53,7 +54,9 @@ def settings(*, port: int, name: str, key_arn: str) -> dict[str, str | None]:
         "MCP_AUTH_MODE": "none",
         "MCP_SERVER_NAME": name,
         "MCP_SERVER_VERSION": "local",
-        "MCP_TASK_LEASE_SECONDS": "3",  # half a minute is long for a developer who kills a worker
+        # After this time without a sign of life, a task gets another worker. The default of half a minute is long for
+        # a developer who kills a worker.
+        "MCP_TASK_LEASE_SECONDS": "3",
         "MCP_DIALECTS": os.environ.get("MCP_DIALECTS"),  # from the developer's shell
         "MCP_AWS_CLIENT": os.environ.get("MCP_AWS_CLIENT"),
         "MCP_ALLOWED_ORIGINS": ",".join(_origins(port)),
@@ -74,8 +77,8 @@ def for_tokens(*, issuer: str, resource: str) -> dict[str, str | None]:
     """Return the variables that the template sets for AuthMode jwt.
 
     Args:
-        issuer: URL of the issuer.
-        resource: URL of the endpoint, the audience of the tokens.
+        issuer: the URL of the issuer.
+        resource: the URL of the endpoint, which is the audience of the tokens.
     """
     return {
         "MCP_AUTH_MODE": "jwt",
@@ -89,9 +92,9 @@ def for_sign_in(*, url: str, client_id: str, scopes: Iterable[str]) -> dict[str,
     """Return the variables that AuthMode oauth needs beside those of `for_tokens`.
 
     Args:
-        url: of the sign-in front.
-        client_id: of the front at the issuer.
-        scopes: that the front grants.
+        url: the URL of the sign-in front, functions/oauth.
+        client_id: the front's client id at the issuer.
+        scopes: the scopes that the front grants.
     """
     return {
         "MCP_AUTH_MODE": "oauth",

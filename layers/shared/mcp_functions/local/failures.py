@@ -1,4 +1,4 @@
-"""An exception of an author's code for the author: its traceback with its text, its place, and what mends it.
+"""Describes an exception of an author's code for the author: its traceback, its line, and how to correct it.
 
 On Lambda, neither the client nor the log gets any of this.
 """
@@ -15,10 +15,11 @@ from mcp_functions.local.lambdas import own_variables
 from mcp_functions.local.problems import first_line
 from mcp_functions.observability import PACKAGE
 
-IMPORTING = (PACKAGE, importlib.__file__, "<frozen ", runpy.__file__)  # frames that an author does not need
-ENVIRON = (os.__file__, "<frozen os>", own_variables.__file__)
+# Frames of these files say nothing to an author: the toolkit's own, and those of the import system.
+FOLDED = (PACKAGE, importlib.__file__, "<frozen ", runpy.__file__)
+ENVIRON = (os.__file__, "<frozen os>", own_variables.__file__)  # a KeyError raised here is a missing variable
 NO_AWS = "no AWS answers here: a test replaces this call, and for serve the function reads a variable instead"
-REMEDIES = (  # what the text of an error contains, and what mends it
+REMEDIES = (  # a part of an error's text, and how to correct it
     ("cannot be written as JSON", "use text, numbers, booleans, lists, a dataclass or a pydantic model"),
     ("is not defined", "import it in app.py, and not under TYPE_CHECKING alone, or correct its spelling"),
     ("Could not connect to the endpoint URL", NO_AWS),
@@ -32,23 +33,26 @@ def whole_traceback(error: BaseException, *, debug: bool = False) -> str:
 
     Args:
         error: the exception.
-        debug: include the toolkit's own frames.
+        debug: whether to include the toolkit's own frames.
     """
     shown = traceback.TracebackException.from_exception(error)
     if not debug:
         _fold(shown)
     text = "".join(shown.format())
-    return text + "".join(f"To mend it: {mend}\n" for mend in [remedy(error)] if mend)
+    mend = remedy(error)
+    if mend:
+        text += f"To mend it: {mend}\n"
+    return text
 
 
 def _fold(shown: traceback.TracebackException) -> None:
     """Leave out the frames of the toolkit and of the import system."""
     chained: traceback.TracebackException | None = shown
     while chained is not None:
-        own = [frame for frame in chained.stack if not frame.filename.startswith(IMPORTING)]
+        own = [frame for frame in chained.stack if not frame.filename.startswith(FOLDED)]
         chained.stack = traceback.StackSummary.from_list(own)
         earlier = chained.__context__
-        if earlier and all(frame.filename.startswith(IMPORTING) for frame in earlier.stack):
+        if earlier and all(frame.filename.startswith(FOLDED) for frame in earlier.stack):
             chained.__context__ = None  # an exception that the toolkit itself handled
         chained = chained.__cause__ or chained.__context__
 
@@ -58,14 +62,14 @@ def place(error: BaseException, folder: Path) -> str:
 
     Args:
         error: the exception.
-        folder: of the function.
+        folder: the function's folder.
     """
     root = folder.parent.parent.resolve()
     if isinstance(error, SyntaxError) and error.filename:
-        found = [(error.filename, error.lineno)]
+        places = [(error.filename, error.lineno)]
     else:
-        found = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
-    for file, line in reversed(found):
+        places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    for file, line in reversed(places):  # the last frame of the author's own code
         path = Path(file)
         if path.is_relative_to(root) and not file.startswith(PACKAGE) and "site-packages" not in path.parts:
             return f"{path.relative_to(root)}:{line}"
@@ -73,16 +77,18 @@ def place(error: BaseException, folder: Path) -> str:
 
 
 def summary(error: BaseException) -> str:
-    """Return an exception's type and text in one line; of a syntax error without its place."""
+    """Return an exception's type and text in one line; a syntax error's text without its place."""
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg}"
     return first_line(error)
 
 
 def remedy(error: BaseException) -> str:
-    """Return how to mend a mistake that its text does not explain; "" if it does, or if nothing is known of it."""
+    """Return how to correct a mistake that its text does not explain; "" if it does, or if the mistake is unknown."""
     frames = traceback.extract_tb(error.__traceback__)
     if isinstance(error, KeyError) and frames and frames[-1].filename in ENVIRON:
         return VARIABLE.format(name=error.args[0])
-    found = [mend for said, mend in REMEDIES if said in str(error)]
-    return found[0] if found else ""
+    for part, mend in REMEDIES:
+        if part in str(error):
+            return mend
+    return ""

@@ -1,4 +1,11 @@
-"""The whole harness: its endpoints, a key, a table and the functions. They all start and end together."""
+"""Runs the functions of a project on this machine, behind copies of API Gateway, Lambda, KMS and DynamoDB.
+
+    client -> Api: routes and authorizer -> Lambdas: run one function, record the invocation
+                                                 ^ Invoke API: one function calls another
+
+`Harness` takes a directory with a folder for each function, and gives the URL of its MCP server. Its endpoints, the
+key, the table and the functions start and end together.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +41,8 @@ if TYPE_CHECKING:
     from mcp_functions.local.lambdas.service import Run
 
 STATE_DIR = Path(".mcp-functions")
-CLIENT_OF_FRONT = "local-front"  # at the issuer
-Variables = dict[str, str | None]
+CLIENT_OF_FRONT = "local-front"  # the client id of the sign-in front (functions/oauth) at the local issuer
+Variables = dict[str, str | None]  # environment variables by name; None removes a variable
 
 
 def _write_log(folder: str, line: str) -> None:
@@ -50,23 +57,23 @@ class Harness:
     It changes the environment of the whole process, so only one harness can run at a time.
 
     Attributes:
-        directory: with a folder for each function.
-        port: for clients; 0 for any free port.
+        directory: contains a folder for each function.
+        port: the port for clients; 0 for any free port.
         state_dir: keeps the KMS key and the table between runs.
-        debug: tracebacks of functions include the toolkit's own frames.
+        debug: whether tracebacks of functions include the toolkit's own frames.
         on_invocation: called after every invocation of a function.
-        runtime: run functions as processes of the real Lambda runtime, not in this process.
-        reuse: with `runtime`, a process takes a second invocation.
+        runtime: whether functions run as processes of the real Lambda runtime, not in this process.
+        reuse: with `runtime`, whether a process takes a second invocation.
         on_log: called with a function's folder and a line about it; with `runtime` also with each line of its log. The
             default writes to stderr.
         auth: "jwt" requires an access token of a local issuer, like a deployment with AuthMode jwt. "oauth" also runs
             the sign-in front, functions/oauth, before that issuer, which then asks who signs in.
         on_exchange: called with the folder, the event as JSON and the outcome of every invocation.
         on_progress: called with the folder, `progress` and `total` when a function of this process reports progress.
-        reports: with `runtime`, processes write whole tracebacks and their progress into their log.
-        key_arn: of the key that seals states.
-        url: for clients, e.g. "http://127.0.0.1:8000/mcp".
-        issuer: unless `auth="none"`, the authorization server, which also makes tokens for tests.
+        reports: with `runtime`, whether processes write whole tracebacks and their progress into their log.
+        key_arn: the ARN of the KMS key that encrypts `requestState`, the state of an unfinished call.
+        url: the server's URL for clients, e.g. "http://127.0.0.1:8000/mcp".
+        issuer: the authorization server, which also makes tokens for tests; None with `auth="none"`.
     """
 
     directory: Path = Path("functions")
@@ -88,8 +95,10 @@ class Harness:
     _lambdas: Lambdas | None = field(default=None, init=False)
     _functions: Functions | None = field(default=None, init=False)
     _folders: list[str] = field(default_factory=list, init=False)
-    _environment: tuple[Variables, dict[str, str]] = field(default=({}, {}), init=False)  # the harness's, the shell's
+    _settings: Variables = field(default_factory=dict, init=False)  # the variables that the harness decides
+    _shell: dict[str, str] = field(default_factory=dict, init=False)  # the environment before the harness changed it
     _own_variables: own_variables.OwnVariables | None = field(default=None, init=False)
+    # a line for each variable of the template whose value only a deployment knows
     _unknown: list[str] = field(default_factory=list, init=False)
     _runtime: Runtime | None = field(default=None, init=False)
 
@@ -121,12 +130,12 @@ class Harness:
         Raises:
             Problem: the template cannot be read; the last one stays.
         """
-        told = set(self._unknown)
+        told_before = set(self._unknown)
         if self._runtime:
             self._runtime.configure(folders)
         self._set_variables(folders)
-        self._folders[:] = folders
-        return [line for line in self._unknown if line not in told]
+        self._folders[:] = folders  # in place, because the API and the page read the same list
+        return [line for line in self._unknown if line not in told_before]
 
     def load(self, folder: str) -> None:
         """Load a function again. If it does not load, the version before stays.
@@ -145,8 +154,7 @@ class Harness:
         self._all().unload(folder)
 
     def _set_variables(self, folders: Sequence[str]) -> None:
-        settings, shell = self._environment
-        variables, self._unknown = configuration.own_variables(self.directory, folders, settings, shell)
+        variables, self._unknown = configuration.own_variables(self.directory, folders, self._settings, self._shell)
         if self._own_variables:
             self._own_variables.set(variables)
 
@@ -159,10 +167,12 @@ class Harness:
         """With `runtime`, kill the processes that run a request of a function; return their number.
 
         Args:
-            folder: of the function; with the suffix WORKER, of its worker.
+            folder: the function's folder; with the suffix WORKER, the processes of its worker are killed.
             alone: kill only if there is exactly one process.
         """
-        return self._runtime.fleet.kill(folder, alone=alone) if self._runtime else 0
+        if self._runtime is None:
+            return 0
+        return self._runtime.fleet.kill(folder, alone=alone)
 
     def __enter__(self) -> Self:
         """Start everything.
@@ -185,18 +195,24 @@ class Harness:
         api = starting.enter_context(Loopback(port=self.port, max_body=MAX_BODY))
         invoke = starting.enter_context(Loopback(max_body=2 * MAX_PAYLOAD))
         services = Services(starting, self.state_dir, self.directory)
-        self.key_arn, self.url = services.key_arn, f"{api.url}/{FRONT_DOOR}"
-        name, shell = self.directory.resolve().parent.name or "mcp-functions", dict(os.environ)
+        self.key_arn = services.key_arn
+        self.url = f"{api.url}/{FRONT_DOOR}"
+        self._shell = dict(os.environ)
+        name = self.directory.resolve().parent.name or "mcp-functions"
         settings = environment.settings(port=api.port, name=name, key_arn=services.key_arn)
-        authorizer = self._authorizer(starting, settings, api.url) if self.auth != "none" else None
+        authorizer = None
+        if self.auth != "none":
+            self.issuer = issuer = self._start_issuer(starting, front=api.url)
+            settings |= self._auth_settings(issuer, front=api.url)
+            authorizer = JwtAuthorizer(issuer.url, [self.url], lambda: issuer.jwks)
         endpoints = environment.CREDENTIALS | services.endpoints(invoke.url)
-        starting.enter_context(environment.applied(settings | endpoints))
-        self._environment = (settings | endpoints, shell)
+        self._settings = settings | endpoints
+        starting.enter_context(environment.applied(self._settings))
         self._own_variables = starting.enter_context(own_variables.layered())
         executions = ExecutionLog()
-        lambdas = self._lambdas = Lambdas(
+        self._lambdas = lambdas = Lambdas(
             self._folders,
-            self._run(starting, settings, endpoints),
+            self._start_functions(starting, settings, endpoints),
             stack=environment.STACK,
             ended=self.on_invocation,
             observers=[executions.add, self.on_exchange],
@@ -226,7 +242,8 @@ class Harness:
             now=time.time,
         )
 
-    def _run(self, starting: ExitStack, settings: Variables, endpoints: Variables) -> Run:
+    def _start_functions(self, starting: ExitStack, settings: Variables, endpoints: Variables) -> Run:
+        """Get the functions ready, as processes or in this process; return what runs one of them."""
         if self.runtime:
             self._runtime = Runtime(
                 self.directory,
@@ -243,8 +260,8 @@ class Harness:
         for line in self._unknown:
             self.on_log("template", line)
         self._functions = starting.enter_context(Functions(self.directory, without=self.left_out))
-        functions, progress = self._functions.by_folder, self.on_progress
-        return InProcess(functions, stack=environment.STACK, debug=self.debug, on_progress=progress).run
+        functions = self._functions.by_folder
+        return InProcess(functions, stack=environment.STACK, debug=self.debug, on_progress=self.on_progress).run
 
     def _access(self) -> Access | None:
         """Make an access token for the page; None if the server wants none."""
@@ -256,14 +273,17 @@ class Harness:
     def _scopes(self) -> tuple[str, ...]:
         return tuple(catalogs.read(self.directory).get("scopes", ()))
 
-    def _authorizer(self, starting: ExitStack, settings: Variables, front: str) -> JwtAuthorizer:
+    def _start_issuer(self, starting: ExitStack, front: str) -> Issuer:
         loopback = starting.enter_context(Loopback(max_body=MAX_FORM))
         behaviour = Behaviour()
         if self.auth == "oauth":
             behaviour = Behaviour(clients={CLIENT_OF_FRONT: (f"{front}/callback",)}, asks=True)
-        issuer = self.issuer = Issuer(loopback.url, self.url, behaviour=behaviour)
+        issuer = Issuer(loopback.url, self.url, behaviour=behaviour)
         loopback.start(issuer.answer)
-        settings |= environment.for_tokens(issuer=issuer.url, resource=self.url)
+        return issuer
+
+    def _auth_settings(self, issuer: Issuer, front: str) -> Variables:
+        settings = environment.for_tokens(issuer=issuer.url, resource=self.url)
         if self.auth == "oauth":
             settings |= environment.for_sign_in(url=front, client_id=CLIENT_OF_FRONT, scopes=self._scopes)
-        return JwtAuthorizer(issuer.url, [self.url], lambda: issuer.jwks)
+        return settings

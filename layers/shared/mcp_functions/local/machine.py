@@ -1,4 +1,4 @@
-"""What this machine has of what a build, a deployment, and `sam local` need."""
+"""`doctor`: looks for the programs and packages that a build, a deployment and `sam local` need on this machine."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from mcp_functions.local import template
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SECONDS = 20
-ARCHITECTURES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}
-DEFAULTS = {"Runtime": "python3.13", "Architecture": "x86_64"}
-EXTRAS = {"moto": "local", "awslambdaric": "runtime", "mcp": "demo"}
+SECONDS = 20  # longest time that a program may take to answer
+ARCHITECTURES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}  # machine -> Lambda's
+DEFAULTS = {"Runtime": "python3.13", "Architecture": "x86_64"}  # the parameters of the template that `init` writes
+EXTRAS = {"moto": "local", "awslambdaric": "runtime", "mcp": "demo"}  # module -> the extra that installs it
 
 
 class Line(NamedTuple):
-    """One thing.
+    """What was found of one need.
 
     Attributes:
-        subject: what it is for.
+        subject: the commands or the parts that need it.
         text: what was found.
         remedy: what to do; empty if nothing is missing.
 
@@ -65,19 +65,19 @@ def _parameters(root: Path) -> dict[str, str]:
 
 
 def _extras() -> Line:
-    not_here = set() if sys.platform == "linux" else {"runtime"}
-    missing = sorted({extra for module, extra in EXTRAS.items() if find_spec(module) is None} - not_here)
+    missing = {extra for module, extra in EXTRAS.items() if find_spec(module) is None}
+    if sys.platform != "linux":
+        missing.discard("runtime")  # awslambdaric runs on Linux only
     if missing:
-        return Line(
-            "serve, demo", f"not installed: {', '.join(missing)}", f"pip install 'mcp-functions[{','.join(missing)}]'"
-        )
+        names = sorted(missing)
+        install = f"pip install 'mcp-functions[{','.join(names)}]'"
+        return Line("serve, demo", f"not installed: {', '.join(names)}", install)
     return Line("serve, demo", f"Python {platform.python_version()}, with every extra that runs here")
 
 
 def _sam(root: Path) -> Line:
-    own = root / ".venv-sam/bin/sam"
-    sam = shutil.which("sam") or (str(own) if own.exists() else None)
-    version = _said(sam, "--version") if sam else ""
+    own = root / ".venv-sam/bin/sam"  # where the project's Makefile installs it
+    version = _first_line(shutil.which("sam") or str(own), "--version")
     if not version:
         return Line("build, deploy", "there is no SAM CLI", "make build installs it, or: pipx install aws-sam-cli")
     return Line("build, deploy", version)
@@ -86,7 +86,7 @@ def _sam(root: Path) -> Line:
 def _compiler(runtime: str) -> Line:
     """Find the interpreter that compiles the layers, where the layers' Makefile looks for it."""
     for python in _interpreters(runtime):
-        version = _said(python, "-c", "import sys; print(*sys.version_info[:3], sep='.')")
+        version = _first_line(python, "-c", "import sys; print(*sys.version_info[:3], sep='.')")
         if version:
             return Line("layers", f"are compiled with {python} ({version})")
     number = runtime.removeprefix("python")
@@ -99,9 +99,9 @@ def _interpreters(runtime: str) -> Iterator[str]:
         yield found
     number = runtime.removeprefix("python")
     if uv := shutil.which("uv"):
-        yield _said(uv, "python", "find", number)
+        yield _first_line(uv, "python", "find", number)
     if pyenv := shutil.which("pyenv"):
-        versions = Path(_said(pyenv, "root")) / "versions"
+        versions = Path(_first_line(pyenv, "root")) / "versions"
         yield from map(str, sorted(versions.glob(f"{number}*/bin/{runtime}")))
 
 
@@ -116,7 +116,8 @@ def _architecture(wanted: str) -> Line:
 def _engine() -> Line:
     for name in ("docker", "finch", "podman"):
         engine = shutil.which(name)
-        if engine and (version := _said(engine, "info", "--format", "{{.ServerVersion}}")):
+        version = _first_line(engine, "info", "--format", "{{.ServerVersion}}") if engine else ""
+        if version:
             return Line("sam local", f"{name} {version}")
     return Line("sam local", "no container engine answers", "install Docker and start it; all else works without")
 
@@ -129,15 +130,15 @@ def _aws() -> Line:
         "AWS_WEB_IDENTITY_TOKEN_FILE",
     )
     files = [Path(os.environ.get("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials")), Path("~/.aws/config")]
-    named = [name for name in names if os.environ.get(name)]
-    there = [str(path) for path in files if path.expanduser().is_file()]
-    if named or there:
-        return Line("credentials", f"of AWS in {', '.join(named or there)} (not tried)")
+    variables = [name for name in names if os.environ.get(name)]
+    places = variables or [str(path) for path in files if path.expanduser().is_file()]
+    if places:
+        return Line("credentials", f"of AWS in {', '.join(places)} (not tried)")
     return Line("credentials", "none of AWS, which only a deployment needs", "aws configure sso, or set AWS_PROFILE")
 
 
-def _said(program: str, *words: str) -> str:
-    """Run a program, and return the first line that it wrote; nothing if it fails."""
+def _first_line(program: str, *words: str) -> str:
+    """Run a program, and return the first line that it wrote; "" if it fails, or if there is no program."""
     if not program:
         return ""
     try:
@@ -145,4 +146,6 @@ def _said(program: str, *words: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     lines = done.stdout.strip().splitlines()
-    return re.sub(r"\s+", " ", lines[0]) if done.returncode == 0 and lines else ""
+    if done.returncode or not lines:
+        return ""
+    return re.sub(r"\s+", " ", lines[0])

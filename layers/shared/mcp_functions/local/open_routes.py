@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-METADATA = "/.well-known/oauth-protected-resource"  # of the endpoint; with its path too
+METADATA = "/.well-known/oauth-protected-resource"  # RFC 9728; clients try it with the endpoint's path, and without
 METADATA_PATHS = frozenset({METADATA, f"{METADATA}/mcp"})
 SIGN_IN_PATHS = frozenset({
     "/authorize", "/callback", "/token", "/register", "/revoke",

@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
     Parameters = dict[str, str]
 
-CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"]  # the roles, and SAM's transform
-POLL = {"Delay": 5, "MaxAttempts": 360}  # seconds, and half an hour of them
-UNSAFE = re.compile(r"[\"'\\\n]")
+CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"]  # CloudFormation wants them for roles and SAM's transform
+POLL = {"Delay": 5, "MaxAttempts": 360}  # every 5 seconds, for half an hour
+UNSAFE = re.compile(r"[\"'\\\n]")  # characters that samconfig.toml and the SAM CLI quote in different ways
 
 
 def change(directory: Path, environment: str, words: Sequence[str], *, now: bool = False) -> Iterator[str]:
     """Write parameters into samconfig.toml, and yield texts for the terminal.
 
     Args:
-        directory: of the project.
+        directory: the project's folder.
         environment: a table of samconfig.toml, for example "prod".
         words: each is `NAME=VALUE`, or `NAME=` for the default of the template.
-        now: change these parameters of the deployed stack too, and nothing else of it.
+        now: whether to change these parameters of the deployed stack too, and nothing else of it.
 
     Raises:
         Problem: a name or a value is wrong, a file is not as expected, or AWS refuses the change.
@@ -52,7 +52,8 @@ def change(directory: Path, environment: str, words: Sequence[str], *, now: bool
         return
     stack = str(samconfig.setting(document, environment, "stack_name"))
     yield f"CloudFormation changes the stack {stack}"
-    profile, region = (samconfig.setting(document, environment, key) for key in ("profile", "region"))
+    profile = samconfig.setting(document, environment, "profile")
+    region = samconfig.setting(document, environment, "region")
     try:
         session: Any = boto3.Session(profile_name=profile, region_name=region)  # its clients have no types
         _update(session.client("cloudformation"), stack, changes)
@@ -64,26 +65,26 @@ def change(directory: Path, environment: str, words: Sequence[str], *, now: bool
 
 def _update(cloudformation: Any, name: str, changes: Mapping[str, str]) -> None:  # noqa: ANN401 - boto3's
     (stack,) = cloudformation.describe_stacks(StackName=name)["Stacks"]
-    others = [one["ParameterKey"] for one in stack.get("Parameters", ()) if one["ParameterKey"] not in changes]
+    keys = [parameter["ParameterKey"] for parameter in stack.get("Parameters", ())]
+    kept = [{"ParameterKey": key, "UsePreviousValue": True} for key in keys if key not in changes]
+    changed = [{"ParameterKey": key, "ParameterValue": value} for key, value in changes.items()]
     cloudformation.update_stack(
-        StackName=name,
-        UsePreviousTemplate=True,
-        Capabilities=CAPABILITIES,
-        Parameters=[
-            *({"ParameterKey": other, "UsePreviousValue": True} for other in others),
-            *({"ParameterKey": key, "ParameterValue": value} for key, value in changes.items()),
-        ],
+        StackName=name, UsePreviousTemplate=True, Capabilities=CAPABILITIES, Parameters=kept + changed
     )
     cloudformation.get_waiter("stack_update_complete").wait(StackName=name, WaiterConfig=POLL)
 
 
 def _present(document: TOMLDocument, environment: str) -> Parameters:
-    """Return the parameters that count; those of one command are before those of every command."""
+    """Return the parameters that count: those of one command replace those of every command."""
     found = samconfig.parameters(document, environment)
-    return {**found.pop("global", {}), **{name: value for one in found.values() for name, value in one.items()}}
+    present = found.pop("global", {})
+    for own in found.values():
+        present = present | own
+    return present
 
 
 def _changes(directory: Path, words: Sequence[str], present: Parameters) -> Parameters:
+    """Read the words as parameters of the template, and check them."""
     known: dict[str, Any] = template.read(directory / template.FILE).get("Parameters", {})
     pairs = [word.partition("=") for word in words if "=" in word]
     if len(pairs) != len(words):
@@ -112,10 +113,14 @@ def _check(known: Mapping[str, Any], name: str, value: str) -> None:
 
 
 def _check_stops(directory: Path, changes: Parameters, present: Parameters) -> None:
-    """Refuse values that CloudFormation accepts, but that stop nothing, or undo a stop."""
+    """Refuse values that CloudFormation accepts, but that stop nothing, or undo a stop.
+
+    StoppedFunctions names functions that refuse calls. A new Generation makes all earlier states invalid.
+    """
     for folder in filter(None, changes.get("StoppedFunctions", "").split(",")):
         if not (directory / "functions" / folder).is_dir():
             stop(f"there is no functions/{folder} to stop")
-    before, after = present.get("Generation", ""), changes.get("Generation", "")
+    before = present.get("Generation", "")
+    after = changes.get("Generation", "")
     if before.isdigit() and after.isdigit() and int(after) < int(before):
         stop(f"Generation is {before}: with {after}, earlier states would be valid again")

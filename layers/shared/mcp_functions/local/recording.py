@@ -1,8 +1,9 @@
 """events/<function>/: a conversation as files, one API Gateway event for each round, for `sam local invoke`.
 
-A file has {{requestState}} in the place of a state. `next RESPONSE EVENT` puts the state of a response there, as
-a client does; so `sam local invoke` can hold a whole conversation. Every conversation has the same time and the same
-ids, so that a file changes only if the conversation changes.
+A round is one request of a call. Its response may ask questions; then it has a `requestState`, the encrypted state of
+the call, which the next request must return. A file has {{requestState}} in its place. `next RESPONSE EVENT` puts the
+state of a response there, as a client does; so `sam local invoke` can hold a whole conversation. Every conversation has
+the same time and the same ids, so that a file changes only if the conversation changes.
 """
 
 from __future__ import annotations
@@ -33,14 +34,15 @@ def check(
 
     Args:
         directory: events/, with a folder for each function.
-        function: the folder.
+        function: the function's folder.
         sent: the event of every round.
-        names: of the rounds; the first file is `1-<name>.json`.
-        update: write the files first, and delete those of rounds that the conversation no longer has.
+        names: the names of the rounds; the first file is `1-<name>.json`.
+        update: whether to write the files first, and delete those of rounds that the conversation no longer has.
     """
     if len(names) != len(sent):
         return [f"the conversation has {len(sent)} rounds, and {len(names)} names: {', '.join(names)}"]
-    complaints, written = [], files(directory / function, sent, names)
+    complaints = []
+    written = files(directory / function, sent, names)
     for path in stale(directory / function, [path for path, _ in written]):
         if update:
             path.unlink()
@@ -79,16 +81,17 @@ def round_of(function: str, number: int, method: str, params: Mapping[str, Any])
     """Make the event of one round, from a client with every capability.
 
     Args:
-        function: its folder.
-        number: of the round, from 1.
-        method: e.g. "tools/call".
-        params: without `_meta`.
+        function: the function's folder.
+        number: the round's number, from 1.
+        method: the method of MCP, e.g. "tools/call".
+        params: the method's params without `_meta`.
     """
     message = messages.message(method, params, number, CAPABILITIES)
     return event_of_message(message, f"/mcp/{function}", MOMENT)
 
 
 def _without_state(sent: dict[str, Any]) -> dict[str, Any]:
+    """Return an event with the placeholder for its state, which differs in every run."""
     message = json.loads(sent["body"])
     if "requestState" not in message["params"]:
         return sent
@@ -98,6 +101,7 @@ def _without_state(sent: dict[str, Any]) -> dict[str, Any]:
 
 
 def _at_one_moment(sent: dict[str, Any]) -> dict[str, Any]:
+    """Return an event with the fixed time and ids."""
     path = sent["rawPath"]
     fixed = event(HttpRequest("POST", path, (), None), path, MOMENT)["requestContext"]
     times = {name: fixed[name] for name in ("requestId", "time", "timeEpoch")}
@@ -115,7 +119,9 @@ def follow(response: str, event: str) -> str:
     Raises:
         Problem: the response has no state (it is an error, or final), or the event has no place for one.
     """
-    return json.dumps(_filled(_object(event, "EVENT"), _state(_object(response, "RESPONSE"))), indent=2) + "\n"
+    next_event = _object(event, "EVENT")
+    state = _state(_object(response, "RESPONSE"))
+    return json.dumps(_filled(next_event, state), indent=2) + "\n"
 
 
 def _state(response: dict[str, Any]) -> str:
@@ -146,11 +152,15 @@ def _filled(event: dict[str, Any], state: str) -> dict[str, Any]:
     for name in headers:
         if name.lower() == "content-length":
             headers[name] = str(len(text.encode()))
-    body = base64.b64encode(text.encode()).decode() if event.get("isBase64Encoded") else text
-    return {**event, **({"headers": headers} if headers else {}), "body": body}
+    filled = dict(event)
+    if headers:
+        filled["headers"] = headers
+    filled["body"] = base64.b64encode(text.encode()).decode() if event.get("isBase64Encoded") else text
+    return filled
 
 
 def _body(event: dict[str, Any]) -> str:
+    """Return the body of an event or of a result as text."""
     try:
         return text_of(event)
     except ValueError:

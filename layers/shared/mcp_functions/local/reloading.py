@@ -1,7 +1,7 @@
-"""A save of a function, of the shared code or of template.yaml takes effect while `serve` runs.
+"""Loads a saved function, shared code or template.yaml while `serve` runs.
 
 Functions in this process are imported again; with `--runtime`, new processes take the next requests. If a file does not
-load, the version before the save goes on. A state does not depend on the version that sealed it.
+load, the version before the save goes on. Conversations go on too: a call's state works with any version of the code.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from mcp_functions.local.harness import Harness
     from mcp_functions.local.runtime.fingerprints import Fingerprint
 
-SHARED, TEMPLATE = "*shared", "*template"  # no folder's name has a star
+# Names of what is not a function, among the folders of functions. No folder's name has a star.
+SHARED = "*shared"
+TEMPLATE = "*template"
 REQUIREMENTS = "requirements.txt"
 
 
@@ -29,9 +31,10 @@ class Reloader:
     """Compares the files with those that were loaded."""
 
     def __init__(self, harness: Harness) -> None:
-        """Take the files as they are now for the loaded ones."""
+        """Start with the files as they are now, which the harness has just loaded."""
         self._harness = harness
-        self._loaded = self._seen = self._look()
+        self._loaded = self._look()  # the files that are loaded
+        self._seen = self._loaded  # the files at the last look
 
     def changes(self) -> Iterator[str]:
         """Load what was saved, and yield what to tell the author. Call it a few times in a second.
@@ -44,11 +47,13 @@ class Reloader:
             return
         changed = [name for name in seen if seen[name] != self._loaded.get(name)]
         gone = [name for name in self._loaded if name not in seen]
-        files = set[str]().union(*(_changed_files(seen[name], self._loaded.get(name, ())) for name in changed))
+        files: set[str] = set()
+        for name in changed:
+            files |= _changed_files(seen[name], self._loaded.get(name, ()))
         self._loaded = seen
         yield from self._packages(files)
         if {SHARED, TEMPLATE} & {*changed, *gone}:
-            changed = list(seen)
+            changed = list(seen)  # every function may use them
         yield from self._reload([name for name in changed if not name.startswith("*")], gone)
         yield from self.refresh_catalog()
 
@@ -67,13 +72,15 @@ class Reloader:
             self._harness.load(FRONT_DOOR)
         except (Problem, OSError) as problem:
             yield str(problem)
-        self._loaded = self._seen = self._look()
+        self._loaded = self._look()
+        self._seen = self._loaded
 
     def _look(self) -> dict[str, Fingerprint]:
+        """Return the path, time and size of the files of each function, of the shared code and of the template."""
         directory = self._harness.directory
         try:
             folders = [app.parent for app in find(directory) if app.parent.name not in self._harness.left_out]
-        except Problem:
+        except Problem:  # a folder cannot be a function, or none is left: the functions that run go on
             folders = [directory.resolve() / name for name in self._harness.functions]
         template = configuration.find(directory)
         return {folder.name: fingerprints.of(folder) for folder in folders} | {
@@ -112,10 +119,13 @@ class Reloader:
             yield f"{name} is not served"
 
     def _packages(self, files: set[str]) -> Iterator[str]:
+        """Tell of each requirements.txt that was saved: packages are not installed here."""
         root = self._harness.directory.resolve().parent
-        for file in sorted(Path(file).relative_to(root) for file in files if Path(file).name == REQUIREMENTS):
+        saved = [Path(file) for file in files if Path(file).name == REQUIREMENTS]
+        for file in sorted(path.relative_to(root) for path in saved):
             yield f"{file} was saved: pip install --requirement {file}; start again if a package was loaded already"
 
 
 def _changed_files(now: Fingerprint, before: Fingerprint) -> set[str]:
-    return {path for path, *_ in {*now} ^ {*before}}
+    differing = set(now) ^ set(before)
+    return {path for path, _time, _size in differing}

@@ -1,4 +1,9 @@
-"""Changes the parameters of an environment in samconfig.toml, where each later deployment finds them; comments stay."""
+"""Changes the parameters of an environment in samconfig.toml, where each later deployment finds them; comments stay.
+
+[prod.deploy.parameters]                the table of a command in an environment; "global" is every command
+stack_name = "orders"                   a setting
+parameter_overrides = ["Stage=prod"]    the template's parameters
+"""
 
 from __future__ import annotations
 
@@ -35,7 +40,7 @@ def read(path: Path) -> TOMLDocument:
 
 
 def setting(document: TOMLDocument, environment: str, name: str) -> str | None:
-    """Return what every command has of an option, e.g. "stack_name"; None if the file does not say it."""
+    """Return a setting of an environment, e.g. "stack_name", from its last table; None if no table has it."""
     values = [table[name] for table in _tables(document, environment).values() if name in table]
     return str(values[-1]) if values else None
 
@@ -54,10 +59,10 @@ def parameters(document: TOMLDocument, environment: str) -> dict[str, Parameters
 
 
 def set_parameters(document: TOMLDocument, environment: str, changes: Mapping[str, str]) -> None:
-    """Change parameters in each table of an environment, because a command's own table counts.
+    """Change parameters in each table of an environment, because a command's own table replaces the global one.
 
     Raises:
-        Problem: an item of a list holds several of them.
+        Problem: an item of a list holds several parameters.
     """
     expected = {command: {**before, **changes} for command, before in parameters(document, environment).items()}
     for table in _tables(document, environment).values():
@@ -94,5 +99,6 @@ def _pairs(overrides: str | list[str]) -> Parameters:
 
 
 def _item(name: str, value: str) -> tomlkit.items.String:
+    """Write one parameter, in quotes if it has spaces, or is empty."""
     item = f"{name}={value}" if re.fullmatch(r"\S+", value) else f'{name}="{value}"'
     return tomlkit.string(item, literal='"' in item)

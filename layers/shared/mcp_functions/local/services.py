@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
     from pathlib import Path
 
-Variables = dict[str, str | None]
+Variables = dict[str, str | None]  # environment variables by name; None removes a variable
 
-
-TOOLKITS = "Table"  # its logical id
+TOOLKITS = "Table"  # the logical id of the toolkit's own table
 COPIED = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 
 
@@ -35,7 +34,7 @@ class Services:
         Args:
             starting: stops them when it is closed.
             state_dir: keeps the KMS key and the table between runs.
-            directory: of the functions; the template beside it declares the author's tables.
+            directory: the folder of the functions; the template beside it declares the author's tables.
         """
         kms_api = kms.KmsApi(keyfile.load(state_dir))
         kms_api.warm()  # functions wait for a shorter time than moto needs for its first answer
@@ -65,14 +64,16 @@ def own_tables(directory: Path, *, name: str = f"{environment.STACK}-{{}}") -> l
     A table whose properties only a deployment knows is left out.
 
     Args:
-        directory: of the functions; the template is in its parent.
-        name: of a table, with {} for its logical id.
+        directory: the folder of the functions; the template is in its parent.
+        name: the form of a table's name, with {} for its logical id.
 
     Raises:
         Problem: the template cannot be read.
     """
     path = configuration.find(directory)
-    return list(_requests(template.read(path), name)) if path else []
+    if path is None:
+        return []
+    return list(_requests(template.read(path), name))
 
 
 def _requests(read: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
@@ -90,12 +91,13 @@ def _requests(read: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
 
 
 def _schema(kind: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys and indexes of a table; nothing, if the resource is no table."""
+    """Return the keys and indexes of a table; {} if the resource is no table."""
     if kind == "AWS::DynamoDB::Table":
         return {name: properties[name] for name in COPIED if name in properties}
     if kind == "AWS::Serverless::SimpleTable":
         key = properties.get("PrimaryKey", {"Name": "id", "Type": "String"})
         return {
+            # SAM names types by a word, DynamoDB by its first letter
             "AttributeDefinitions": [{"AttributeName": key["Name"], "AttributeType": key["Type"][0]}],
             "KeySchema": [{"AttributeName": key["Name"], "KeyType": "HASH"}],
         }

@@ -1,6 +1,7 @@
-"""A small HTTP client that supports tasks: it calls, polls, answers and cancels. The official clients do not yet.
+"""A small HTTP client that supports tasks, which the official clients do not yet. It follows a call to its end.
 
-It supports rounds too, so it follows a call to its end in either form.
+rounds    a response asks ("input_required"), and the client sends the call again with the answers
+a task    a response names a task, and the client polls it, answers its questions, or cancels it
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class Refused(Exception):
     def __init__(self, error: Mapping[str, Any]) -> None:
         """Read message, code and data of a JSON-RPC error."""
         super().__init__(str(error.get("message")))
-        self.code, self.data = error.get("code"), error.get("data")
+        self.code = error.get("code")
+        self.data = error.get("data")
 
 
 class TaskClient:
@@ -54,22 +56,27 @@ class TaskClient:
         """Configure the client.
 
         Args:
-            url: of the endpoint, "https://…/mcp".
-            headers: of every request, e.g. with an access token.
-            capabilities: that the client declares.
+            url: the URL of the endpoint, "https://…/mcp".
+            headers: more headers for every request, e.g. an access token.
+            capabilities: the capabilities that the client declares.
             timeout: seconds for one request.
             told: called with the task of every poll.
             sleep: waits for a number of seconds.
         """
-        self._url, self._headers, self._capabilities = url, headers or {}, dict(capabilities)
-        self._timeout, self._on_poll, self._sleep, self._ids = timeout, told, sleep, count(1)
+        self._url = url
+        self._headers = headers or {}
+        self._capabilities = dict(capabilities)
+        self._timeout = timeout
+        self._on_poll = told
+        self._sleep = sleep
+        self._ids = count(1)  # the ids of requests
 
     def run(self, name: str, arguments: Mapping[str, Any], answer: Answer | None = None) -> dict[str, Any]:
         """Call a tool and follow it to its end, through rounds and as a task.
 
         Args:
-            name: of the tool.
-            arguments: by wire name.
+            name: the tool's name.
+            arguments: the arguments by their names in the tool's schema.
             answer: returns the answer to a question, from its key and request; without it the tool may not ask.
 
         Returns:
@@ -90,19 +97,23 @@ class TaskClient:
         """Send a request, and follow it to its end like `run`.
 
         Args:
-            method: of the protocol.
-            params: without `_meta`.
-            answer: as for `run`.
-            repeated: arguments that headers repeat: property and `x-mcp-header`.
+            method: the method of the protocol, e.g. "prompts/get".
+            params: the method's params without `_meta`.
+            answer: returns the answer to a question, from its key and request; without it the server may not ask.
+            repeated: each argument that a header repeats, with the name of its header (`x-mcp-header` of the schema).
 
         Raises:
-            Refused: as for `run`.
+            Refused: the call, or its task, ended with an error, or was cancelled.
         """
         result = self.request(method, params, repeated)
         while result.get("resultType") == "input_required":
-            state = {"requestState": result["requestState"]} if "requestState" in result else {}
-            result = self.request(method, {**params, "inputResponses": _answers(result, answer), **state}, repeated)
-        return self.follow(result, answer) if result.get("resultType") == "task" else result
+            further = {**params, "inputResponses": _answers(result, answer)}
+            if "requestState" in result:
+                further["requestState"] = result["requestState"]
+            result = self.request(method, further, repeated)
+        if result.get("resultType") == "task":
+            return self.follow(result, answer)
+        return result
 
     def follow(self, task: Mapping[str, Any], answer: Answer | None = None) -> dict[str, Any]:
         """Follow a task to its end: poll at the server's interval, and answer its questions.
@@ -165,7 +176,10 @@ class TaskClient:
 
 
 def _answers(asking: Mapping[str, Any], answer: Answer | None) -> dict[str, Any]:
+    """Answer each question of a response or of a task."""
     requests: Mapping[str, Any] = asking.get("inputRequests") or {}
-    if requests and answer is None:
+    if not requests:
+        return {}
+    if answer is None:
         raise Refused({"message": f"this client has no answer to {', '.join(requests)}"})
-    return {key: dict(answer(key, request)) for key, request in requests.items()} if answer else {}
+    return {key: dict(answer(key, request)) for key, request in requests.items()}

@@ -40,8 +40,10 @@ def text(path: Path) -> str:
 
 def line_of(path: Path, logical_id: str) -> int:
     """Return the line where a resource begins; 0 if there is none of this name."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return next((number for number, line in enumerate(lines, 1) if line.startswith(f"  {logical_id}:")), 0)
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if line.startswith(f"  {logical_id}:"):
+            return number
+    return 0
 
 
 def parse(source: str) -> dict[str, Any]:
@@ -69,8 +71,9 @@ def parse(source: str) -> dict[str, Any]:
         parsed = yaml.load(source, Loader)  # noqa: S506 - a SafeLoader
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        at = f"line {mark.line + 1}: " if mark else ""
-        raise ValueError(at + (getattr(error, "problem", None) or first_line(error))) from None
+        place = f"line {mark.line + 1}: " if mark else ""
+        reason = getattr(error, "problem", None) or first_line(error)
+        raise ValueError(place + reason) from None  # the reason is all that PyYAML's error says
     if isinstance(parsed, dict) and isinstance(parsed.get("Resources"), dict):
         return parsed
     nothing = "it has no Resources"

@@ -1,6 +1,9 @@
-"""One log line for each request.
+"""One log line for each request: the facts that it has, and how they are collected.
 
-Each room adds facts to the current request's notes (`current()`); the gateway writes them when the response is ready.
+    code that learns a fact          ->  current().handler = "book_flight"    (the notes on the running request)
+    `http`, when the response is ready  ->  fields(notes)                        (the fields of the log line)
+    `lines`                          ->  one record of `logging`
+
 A line holds codes, this package's names, sizes and times. It never holds an argument, answer, state or principal.
 """
 
@@ -19,28 +22,30 @@ from mcp_functions.protocol.json_writer import base64url
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-CRASHED = "crashed"
-FAILED = "failed"
-SEVERITY = {"refused": 1, FAILED: 2, CRASHED: 3}
+CRASHED = "crashed"  # the outcome if an author's function raised an unexpected exception, or broke a rule
+FAILED = "failed"  # the outcome if the server or AWS failed
+SEVERITY = {"refused": 1, FAILED: 2, CRASHED: 3}  # all other outcomes are successes, and count as 0
+# The folder of this package, with a slash at its end: paths of our own frames begin with it.
 PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # noqa: PTH118, PTH120 - no pathlib for a path
 UNKNOWN = "unknown"  # replaces a method or name that this server does not have
 # W3C Trace Context, "traceparent Header": version ff is invalid, and so is an id of zeros.
 TRACEPARENT = r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
-XRAY = r"Root=(1-[0-9a-f]{8}-[0-9a-f]{24})\b"
+XRAY = r"Root=(1-[0-9a-f]{8}-[0-9a-f]{24})\b"  # the trace id in TRACED
+TRACED = "_X_AMZN_TRACE_ID"  # the environment variable that Lambda sets for each invocation
 # The ids of API Gateway and Lambda: their characters, and the length of the longest.
-ID_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_=+/.-"
+ID_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_=+/.-")
 LONGEST_ID = 64
+DIGEST_BYTES = 12  # enough to tell conversations apart in a log
 EACH_END = 7  # a crash is logged with this number of innermost and of outermost frames
-# The notes that a line has as they are.
+# These attributes of the notes become fields of the line without a change.
 LOGGED = (
     "method", "revision", "handler", "round", "answered_by", "outcome", "status", "code", "reason", "caller",
     "request_bytes", "response_bytes", "kms_calls", "cold_start",
 )  # fmt: skip
-TRACED = "_X_AMZN_TRACE_ID"  # the variable that Lambda sets for each invocation
 
 
 class Notes:
-    """The facts about one request."""
+    """The facts about one request. A field that nobody sets keeps the default below, and is left out of the line."""
 
     # A method of the specification or "unknown"; "metadata" or "preflight" for requests without JSON-RPC.
     method: str | None = None
@@ -49,7 +54,8 @@ class Notes:
     round: int | None = None  # the number of the round in its conversation, from 1
     flow: str | None = None  # the conversation's id, which is logged as a digest
     caller: str | None = None  # the caller's pseudonym, if the deployment logs callers
-    caller_id: str = ""  # the id whose budget is charged for unwraps (`binding.caller_id`); it is not logged
+    # The caller (`binding.caller_id`) whose budget of failed unwraps a state of this request uses up. It is not logged.
+    caller_id: str = ""
     jti: bytes | None = None  # the id of the client's state, once that proved authentic; logged as base64url
     answered_by: str | None = None  # who gave the answers of this request; None if it has none
     outcome: str = ""  # complete, input_required, shed (ended without a question), forwarded, refused, failed, crashed
@@ -79,24 +85,29 @@ class Notes:
         """Set the outcome, unless an earlier one of the same batch is worse."""
         if SEVERITY.get(outcome, 0) >= SEVERITY.get(self.outcome, 0):
             self.outcome = outcome
-            self.reason = reason or self.reason
+            if reason:
+                self.reason = reason
 
     def crash(self, error: BaseException) -> None:
         """Set the outcome to an unexpected exception: its type or broken rule, and its frames, but not its text."""
-        broken = isinstance(error, DeveloperError)
         self.outcome = CRASHED
         self.raised = error
-        self.place = frames(error, of_author=broken)
         self.handler = self.handler or UNKNOWN  # the metric counts only lines with a handler
-        self.reason = error.rule if isinstance(error, DeveloperError) else type(error).__name__
+        if isinstance(error, DeveloperError):
+            self.reason = error.rule
+            self.place = frames(error, of_author=True)
+        else:
+            self.reason = type(error).__name__
+            self.place = frames(error)
 
 
-_current: ContextVar[Notes | None] = ContextVar("notes", default=None)
+# The notes on the request that this thread or task serves; `http.outcomes.run` sets them.
+request_notes: ContextVar[Notes | None] = ContextVar("notes", default=None)
 
 
 def current() -> Notes:
     """Return the notes on the current request. Outside of a request, return new notes, which are not logged."""
-    return _current.get() or Notes()
+    return request_notes.get() or Notes()
 
 
 # Called with the notes on each answered request of this thread, in tests and in the harness.
@@ -104,9 +115,6 @@ listener: ContextVar[Callable[[Notes], object] | None] = ContextVar("listener", 
 
 # Called with `progress` and `total` of each report of progress, on the author's machine.
 progress_listener: ContextVar[Callable[[float, float | None], object] | None] = ContextVar("progress", default=None)
-
-set_current = _current.set  # returns the token for `restore_current`
-restore_current = _current.reset
 
 
 class KmsTimer:
@@ -122,13 +130,16 @@ class KmsTimer:
     def __exit__(self, _type: object, error: object, _traceback: object) -> None:
         """Add the call to the notes."""
         self._notes.kms_calls += 1
-        self._notes.kms_failures += isinstance(error, TemporarilyUnavailable | Misconfigured)
         self._notes.kms_seconds += time.perf_counter() - self._began
+        if isinstance(error, TemporarilyUnavailable | Misconfigured):
+            self._notes.kms_failures += 1
 
 
 def trace_id(traceparent: object) -> str | None:
     """Return the trace id of a client's `traceparent`, or None if that is not valid."""
-    found = re.fullmatch(TRACEPARENT, traceparent) if isinstance(traceparent, str) else None
+    if not isinstance(traceparent, str):
+        return None
+    found = re.fullmatch(TRACEPARENT, traceparent)
     return found[1] if found else None
 
 
@@ -139,13 +150,17 @@ def xray_trace_id() -> str | None:
 
 
 def is_cold(*, first: bool) -> bool:
-    """Return whether a client waited for the start of this environment, if this is its first request."""
+    """Return whether a client waited for the start of this environment.
+
+    Args:
+        first: True for the first request of the environment. It does not wait if the environment was provisioned.
+    """
     return first and os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") != "provisioned-concurrency"
 
 
 def correlation(identifier: object) -> str | None:
-    """Return an id, or None if it does not have the form of one."""
-    if isinstance(identifier, str) and 0 < len(identifier) <= LONGEST_ID and not identifier.strip(ID_LETTERS):
+    """Return an id, or None if it does not have the form of one: a client could have put a secret there."""
+    if isinstance(identifier, str) and 0 < len(identifier) <= LONGEST_ID and ID_CHARACTERS.issuperset(identifier):
         return identifier
     return None
 
@@ -154,7 +169,8 @@ def digest(name: str) -> str:
     """Return a digest of a secret name, by which log lines can be joined."""
     import hashlib  # noqa: PLC0415 - imported already where there are conversations
 
-    return base64url(hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:12])
+    hashed = hashlib.sha256(name.encode("utf-8", "surrogatepass"))
+    return base64url(hashed.digest()[:DIGEST_BYTES])
 
 
 def size(text: str) -> int:
@@ -167,18 +183,20 @@ def frames(error: BaseException, *, of_author: bool = False) -> str:
 
     Args:
         error: the exception.
-        of_author: True to begin with the innermost frame outside of this package, if there is one.
+        of_author: True to begin with the innermost frame outside of this package, if there is one. The author has to
+            change that line, although this package raised the exception.
     """
     import traceback  # noqa: PLC0415 - only for a crash
 
     summary = traceback.StackSummary.extract(traceback.walk_tb(error.__traceback__), lookup_lines=False)
     calls = list(reversed(summary))
     if of_author:
-        calls = list(dropwhile(lambda call: call.filename.startswith(PACKAGE), calls)) or calls
+        without_ours = list(dropwhile(lambda call: call.filename.startswith(PACKAGE), calls))
+        calls = without_ours or calls
     lines = [f"{call.filename}:{call.lineno} in {call.name}" for call in calls]
-    more = len(lines) - 2 * EACH_END
-    if more > 0:
-        lines = [*lines[:EACH_END], f"{more} more", *lines[-EACH_END:]]
+    omitted = len(lines) - 2 * EACH_END
+    if omitted > 0:
+        lines = [*lines[:EACH_END], f"{omitted} more", *lines[-EACH_END:]]
     return " < ".join(lines)
 
 
@@ -189,20 +207,21 @@ def failed(notes: Notes) -> bool:
 
 def milliseconds(seconds: float) -> float:
     """Return rounded milliseconds for a log line."""
-    return round(seconds * 1000, 2) if seconds else 0.0
+    return round(seconds * 1000, 2)
 
 
 def fields(notes: Notes) -> Mapping[str, Any]:
-    """Return the fields of a log line, without unknown ones."""
+    """Return the fields of a log line, without unknown ones (None)."""
     known = {name: getattr(notes, name) for name in LOGGED}
     known |= {
+        # A line has these three only if they are not False or 0.
         "tool_error": notes.tool_error or None,
         "misconfigured": notes.misconfigured or None,
+        "kms_failures": notes.kms_failures or None,
         "flow": None if notes.flow is None else digest(notes.flow),
         "jti": None if notes.jti is None else base64url(notes.jti),
         "duration_ms": milliseconds(notes.seconds),
         "forward_ms": None if notes.forward_seconds is None else milliseconds(notes.forward_seconds),
-        "kms_failures": notes.kms_failures or None,
         "kms_ms": milliseconds(notes.kms_seconds),
         "correlation_id": correlation(notes.correlation_id),
         "request_id": correlation(notes.request_id),

@@ -1,4 +1,4 @@
-"""Constants of the specification: the revision, the keys of `_meta`, and the methods."""
+"""Constants of the specification: the revision, the keys of `_meta`, and the methods. The toolkit's own say so."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ META_PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
 META_CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 META_CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 META_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
-META_EARLIER = "mcp-functions/earlier"  # the toolkit's own: the earlier revision of the client that sent the request
 META_LOG_LEVEL = "io.modelcontextprotocol/logLevel"
+# The toolkit's own: the revision of a client of 2025, whose request `legacy` translated into one of this revision.
+META_EARLIER = "mcp-functions/earlier"
 
 # The methods that call a handler, and the parameter with its name, which the header `Mcp-Name` repeats.
 # "Servers MUST NOT send InputRequiredResult responses on any other client requests."
@@ -25,11 +26,14 @@ EXTENSION_APPS = "io.modelcontextprotocol/ui"
 APP_MIME_TYPE = "text/html;profile=mcp-app"
 APP_FORM = "ui://mcp-functions/form"  # the form that asks the questions of every tool
 
-RESUME = "turns/resume"  # internal: a message of a dialect continues a call; no request has this method
+# The toolkit's own, for the log: a message of a dialect continues a call. No request has this method.
+RESUME = "turns/resume"
 
-WORKER = "-worker"  # suffix of the name of a worker's Lambda function
-ENDPOINT = "mcp"  # the folder of the function that answers at /mcp itself
+# The toolkit's own. A function `functions/<folder>/app.py` is deployed as `<stack>_<folder>`.
+WORKER = "-worker"  # ends the name of the Lambda function that continues the tasks of a function
+ENDPOINT = "mcp"  # the folder of the function that clients call, at /mcp
 
+# The methods that list handlers, and the member of their results with the list.
 LISTS = {
     "tools/list": "tools",
     "prompts/list": "prompts",

@@ -1,6 +1,10 @@
 """The specification's content types as frozen data, which an author's function returns beside plain values.
 
-`wire()` writes each as JSON, with bytes as base64.
+`wire()` writes each as a JSON object, with bytes as base64:
+
+    Image(b"…", mime_type="image/png")  ->  {"type": "image", "data": "4oCm", "mimeType": "image/png"}
+
+A field that is None is absent from the object.
 """
 
 from __future__ import annotations
@@ -27,8 +31,8 @@ def _encode(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-WIRE_NAMES = {"mime_type": "mimeType", "meta": "_meta"}
-# Fields that are no plain JSON, by name.
+WIRE_NAMES = {"mime_type": "mimeType", "meta": "_meta"}  # the fields that have another name in JSON
+# How a field of this name becomes JSON; every other field is JSON already.
 WRITERS: dict[str, Callable[[Any], object]] = {
     "data": _encode,
     "resource": lambda resource: content_blocks.contents(resource, ""),
@@ -107,8 +111,10 @@ class ResourceContents:
     def wire(self) -> dict[str, Any]:
         """Write it as TextResourceContents or BlobResourceContents."""
         members = _members(self)
-        written = members.pop("contents")
-        return members | ({"text": written} if isinstance(written, str) else {"blob": _encode(written)})
+        contents = members.pop("contents")
+        if isinstance(contents, str):
+            return {**members, "text": contents}
+        return {**members, "blob": _encode(contents)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +160,6 @@ class CallToolResult:
     """A tool's whole result, for an author who sets more of it than its value."""
 
     content: str | Sequence[str | Text | Image | Audio | EmbeddedResource | ResourceLink | Model] = ()
-    structured_content: Any = ...
+    structured_content: Any = ...  # `...` means that there is none, because None is a value of JSON
     is_error: bool = False
     meta: Mapping[str, Any] | None = None

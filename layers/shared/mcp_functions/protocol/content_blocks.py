@@ -1,4 +1,9 @@
-"""Values of protocol types as JSON: content blocks, the contents of a resource, and the messages of a prompt."""
+"""Values of protocol types as JSON: content blocks, the contents of a resource, and the messages of a prompt.
+
+A value comes from an author's function. It is a text, a type of this toolkit (`content`), of the official SDK, or of
+FastMCP; `plain_values.role` tells which part of a result it can be. What comes out is checked, because such types let
+an author leave out or mistype a member.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +15,10 @@ from mcp_functions.protocol.plain_values import CONTENT, CONTENTS, MESSAGE, dump
 if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONObject, JSONValue
 
-# Methods of FastMCP's helpers, which return content of the official SDK.
-HELPERS = ("to_image_content", "to_audio_content", "to_resource_content")
-# The type of a content block, and the members that must be strings.
-MEMBERS = {
+# FastMCP's Image, Audio and File have one of these methods; it returns content of the official SDK.
+HELPER_METHODS = ("to_image_content", "to_audio_content", "to_resource_content")
+# The types of content blocks, each with its members that must be strings.
+STRING_MEMBERS = {
     "text": ("text",),
     "image": ("data", "mimeType"),
     "audio": ("data", "mimeType"),
@@ -36,8 +41,9 @@ def block(value: object) -> JSONObject:
     if role(value) != CONTENT:
         message = f"content is text, Text, Image, Audio, EmbeddedResource or ResourceLink, not {type_name(value)}"
         raise DeveloperError(message)
-    helpers = [getattr(value, method) for method in HELPERS if callable(getattr(value, method, None))]
-    written = to_wire(helpers[0]() if helpers else value)
+    helper_methods = [name for name in HELPER_METHODS if hasattr(value, name)]
+    content = getattr(value, helper_methods[0])() if helper_methods else value
+    written = to_wire(content)
     if not _is_block(written):
         message = f"{type_name(value)} is no content as the protocol has it: a member is missing or of a wrong type"
         raise DeveloperError(message)
@@ -57,7 +63,7 @@ def contents(value: object, uri: str) -> JSONObject:
     if role(value) != CONTENTS:
         allowed = "text, bytes, JSON, ResourceContents or a list of them"
         raise DeveloperError(rule=f"{type_name(value)} is no part of a resource: it returns {allowed}")
-    if protocol_name(type(value)) == "ReadResourceContents":  # of the official SDK, without a URI
+    if protocol_name(type(value)) == "ReadResourceContents":  # this type of the official SDK has no URI
         from mcp_functions.protocol.content import ResourceContents  # noqa: PLC0415 - other types need it not
 
         read: Any = value
@@ -95,23 +101,23 @@ def to_wire(value: object) -> JSONValue:
         DeveloperError: the value cannot be written.
     """
     rule = "{type} is no content as the protocol has it: {reason}"
-    if not hasattr(value, "wire"):
+    if hasattr(value, "wire"):  # a type of this toolkit
         try:
-            return dump(value)
-        except ValueError as error:
-            raise DeveloperError(rule, type=type_name(value), reason=type(error).__name__) from None
+            return value.wire()
+        except (TypeError, ValueError) as error:
+            raise DeveloperError(rule, type=type_name(value), reason=error) from None
     try:
-        return value.wire()
-    except (TypeError, ValueError) as error:
-        raise DeveloperError(rule, type=type_name(value), reason=error) from None
+        return dump(value)
+    except ValueError as error:  # hidden, because pydantic's text quotes the value
+        raise DeveloperError(rule, type=type_name(value), reason=type(error).__name__) from None
 
 
 def _is_block(written: object) -> TypeGuard[JSONObject]:
-    if not isinstance(written, dict) or written.get("type") not in MEMBERS:
+    if not isinstance(written, dict) or written.get("type") not in STRING_MEMBERS:
         return False
     if written["type"] == "resource":
         return _is_contents(written.get("resource"))
-    return all(isinstance(written.get(member), str) for member in MEMBERS[written["type"]])
+    return all(isinstance(written.get(member), str) for member in STRING_MEMBERS[written["type"]])
 
 
 def _is_contents(written: object) -> TypeGuard[JSONObject]:

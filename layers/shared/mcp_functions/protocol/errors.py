@@ -3,6 +3,8 @@
 Codes and statuses are those of the specification (basic/transports). Where it leaves the status open, the status is
 200, because the official TypeScript client reads JSON-RPC errors at 200 and 400 only. The message goes to the client;
 `reason`, a constant, goes to the log.
+
+The end of the module has the exceptions of an author's function: they become results, and not JSON-RPC errors.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_QUOTE = 200  # how many characters of a client's text an error may repeat
-PLACEHOLDER = r"\{[^{}]*\}"
+PLACEHOLDER = r"\{[^{}]*\}"  # a `{name}` in the text of a broken rule
 
 
 class McpError(Exception):
@@ -25,8 +27,11 @@ class McpError(Exception):
         status: the status of the HTTP response.
         sentence: the default message.
         is_server_fault: True if the server failed, which an alarm counts; False if it refused the request.
-        headers: the further headers of the HTTP response.
-        id: the id of the request, if it is known.
+        message: the message for the client.
+        data: the `data` member for the client; None if there is none.
+        reason: a constant for the log, which the client does not get.
+        headers: the headers of the HTTP response, beside those that every response has.
+        id: the id of the JSON-RPC request, if it was read before the error.
     """
 
     code: ClassVar[int] = -32603
@@ -53,8 +58,10 @@ class McpError(Exception):
 
     def to_json(self) -> dict[str, object]:
         """Return the `error` member of a JSON-RPC response."""
-        members = {"code": self.code, "message": self.message}
-        return members if self.data is None else {**members, "data": self.data}
+        members: dict[str, object] = {"code": self.code, "message": self.message}
+        if self.data is not None:
+            members["data"] = self.data
+        return members
 
 
 # ---- The request is not valid
@@ -73,7 +80,7 @@ class InvalidRequest(McpError):
 
 
 class ContentTooLarge(InvalidRequest):
-    """The body is over the size limit. Nothing of it was read."""
+    """The body is over the size limit. It was not parsed."""
 
     status, sentence = 413, "Request body too large"
 
@@ -121,8 +128,8 @@ class MissingRequiredClientCapability(McpError):
         data: dict[str, object] = {"requiredCapabilities": required}
         if asks:
             message += f". The server would have asked: {' / '.join(asks.values())}"
-        if asks and earlier:
-            data["asks"] = asks
+            if earlier:
+                data["asks"] = asks
         super().__init__(message, data)
 
 
@@ -251,7 +258,7 @@ class StateTooLarge(Misconfigured):
 
 
 class TemporarilyUnavailable(McpError):
-    """KMS or a table cannot answer now. Nothing is lost, and the client may retry with the same state."""
+    """KMS or a table cannot answer now. Nothing is lost, and the client may send the same request again."""
 
     code, status, sentence = -32603, 503, "Temporarily unavailable"
     is_server_fault = True
@@ -287,7 +294,7 @@ class ToolError(Exception):
 class NotAnswered(Exception):
     """The user gave no answer: `Declined` or `Cancelled`. If a tool does not catch it, the model reads its text."""
 
-    did = "did not answer"
+    did = "did not answer"  # the verb of the text; each subclass has its own
 
     def __init__(self, key: str, message: str) -> None:
         """Keep the question's key, and the message that the user saw."""
@@ -296,7 +303,10 @@ class NotAnswered(Exception):
 
 
 class InputRequired(BaseException):
-    """Ends a round, because the client must answer first. `except Exception` does not catch it."""
+    """Ends one run of an author's function, because the client must answer first.
+
+    It is no `Exception`, so that an author's `except Exception` does not catch it.
+    """
 
 
 class DeveloperError(Exception):
@@ -311,8 +321,12 @@ class DeveloperError(Exception):
 
     def __init__(self, rule: str, **values: object) -> None:
         """Format the rule, a constant, with a value for each `{name}` in it; without values it is used as it is."""
-        super().__init__(rule.format(**values) if values else rule)
-        self.rule = re.sub(PLACEHOLDER, "…", rule) if values else rule
+        if values:
+            super().__init__(rule.format(**values))
+            self.rule = re.sub(PLACEHOLDER, "…", rule)
+        else:
+            super().__init__(rule)
+            self.rule = rule
 
 
 def shortened(text: str) -> str:
@@ -327,12 +341,14 @@ def is_ctrl_c(error: BaseException) -> bool:
     """
     import os  # noqa: PLC0415 - only for an unexpected exception
 
-    return isinstance(error, KeyboardInterrupt) and not error.args and "AWS_LAMBDA_RUNTIME_API" not in os.environ
+    is_on_lambda = "AWS_LAMBDA_RUNTIME_API" in os.environ
+    return isinstance(error, KeyboardInterrupt) and not error.args and not is_on_lambda
 
 
 def capability_names(required: Mapping[str, Any]) -> list[str]:
     """Name the capabilities of a `ClientCapabilities` object: `["elicitation.url", "sampling"]`."""
     names: list[str] = []
     for family, members in required.items():
-        names += [f"{family}.{member}" for member in members] or [family]
+        members_of_family = [f"{family}.{member}" for member in members]
+        names += members_of_family or [family]
     return names

@@ -1,7 +1,11 @@
 """The arguments of a tool that clients repeat in headers `Mcp-Param-<name>` (server/tools, "x-mcp-header").
 
-The inputSchema declares them: `{"properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}`. A client
-drops a tool whose annotations break a rule, so `find` refuses them when the server starts.
+    inputSchema    {"properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
+    arguments      {"region": "eu"}
+    header         Mcp-Param-Region: eu
+
+`find` reads the annotations of a schema when the server starts. It refuses one that breaks a rule, because a client
+would drop the whole tool. `check` compares the headers of a call with its arguments.
 """
 
 from __future__ import annotations
@@ -20,19 +24,20 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONValue
 
 FIELD_NAME = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # "token" of RFC 9110, section 5.6.2
-WHOLE_NUMBER = r"^(-?\d+)\.0+\Z"
-JSON_TYPES = ("string", "integer", "boolean")
-NOT_SUBSCHEMAS = ("properties", "enum", "const", "default", "examples")  # keywords whose value is not a schema itself
+WHOLE_NUMBER = r"^(-?\d+)\.0+\Z"  # 42.0: an integer as some clients write it
+JSON_TYPES = ("string", "integer", "boolean")  # the types of arguments that a header may repeat
+# Keywords whose value is not a schema itself. The values inside `properties` are schemas.
+NOT_SUBSCHEMAS = ("properties", "enum", "const", "default", "examples")
 
 
 class HeaderParameter(NamedTuple):
     """An argument whose value the client also sends in a header."""
 
-    path: tuple[str, ...]  # the path of the property in the arguments
-    json_type: str
+    path: tuple[str, ...]  # the names of the properties that lead to the value in the arguments
+    json_type: str  # one of JSON_TYPES
 
 
-HeaderParameters: TypeAlias = "Mapping[str, HeaderParameter]"  # by the header's name in lower case
+HeaderParameters: TypeAlias = "Mapping[str, HeaderParameter]"  # the key is the header's whole name in lower case
 
 
 def find(schema: Mapping[str, Any]) -> dict[str, HeaderParameter]:
@@ -44,6 +49,7 @@ def find(schema: Mapping[str, Any]) -> dict[str, HeaderParameter]:
     found = list(_walk_properties(schema, ()))
     parameters = dict(found)
     is_unique = len(parameters) == len(found)
+    # An annotation elsewhere, as in `items` or `anyOf`, has no one place in the arguments.
     is_reachable = len(found) == _count_annotations(schema)
     if not is_unique or not is_reachable:
         message = (
@@ -66,12 +72,13 @@ def check(parameters: HeaderParameters, arguments: Mapping[str, Any], headers: M
     """
     for name, parameter in parameters.items():
         value = value_at(arguments, *parameter.path)
-        if value is not None:
-            received = read_value(headers, name)
-            if not _is_same(received, _to_text(value), parameter.json_type):
-                raise mismatch(name)
-        elif name in headers:
+        if value is None and name in headers:
             raise HeaderMismatch(message=f"The header {name} is there, but the argument is not")
+        if value is None:
+            continue
+        received = read_value(headers, name)
+        if not _is_same(received, _to_text(value), parameter.json_type):
+            raise mismatch(name)
 
 
 def check_sent(parameters: HeaderParameters, arguments: Mapping[str, Any], headers: Mapping[str, str]) -> None:
@@ -80,7 +87,7 @@ def check_sent(parameters: HeaderParameters, arguments: Mapping[str, Any], heade
     Raises:
         HeaderMismatch: a header is superfluous, malformed, or different. The message names it.
     """
-    sent = {name: parameters[name] for name in parameters if name in headers}
+    sent = {name: parameter for name, parameter in parameters.items() if name in headers}
     check(sent, arguments, headers)
 
 
@@ -91,6 +98,7 @@ def write(parameters: HeaderParameters, arguments: Mapping[str, Any]) -> dict[st
 
 
 def _to_text(value: JSONValue) -> str:
+    """Write an argument as its header has it: True is "true"."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -102,7 +110,12 @@ def _is_same(received: str, expected: str, json_type: str) -> bool:
 
 
 def _walk_properties(schema: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, HeaderParameter]]:
-    """Yield the annotated properties of a schema and of the schemas of its properties."""
+    """Yield the annotated properties of a schema and of the schemas of its properties, each with its header's name.
+
+    Args:
+        schema: an object schema.
+        path: the names of the properties that lead to this schema.
+    """
     properties = schema.get("properties")
     if not isinstance(properties, dict):
         return
@@ -135,4 +148,5 @@ def _count_annotations(schema: object) -> int:
     subschemas = [value for key, value in schema.items() if key not in NOT_SUBSCHEMAS]
     if isinstance(properties, dict):
         subschemas += properties.values()
-    return ("x-mcp-header" in schema) + sum(map(_count_annotations, subschemas))
+    own = 1 if "x-mcp-header" in schema else 0
+    return own + sum(map(_count_annotations, subschemas))

@@ -31,13 +31,18 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.wire_types import JSONRPCRequest
 
-NAME = "Mcp-Name"
-PREFIX, SUFFIX = "=?base64?", "?="  # around a value that a header cannot hold as it is
-REQUIRED = ("MCP-Protocol-Version", "Mcp-Method")
+VERSION_HEADER = "MCP-Protocol-Version"
+METHOD_HEADER = "Mcp-Method"
+NAME_HEADER = "Mcp-Name"
+# These two surround the base64 of a text that a header cannot hold as it is.
+PREFIX = "=?base64?"
+SUFFIX = "?="
 
 
 def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
-    """Check the headers and the `_meta` of a request, in the order of the specification.
+    """Check the headers and the `_meta` of a request.
+
+    If several checks fail, the client gets the error of the first, so their order is a part of the behaviour.
 
     Args:
         message: one JSON-RPC request.
@@ -50,11 +55,12 @@ def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
     """
     check_no_contradiction(message, headers)
     version = _requested_version(message)
-    called = message["params"].get(CALLS.get(message["method"], ""))
-    required = (*REQUIRED, NAME) if isinstance(called, str) else REQUIRED
-    for name in required:
-        if name.lower() not in headers:
-            raise HeaderMismatch(message=f"The header {name} is missing")
+    required = [VERSION_HEADER, METHOD_HEADER]
+    if message["method"] in CALLS and isinstance(_name_in(message), str):
+        required.append(NAME_HEADER)
+    for header in required:
+        if header.lower() not in headers:
+            raise HeaderMismatch(message=f"The header {header} is missing")
     if version not in SUPPORTED_VERSIONS:
         raise UnsupportedProtocolVersion(version, SUPPORTED_VERSIONS)
 
@@ -63,17 +69,20 @@ def check_no_contradiction(message: Mapping[str, Any], headers: Mapping[str, str
     """Check that no header contradicts the body, in any revision. A missing header contradicts nothing.
 
     Args:
-        message: a JSON-RPC message; a notification has no `_meta` that must be there.
+        message: a JSON-RPC message. A notification needs no `_meta`.
         headers: the headers of the HTTP request, with names in lower case.
 
     Raises:
         HeaderMismatch: a header is malformed, or differs from the body.
     """
-    version = value_at(message, "params", "_meta", META_PROTOCOL_VERSION)
-    repeated = (("MCP-Protocol-Version", version), ("Mcp-Method", message.get("method")), (NAME, _name_in(message)))
-    for name, value in repeated:
-        if isinstance(value, str) and name.lower() in headers:
-            check_value(headers, name, value)
+    expected = {
+        VERSION_HEADER: value_at(message, "params", "_meta", META_PROTOCOL_VERSION),
+        METHOD_HEADER: message.get("method"),
+        NAME_HEADER: _name_in(message),
+    }
+    for header, value in expected.items():
+        if isinstance(value, str) and header.lower() in headers:
+            check_value(headers, header, value)
 
 
 def check_task_id(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
@@ -84,9 +93,10 @@ def check_task_id(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
     Raises:
         HeaderMismatch: `Mcp-Name` is missing, or differs from `params.taskId`.
     """
-    task_id = message["params"].get(TASKS[message["method"]])
+    parameter = TASKS[message["method"]]
+    task_id = message["params"].get(parameter)
     if isinstance(task_id, str):
-        check_value(headers, NAME, task_id)
+        check_value(headers, NAME_HEADER, task_id)
 
 
 def _requested_version(message: JSONRPCRequest) -> str:
@@ -113,11 +123,13 @@ def _requested_version(message: JSONRPCRequest) -> str:
 
 
 def _name_in(message: Mapping[str, Any]) -> object:
-    """Return the name that a request calls or completes; None if it has none."""
+    """Return the name or URI that a request calls or completes; None if it has none."""
     method = message.get("method")
     if method == "completion/complete":
         return value_at(message, "params", "ref", "name") or value_at(message, "params", "ref", "uri")
-    return value_at(message, "params", CALLS[method]) if isinstance(method, str) and method in CALLS else None
+    if isinstance(method, str) and method in CALLS:
+        return value_at(message, "params", CALLS[method])
+    return None
 
 
 def check_value(headers: Mapping[str, str], name: str, expected: str) -> None:
@@ -146,7 +158,7 @@ def read_value(headers: Mapping[str, str], name: str) -> str:
         raise HeaderMismatch(message=f"The header {name} is missing")
     try:
         return decode(value)
-    except ValueError:
+    except ValueError:  # hidden, because its text quotes the value
         raise HeaderMismatch(message=f"The header {name} is not valid base64") from None
 
 
@@ -156,17 +168,18 @@ def mismatch(name: str) -> HeaderMismatch:
 
 
 def decode(value: str) -> str:
-    """Decode a header value.
+    """Decode the value of a header: `=?base64?4pyT?=` is "✓", and a value without the marks is the text itself.
 
     Raises:
         ValueError: the value is marked as base64, but is not strict base64 of UTF-8.
     """
     value = value.strip(" \t")
-    is_marked = value.startswith(PREFIX) and value.endswith(SUFFIX) and len(value) >= len(PREFIX) + len(SUFFIX)
-    if not is_marked:
+    is_marked = value.startswith(PREFIX) and value.endswith(SUFFIX)
+    if not is_marked or len(value) < len(PREFIX) + len(SUFFIX):  # in "=?base64?=" both marks share one "?"
         return value
     encoded = value[len(PREFIX) : -len(SUFFIX)]
     decoded = binascii.a2b_base64(encoded, strict_mode=True)
+    # The decoder ignores unused bits in the last character, so several texts decode alike. Only one of them is valid.
     if binascii.b2a_base64(decoded, newline=False).decode() != encoded:
         raise ValueError(encoded)
     return decoded.decode()
@@ -177,4 +190,5 @@ def encode(value: str) -> str:
     is_plain = value.isascii() and value.isprintable() and value == value.strip()
     if is_plain and not value.startswith(PREFIX):
         return value
-    return f"{PREFIX}{binascii.b2a_base64(value.encode(), newline=False).decode()}{SUFFIX}"
+    encoded = binascii.b2a_base64(value.encode(), newline=False).decode()
+    return f"{PREFIX}{encoded}{SUFFIX}"

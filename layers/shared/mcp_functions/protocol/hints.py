@@ -1,7 +1,9 @@
-"""The annotations, icons and `_meta` of a decorator, checked as schema.ts defines them.
+"""What an author says in a decorator for clients to show or to weigh, checked as schema.ts defines it.
 
-Each may be a dict, or a model of the official SDK. A misspelt name is refused, because clients silently ignore a hint
-that they do not know.
+    @tool(annotations={"readOnlyHint": True}, icons=[{"src": "https://…"}], meta={"example.com/team": "billing"})
+
+Each object may be a dict, or a model of the official SDK; what comes out is a dict. A misspelt name is refused, because
+clients silently ignore a hint that they do not know.
 """
 
 from __future__ import annotations
@@ -16,24 +18,26 @@ from mcp_functions.protocol.plain_values import NotJson, dump, to_json, type_nam
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    # By the name on the wire: the allowed values in words, and their check.
+    # The members that an object may have: for each name, its allowed values in words, and the check of a value.
     Members: TypeAlias = dict[str, tuple[str, Callable[[Any], bool]]]
 
 # A key of `_meta` is an optional prefix of dotted labels, and a name. MCP reserves some second labels (basic, "_meta").
 LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 RESERVED = r"[^./]+\.(?:modelcontextprotocol|mcp)(?:\.[^/]*)?/"
 META_KEY = rf"(?!{RESERVED})(?:{LABEL}(?:\.{LABEL})*/)?(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?"
-TAGS = "fastmcp"
+TAGS = "fastmcp"  # the key of `_meta` under which FastMCP writes tags
 SOURCE = r"(?i:https?://|data:)\S*"  # "an HTTP/HTTPS URL or a `data:` URI" (Icon)
 SIZE = "[0-9]+x[0-9]+|any"  # "in WxH format" (schema.ts, Icon)
 DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
 
 
 def _match(pattern: str) -> Callable[[object], bool]:
+    """Make a check that a value is a text of this pattern."""
     return lambda value: isinstance(value, str) and bool(re.fullmatch(pattern, value, re.DOTALL))
 
 
 def _match_all(pattern: str) -> Callable[[object], bool]:
+    """Make a check that a value is a list of texts of this pattern."""
     return lambda value: isinstance(value, list) and all(map(_match(pattern), value))
 
 
@@ -57,7 +61,7 @@ ICON: Members = {
     "sizes": ('a list of sizes such as "48x48" or "any"', _match_all(SIZE)),
     "theme": ('"light" or "dark"', _match("light|dark")),
 }
-# Of `Implementation`, what the deployment does not say: it has the name and the version (MCP_SERVER_NAME).
+# `Implementation` also has a name and a version. They come from the deployment (MCP_SERVER_NAME), not from the author.
 SERVER: Members = {
     "title": TEXT,
     "description": TEXT,
@@ -117,15 +121,18 @@ def read_meta(value: object) -> dict[str, Any] | None:
         message = f"meta is a dict, not {type_name(value)}"
         raise TypeError(message)
     for key in value:
-        if not (isinstance(key, str) and key and re.fullmatch(META_KEY, key)):
+        is_key = isinstance(key, str) and key and re.fullmatch(META_KEY, key)
+        if not is_key:
             message = f"_meta key {key!r}: letters, digits, . _ - and a prefix/ that is not reserved for MCP"
             raise TypeError(message)
     try:
         plain: dict[str, Any] = to_json(dict(value))
-        dumps(plain)
-    except ValueError as error:
-        reason = error if isinstance(error, NotJson) else "it holds NaN or Infinity"
-        message = f"JSON cannot carry meta ({reason})"
+        dumps(plain)  # raises ValueError for NaN and Infinity, which `to_json` keeps
+    except NotJson as error:
+        message = f"JSON cannot carry meta ({error})"
+        raise TypeError(message) from None
+    except ValueError:
+        message = "JSON cannot carry meta (it holds NaN or Infinity)"
         raise TypeError(message) from None
     return plain or None
 
@@ -148,11 +155,20 @@ def add_tags(meta: dict[str, Any] | None, tags: Collection[str]) -> dict[str, An
 
 
 def _read_members(subject: str, value: object, known: Members) -> dict[str, Any]:
-    """Read a dict or a model of the official SDK as an object of the protocol."""
+    """Read a dict or a model of the official SDK as an object of the protocol.
+
+    Args:
+        subject: what the value is, for error messages.
+        value: the dict or the model.
+        known: the members that the object may have.
+
+    Raises:
+        TypeError: the value is neither, has an unknown member, or a wrong value.
+    """
     names = ", ".join(known)
     is_model = hasattr(value, "model_dump") and not isinstance(value, type)
     given: Any = dump(value) if is_model else value
-    # The SDK's models drop unknown names silently, so that a model may have nothing to say.
+    # The SDK's models drop unknown names silently, so a model that is empty now may have had misspelt ones.
     if not isinstance(given, Mapping) or (is_model and not given):
         message = f"{subject}: a dict or a model with these members is needed: {names}; not {type_name(value)}"
         raise TypeError(message)
@@ -163,9 +179,9 @@ def _read_members(subject: str, value: object, known: Members) -> dict[str, Any]
             raise TypeError(message)
         if member is None:
             continue
-        words, is_valid = known[name]
+        allowed, is_valid = known[name]
         members[name] = list(member) if isinstance(member, tuple) else member
         if not is_valid(members[name]):
-            message = f"{subject}: {name} must be {words}"
+            message = f"{subject}: {name} must be {allowed}"
             raise TypeError(message)
     return members

@@ -1,8 +1,12 @@
-"""A strict JSON reader for requests that the server does not trust.
+"""A strict JSON reader for requests that the server does not trust, on top of the standard library's decoder.
 
-It refuses duplicate keys, because two readers would see two different requests. It also refuses NaN, deep nesting and
-text that is not whole Unicode. A number without a fraction becomes an `int` however it was written: 1.0 and 1 must be
-the same number for every later reader, also when the arguments are hashed.
+    duplicate keys              refused, because two readers would see two different requests
+    NaN, Infinity, 1e999        refused, because JSON or a double has no such number
+    more than 64 levels         refused, because recursive code behind this reader would fail
+    half of a surrogate pair    refused, because UTF-8 cannot hold it
+
+A number without a fraction becomes an `int` however it was written: 1.0 and 1 must be the same number for every later
+reader, also when the arguments are hashed.
 """
 
 from __future__ import annotations
@@ -10,7 +14,6 @@ from __future__ import annotations
 import gc
 import json
 import re
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.protocol.errors import ParseError
@@ -20,13 +23,13 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.wire_types import JSONValue
 
-MAX_DEPTH = 64
-MAX_DIGITS = 309  # the digits of the largest double
-SHORT = 16 * 1024  # characters
+MAX_DEPTH = 64  # levels of nested arrays and objects in a request
+DIGITS_OF_DOUBLE = 309  # the largest double has this number of digits before its point
+MAX_COUNTED = 16 * 1024  # characters: the brackets of a longer text are not counted, because it usually has too many
 MAX_VALUES = 100_000  # the values in one document that pydantic or jsonschema validates
 MAX_EXACT = 2**53  # a double beyond this no longer identifies one integer
 CONTAINERS = (dict, list, tuple)
-SURROGATE = r"\\u[dD]"  # the escape of half of a pair, which needs the other half
+SURROGATE = r"\\u[dD]"  # the begin of an escape that may be half of a pair: \ud83d
 
 
 def loads(text: str | bytes) -> JSONValue:
@@ -43,11 +46,12 @@ def loads(text: str | bytes) -> JSONValue:
         with GcPause():
             value = _decoder.decode(string)
         # In a short text, counting the brackets is cheaper than looking at each container.
-        may_be_deep = len(string) > SHORT or string.count("[") + string.count("{") > MAX_DEPTH
+        may_be_deep = len(string) > MAX_COUNTED or string.count("[") + string.count("{") > MAX_DEPTH
         if may_be_deep and is_deeper(value, MAX_DEPTH):
             raise ParseError(message=f"JSON is nested deeper than {MAX_DEPTH} levels")
         if "\\" in string and re.search(SURROGATE, string):
             _check_unicode(value)
+    # Both errors are hidden, because their texts quote the request.
     except UnicodeEncodeError:
         raise ParseError(message="A JSON string holds half of a surrogate pair") from None
     except (ValueError, RecursionError) as error:
@@ -66,7 +70,7 @@ def copy_json(value: JSONValue) -> JSONValue:
 
 def is_deeper(value: object, levels: int) -> bool:
     """Check without recursion whether containers are nested deeper than `levels`."""
-    return next(islice(by_level(value), levels, None), None) is not None
+    return any(depth > levels for depth, _containers in enumerate(by_level(value), start=1))
 
 
 def check_size(value: object) -> None:
@@ -75,7 +79,10 @@ def check_size(value: object) -> None:
     Raises:
         ValueError: the value holds more than MAX_VALUES values.
     """
-    if sum(len(container) for level in by_level(value) for container in level) > MAX_VALUES:
+    count = 0
+    for containers in by_level(value):
+        count += sum(map(len, containers))
+    if count > MAX_VALUES:
         message = f"holds more than {MAX_VALUES} values"
         raise ValueError(message)
 
@@ -95,45 +102,59 @@ class GcPause:
 
 
 def by_level(value: object) -> Iterator[list[Any]]:
-    """Yield the containers of each depth, outermost first."""
-    level: list[Any] = [value] if isinstance(value, CONTAINERS) else []
-    while level:
-        yield level
-        groups = [container.values() if isinstance(container, dict) else container for container in level]
-        level = [child for group in groups for child in group if isinstance(child, CONTAINERS)]
+    """Yield the containers of each level, the outermost level first: [[1], {"a": []}] has levels of 1, 2 and 1."""
+    containers: list[Any] = [value] if isinstance(value, CONTAINERS) else []
+    while containers:
+        yield containers
+        inner = []
+        for container in containers:
+            children = container.values() if isinstance(container, dict) else container
+            inner += [child for child in children if isinstance(child, CONTAINERS)]
+        containers = inner
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
+def _read_object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(members)
+    if len(value) != len(members):
         raise ParseError(message="A JSON object holds the same key twice")
-    return members
+    return value
 
 
-def _float(text: str) -> int | float:
+def _read_float(text: str) -> int | float:
     value = float(text)
-    if abs(value) == float("inf"):
-        raise ParseError(message="A JSON number is too large")
-    return int(value) if value.is_integer() and abs(value) <= MAX_EXACT else value
+    _check_magnitude(value)
+    if value.is_integer() and abs(value) <= MAX_EXACT:
+        return int(value)
+    return value
 
 
-def _integer(text: str) -> int:
-    if len(text) >= MAX_DIGITS:
-        _float(text)  # a number has the same limit with and without a fraction
+def _read_integer(text: str) -> int:
+    if len(text) >= DIGITS_OF_DOUBLE:
+        _check_magnitude(float(text))  # the limit is the same for 1e308 and for its digits
     return int(text)
 
 
-def _constant(_name: str) -> NoReturn:
+def _check_magnitude(value: float) -> None:
+    if abs(value) == float("inf"):  # `float` reads a number that is too large for a double as infinity
+        raise ParseError(message="A JSON number is too large")
+
+
+def _refuse_constant(_name: str) -> NoReturn:
     raise ParseError(message="NaN and Infinity are not JSON")
 
 
-_decoder = json.JSONDecoder(object_pairs_hook=_object, parse_float=_float, parse_int=_integer, parse_constant=_constant)
+_decoder = json.JSONDecoder(
+    object_pairs_hook=_read_object, parse_float=_read_float, parse_int=_read_integer, parse_constant=_refuse_constant
+)
 
 
 def _check_unicode(value: object) -> None:
-    """Encode each string. A text of all of them would need four bytes for each character, if one is an emoji."""
-    for level in by_level([value]):
-        for container in level:
+    """Raise UnicodeEncodeError if a string holds half of a surrogate pair.
+
+    Each string is encoded alone: if one holds an emoji, a text of all of them would need four bytes per character.
+    """
+    for containers in by_level([value]):
+        for container in containers:
             strings = [*container, *container.values()] if isinstance(container, dict) else container
             for string in strings:
                 if isinstance(string, str):

@@ -1,6 +1,11 @@
 """Compact JSON from the standard library's encoder, and base64url.
 
-NaN is refused. A value that contains itself is refused as one that is nested too deep.
+All writers refuse NaN, and refuse a value that contains itself as one that is nested too deep:
+
+    dumps           text with every character as it is
+    dumps_utf8      the same as bytes, in less memory if the text is long
+    dumps_ascii     text with an escape for every character outside ASCII
+    dumps_sorted    the same, with members sorted by name: equal values have equal texts
 """
 
 from __future__ import annotations
@@ -13,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-CHUNK = 16 * 1024  # characters
+CHUNK = 16 * 1024  # characters of a long text that are processed at once
 TOO_DEEP = "nested too deep"
 
+# `check_circular` would track every container. Without it, a value that contains itself ends in a RecursionError.
 _COMPACT: dict[str, Any] = {"separators": (",", ":"), "allow_nan": False, "check_circular": False}
 _UNICODE = json.JSONEncoder(ensure_ascii=False, **_COMPACT)
 _ASCII = json.JSONEncoder(**_COMPACT)
@@ -59,14 +65,15 @@ def dumps_utf8(value: object, errors: str = "strict") -> bytes:
     try:
         for piece in _UNICODE.iterencode(value):
             buffer.write(piece.encode("utf-8", errors))
-    except RecursionError:
+    except RecursionError:  # hidden, because its traceback has a thousand equal frames
         raise ValueError(TOO_DEEP) from None
     return buffer.getvalue()
 
 
 def dumps_with_member(members: Mapping[str, object], name: str, text: str) -> str:
-    """Serialize an object whose last member is already JSON (`text`)."""
-    return dumps({**members, name: None}).removesuffix("null}") + text + "}"
+    """Serialize an object whose last member, called `name`, is already JSON (`text`)."""
+    without_text = dumps({**members, name: None}).removesuffix("null}")
+    return without_text + text + "}"
 
 
 def chunks(text: str) -> Iterator[str]:
@@ -76,11 +83,12 @@ def chunks(text: str) -> Iterator[str]:
 
 def base64url(raw: bytes) -> str:
     """Encode bytes as base64url without padding (RFC 4648, section 5), which needs no escape in JSON or in a header."""
-    return binascii.b2a_base64(raw, newline=False).translate(_TO_BASE64URL).rstrip(b"=").decode()
+    padded = binascii.b2a_base64(raw, newline=False).translate(_TO_BASE64URL)
+    return padded.rstrip(b"=").decode()
 
 
 def _encode(encoder: json.JSONEncoder, value: object) -> str:
     try:
         return encoder.encode(value)
-    except RecursionError:
+    except RecursionError:  # hidden as in `dumps_utf8`
         raise ValueError(TOO_DEEP) from None

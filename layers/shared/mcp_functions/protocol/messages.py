@@ -1,4 +1,9 @@
-"""JSON-RPC messages, and the types that pass between HTTP and the handlers: `Request` in, `Result` out."""
+"""JSON-RPC messages, and the types that pass between HTTP and the handlers.
+
+    JSON value  -- to_message -->  message  -- the checks of `http` -->  Request  ->  handler  ->  Result
+
+A `ForwardedResponse` comes back in place of a `Result` if another Lambda has the handler.
+"""
 
 from __future__ import annotations
 
@@ -25,16 +30,16 @@ MAX_ID = 8192  # characters: each response repeats the id of its request, and ma
 class Principal(NamedTuple):
     """The authenticated caller. Only API Gateway's authorizer says who that is, never a header of the client."""
 
-    iss: str
-    sub: str
-    client: str
+    iss: str  # who issued the token; "aws:iam" for a caller that signs with IAM
+    sub: str  # whom the issuer means
+    client: str  # the id of the client at the issuer; "" where it does not tell clients apart
 
 
 class Identity(NamedTuple):
-    """The principal that calls, None with AuthMode none, and the scopes of its access token."""
+    """Who calls, and what the caller's access token allows."""
 
-    principal: Principal | None = None
-    scopes: frozenset[str] = frozenset()
+    principal: Principal | None = None  # None with AuthMode none
+    scopes: frozenset[str] = frozenset()  # empty without a token
 
 
 class Request(NamedTuple):
@@ -77,19 +82,19 @@ class Request(NamedTuple):
 
 
 class ResponseBody(NamedTuple):
-    """A body that a dialect has already written, because this revision lacks its messages."""
+    """A response that a dialect has written: a proposal, not released, whose messages this revision lacks."""
 
     text: str
-    is_stream: bool
+    is_stream: bool  # True for an event stream, False for JSON
 
 
 class Result(NamedTuple):
     """The result of a request."""
 
     result: Mapping[str, Any]  # the JSON-RPC result
-    notifications: tuple[Mapping[str, Any], ...] = ()  # go to the client before the result
-    body: ResponseBody | None = None  # replaces both, if a dialect wrote the response
-    text: str = ""  # the result as JSON, if it is the same for every request, so that a list is serialized once
+    notifications: tuple[Mapping[str, Any], ...] = ()  # the messages that the client gets before the result
+    body: ResponseBody | None = None  # the response that a dialect wrote in place of both
+    text: str = ""  # the result as JSON, if it is the same for every request: a list is serialized only once
 
 
 class ForwardedResponse(NamedTuple):
@@ -114,7 +119,7 @@ def shows_apps(declared: Mapping[str, Any]) -> bool:
 
 
 def is_asked_in_app(declared: Mapping[str, Any]) -> bool:
-    """Tell whether questions go into a form of the host: the client shows apps, and no forms of its own."""
+    """Tell whether questions go into an MCP App: the client shows apps, and no forms of its own."""
     return shows_apps(declared) and not shows_forms(declared)
 
 
@@ -146,8 +151,9 @@ def to_message(value: JSONValue) -> JSONRPCRequest | JSONRPCNotification:
     # "Requests MUST include a string or integer ID. … the ID MUST NOT be null."
     id_ = value.get("id")
     if "id" in value and not is_id(id_):
-        too_long = f"The request id is longer than {MAX_ID} characters"
-        raise InvalidRequest(too_long if isinstance(id_, str) else "The request id must be a string or an integer")
+        if isinstance(id_, str):
+            raise InvalidRequest(message=f"The request id is longer than {MAX_ID} characters")
+        raise InvalidRequest(message="The request id must be a string or an integer")
     if not isinstance(value.setdefault("params", {}), dict):
         raise InvalidRequest(message="params must be an object", id=id_)
     return cast("JSONRPCRequest | JSONRPCNotification", value)
@@ -160,12 +166,13 @@ def is_request(message: JSONRPCRequest | JSONRPCNotification) -> TypeGuard[JSONR
 
 def is_id(value: object) -> bool:
     """Check a request id or a progress token: an integer, or a string of at most MAX_ID characters."""
-    if type(value) is str:
+    if isinstance(value, str):
         return len(value) <= MAX_ID
-    return type(value) is int
+    return isinstance(value, int) and not isinstance(value, bool)  # Python counts True as an integer
 
 
 def _refuse_other_message(value: dict[str, Any]) -> None:
+    """Raise the error for an object that is neither a request nor a notification, and say so for a response."""
     if value.get("jsonrpc") == "2.0" and ("result" in value or "error" in value):
         raise InvalidRequest(message="A server of this revision sends no requests, so it takes no responses")
     id_ = value.get("id")

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONValue
 
 SCALARS = (str, int, float, bool, type(None))
-# Converts subclasses of a scalar, for example a member of a StrEnum.
+# How a subclass of a scalar, such as a member of a StrEnum, becomes the scalar itself.
 TO_SCALAR: dict[type, Callable[[Any], JSONValue]] = {str: str.__str__, int: int.__int__, float: float.__float__}
 BYTES = (bytes, bytearray, memoryview)
+# Types that pydantic would convert, but hardly as the author meant. The text says why; {0} is the name of the type.
 REFUSED: dict[type | tuple[type, ...], str] = {
     BYTES: "{0}: binary data goes into Image, Audio or ResourceContents",
     Coroutine: "a coroutine that nobody awaited",
@@ -32,12 +33,14 @@ REFUSED: dict[type | tuple[type, ...], str] = {
     (type, FunctionType, ModuleType): "a {0} itself",
 }
 
-# The part of a protocol type in an answer, by the name of its class.
-PACKAGES = frozenset({"mcp_functions", "mcp_types", "mcp", "fastmcp"})
-CONTENT = "content"
-MESSAGE = "message"
-CONTENTS = "contents"
-RESULT = "result"
+PACKAGES = frozenset({"mcp_functions", "mcp_types", "mcp", "fastmcp"})  # the packages whose classes are protocol types
+
+# The role of a protocol type: which part of a result it can be.
+CONTENT = "content"  # a content block
+MESSAGE = "message"  # a message of a prompt
+CONTENTS = "contents"  # the contents of a resource
+RESULT = "result"  # a whole result
+# The role by the name of the class.
 ROLES = {
     **dict.fromkeys(("Text", "TextContent", "Image", "ImageContent", "Audio", "AudioContent", "File"), CONTENT),
     **dict.fromkeys(("EmbeddedResource", "ResourceLink"), CONTENT),
@@ -52,7 +55,13 @@ class NotJson(ValueError):
 
 
 class _UnsupportedValue(Exception):
-    """JSON cannot hold one value, which may be deep inside another. Its arguments are the value and the reason."""
+    """JSON cannot hold one value, which may be deep inside another."""
+
+    def __init__(self, value: object, reason: str) -> None:
+        """Keep the value, and the reason, which names its type."""
+        super().__init__(reason)
+        self.value = value
+        self.reason = reason
 
 
 def to_json(value: object) -> JSONValue:
@@ -63,12 +72,14 @@ def to_json(value: object) -> JSONValue:
     """
     try:
         return _convert(value)
+    # Both errors are hidden, because the message says the same of the whole value.
     except RecursionError:
         message = f"{type_name(value)} that is nested too deep, or holds itself"
         raise NotJson(message) from None
     except _UnsupportedValue as error:
-        unsupported, reason = error.args
-        message = reason if unsupported is value else f"{type_name(value)} that holds {reason}"
+        message = error.reason
+        if error.value is not value:
+            message = f"{type_name(value)} that holds {error.reason}"
         raise NotJson(message) from None
 
 
@@ -80,8 +91,8 @@ def dump(value: object) -> JSONValue:
     """
     from pydantic_core import to_jsonable_python  # noqa: PLC0415 - plain values do not need it
 
-    is_protocol = any(map(_is_of_package, type(value).__mro__))
-    return to_jsonable_python(value, by_alias=True, exclude_none=is_protocol)
+    is_protocol_type = any(map(_is_of_package, type(value).__mro__))
+    return to_jsonable_python(value, by_alias=True, exclude_none=is_protocol_type)
 
 
 def type_name(value: object) -> str:
@@ -102,8 +113,10 @@ def role_of(kind: type) -> str:
 
 def protocol_name(kind: type) -> str:
     """Return the name of the protocol type that a class is, or inherits from; "" if it is none."""
-    names = (base.__name__ for base in kind.__mro__ if base.__name__ in ROLES and _is_of_package(base))
-    return next(names, "")
+    for base in kind.__mro__:
+        if base.__name__ in ROLES and _is_of_package(base):
+            return base.__name__
+    return ""
 
 
 def _is_of_package(kind: type) -> bool:
@@ -111,6 +124,11 @@ def _is_of_package(kind: type) -> bool:
 
 
 def _convert(value: object) -> JSONValue:
+    """Convert a value of any type, and the values inside it.
+
+    Raises:
+        _UnsupportedValue: JSON cannot hold the value, or a value inside it.
+    """
     if type(value) in SCALARS:
         return value
     for scalar, convert in TO_SCALAR.items():
@@ -122,17 +140,18 @@ def _convert(value: object) -> JSONValue:
         return [_convert(member) for member in value]
     if isinstance(value, set | frozenset):
         return sorted(map(_convert, value), key=repr)  # the order of a set differs between processes
-    # Bytes, iterators and protocol types are refused, although pydantic would convert them.
-    for types, words in REFUSED.items():
+    for types, reason in REFUSED.items():
         if isinstance(value, types):
-            raise _UnsupportedValue(value, words.format(type(value).__name__))
+            raise _UnsupportedValue(value, reason.format(type(value).__name__))
     if role(value):
         raise _UnsupportedValue(value, f"{type_name(value)}, which cannot stand there")
     return _convert_object(value)
 
 
 def _convert_object(value: object) -> JSONValue:
-    if hasattr(value, "__dataclass_fields__") and not hasattr(value, "__pydantic_serializer__"):
+    """Convert a dataclass, an enum, a date, or a value that only pydantic can read."""
+    is_dataclass = hasattr(value, "__dataclass_fields__")
+    if is_dataclass and not hasattr(value, "__pydantic_serializer__"):  # pydantic's own may have aliases
         from dataclasses import fields  # noqa: PLC0415 - an author who made a dataclass has imported it
 
         declared = fields(cast("DataclassInstance", value))
@@ -140,11 +159,11 @@ def _convert_object(value: object) -> JSONValue:
     if isinstance(value, Enum):
         return _convert(value.value)
     if type(value).__module__ == "datetime" and hasattr(value, "isoformat") and hasattr(value, "year"):
-        text: str = value.isoformat()
+        text: str = value.isoformat()  # a date or a datetime, which pydantic would write in the same way
         return f"{text[:-6]}Z" if text.endswith("+00:00") else text
     try:
         return dump(value)
-    except ValueError:
+    except ValueError:  # hidden, because pydantic's text quotes the value
         raise _UnsupportedValue(value, type_name(value)) from None
 
 

@@ -1,8 +1,12 @@
-"""An author's return value as the result of its method.
+"""The return value of an author's function as the result of its method: what a tool returns, for example, becomes this.
 
-Text stays text, and content stays content. Any other value of JSON becomes structured content, with its JSON beside it:
+    "done"                       {"content": [{"type": "text", "text": "done"}], "isError": False}
+    Image(…), ["a", Image(…)]    {"content": [the blocks], "isError": False}
+    {"total": 3}                 {"content": [its JSON as text], "structuredContent": {"total": 3}, "isError": False}
+
 "For backwards compatibility, a tool that returns structured content SHOULD also return the serialized JSON in a
-TextContent block" (server/tools). Everything else is refused and never becomes its `str()`.
+TextContent block" (server/tools). Everything else is refused and never becomes its `str()`. `content_blocks` writes
+the blocks; it is imported only where there is content.
 """
 
 from __future__ import annotations
@@ -17,9 +21,10 @@ from mcp_functions.protocol.plain_values import BYTES, RESULT, NotJson, role, ro
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+# What a function may return, for the error of one that returns something else.
 TOOL = "a tool returns text, content, a list with content in it, a CallToolResult, or a value that JSON can carry"
 RESOURCE = "a resource returns text, bytes, ResourceContents or a list of them, or a value that JSON can carry"
-OURS = "mcp_functions.protocol.content"
+OURS = "mcp_functions.protocol.content"  # the module of this toolkit's own CallToolResult
 
 
 def call_tool_result(value: object, *, promised: bool = False, lists: bool = False) -> dict[str, Any]:
@@ -37,13 +42,13 @@ def call_tool_result(value: object, *, promised: bool = False, lists: bool = Fal
         return _content([_text(value)])
     if value is None and not promised:
         return _content([])
-    if isinstance(value, list | tuple):
-        is_content = lists or _holds_content(value)
-        return _content(_blocks(value)) if is_content else _structured(value)
-    found = role(value)
-    if found == RESULT:
+    if isinstance(value, list | tuple) and (lists or _holds_content(value)):
+        return _content(_blocks(value))
+    if role(value) == RESULT:
         return _whole_result(value)
-    return _content(_blocks([value])) if found else _structured(value)
+    if role(value):
+        return _content(_blocks([value]))
+    return _structured(value)
 
 
 def tool_error(text: str) -> dict[str, Any]:
@@ -63,16 +68,18 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
     """
     from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - other functions do not need it
 
-    meta: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     if role(value) == RESULT and hasattr(value, "messages"):
         whole = content_blocks.to_wire(value)
         description = whole.get("description", description)
-        meta = {"_meta": whole["_meta"]} if "_meta" in whole else {}
+        if "_meta" in whole:
+            result["_meta"] = whole["_meta"]
         value = value.messages
+    if description:
+        result["description"] = description
     items = value if isinstance(value, list | tuple) else [value]
-    messages = [message for item in items for message in content_blocks.messages(item)]
-    described = {"description": description} if description else {}
-    return {**described, "messages": messages, **meta}
+    result["messages"] = [message for item in items for message in content_blocks.messages(item)]
+    return result
 
 
 def read_resource_contents(value: object, uri: str, mime_type: str | None) -> list[dict[str, Any]]:
@@ -98,11 +105,13 @@ def read_resource_contents(value: object, uri: str, mime_type: str | None) -> li
         return [{"uri": uri, **mime, "blob": binascii.b2a_base64(value, newline=False).decode()}]
     if isinstance(value, str):
         return [{"uri": uri, "mimeType": "text/plain", **mime, "text": value}]
-    return [{"uri": uri, "mimeType": "application/json", **mime, "text": _json(value, RESOURCE)[1]}]
+    _plain, text = _json(value, RESOURCE)
+    return [{"uri": uri, "mimeType": "application/json", **mime, "text": text}]
 
 
 def _holds_content(values: Iterable[object]) -> bool:
-    return any(map(role_of, {type(value) for value in values}))
+    types = {type(value) for value in values}  # each type is looked up once, because a list may be long
+    return any(map(role_of, types))
 
 
 def _text(text: str) -> dict[str, Any]:
@@ -142,23 +151,35 @@ def _whole_result(value: object) -> dict[str, Any]:
         "isError": bool(_member(value, ("is_error", "isError"))),
     }
     structured = _member(value, ("structured_content", "structuredContent"))
-    # Without structured content, other toolkits write None here, and ours writes `...`.
-    absent = ... if any(base.__module__ == OURS for base in type(value).__mro__) else None
+    # Without structured content, other toolkits have None here, and ours has `...`, because None is a value of JSON.
+    is_ours = any(base.__module__ == OURS for base in type(value).__mro__)
+    absent = ... if is_ours else None
     if structured is not absent:
-        result["structuredContent"] = _json(structured, TOOL)[0]
+        result["structuredContent"], _text_of_it = _json(structured, TOOL)
     meta = getattr(value, "meta", None)
     if meta:
-        result["_meta"] = _json(dict(meta), TOOL)[0]
+        result["_meta"], _text_of_it = _json(dict(meta), TOOL)
     return result
 
 
 def _member(value: object, names: tuple[str, str]) -> object:
     """Return a member by its new or its old name. FastMCP warns of the old one, so it is read only where it must be."""
-    return next((getattr(value, name) for name in names if hasattr(value, name)), None)
+    for name in names:
+        if hasattr(value, name):
+            return getattr(value, name)
+    return None
 
 
 def _json(value: object, allowed: str) -> tuple[Any, str]:
-    """Write a value as plain JSON values, and as JSON."""
+    """Return a value as plain JSON values, and as the text of its JSON.
+
+    Args:
+        value: the value that an author's function returned, or a part of it.
+        allowed: what the function may return, for the error.
+
+    Raises:
+        DeveloperError: JSON cannot hold the value.
+    """
     try:
         plain = to_json(value)
         return plain, dumps(plain)

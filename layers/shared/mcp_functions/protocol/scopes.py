@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Mapping
 
 Hierarchy: TypeAlias = "Mapping[str, frozenset[str]]"
 
@@ -28,26 +28,35 @@ def read_hierarchy(text: str) -> dict[str, frozenset[str]]:
     Raises:
         ValueError: a chain has one link, or one that is no scope; the message is the chain.
     """
-    direct: dict[str, set[str]] = {}
+    direct: dict[str, set[str]] = {}  # for each scope, the next narrower ones
     for chain in filter(str.strip, text.split(",")):
         links = [scope.strip() for scope in chain.split(">")]
         if len(links) == 1 or not all(re.fullmatch(SCOPE, scope) for scope in links):
             raise ValueError(chain.strip())
         for broad, narrow in pairwise(links):
             direct.setdefault(broad, set()).add(narrow)
-    return {broad: frozenset(_below(direct, broad)) for broad in direct}
+    return {broad: frozenset(_included(direct, broad)) for broad in direct}
 
 
-def expand(scopes: Iterable[str], hierarchy: Hierarchy) -> frozenset[str]:
+def expand(scopes: Collection[str], hierarchy: Hierarchy) -> frozenset[str]:
     """Add to the scopes of a token all that they include."""
-    scopes = frozenset(scopes)
-    return scopes.union(*(hierarchy.get(scope, frozenset()) for scope in scopes))
+    allowed = set(scopes)
+    for scope in scopes:
+        allowed |= hierarchy.get(scope, frozenset())
+    return frozenset(allowed)
 
 
-def _below(direct: Mapping[str, set[str]], broad: str) -> set[str]:
-    below: set[str] = set()
-    ahead = set(direct[broad])
-    while ahead:  # ends in a circle too, because no scope is visited twice
-        below |= ahead
-        ahead = {narrower for scope in ahead for narrower in direct.get(scope, ())} - below
-    return below
+def _included(direct: Mapping[str, set[str]], broad: str) -> set[str]:
+    """Return all scopes that a scope includes, over any number of steps.
+
+    Args:
+        direct: the scopes that each scope includes in one step.
+        broad: a scope that includes others.
+    """
+    found: set[str] = set()
+    to_visit = set(direct[broad])
+    while to_visit:  # a circle of scopes ends too, because no scope is visited twice
+        scope = to_visit.pop()
+        found.add(scope)
+        to_visit |= direct.get(scope, set()) - found
+    return found

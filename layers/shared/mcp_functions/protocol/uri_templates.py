@@ -1,7 +1,14 @@
 """URI templates with `{name}` and `{+name}` of RFC 6570, matched against a URI to read their variables.
 
-`{name}` matches one segment and is percent-decoded; `{+name}` may hold reserved characters, slashes included. A client
-writes the URI, so no regular expression reads it: the time of a match is linear in its length.
+    template    note://{author}/{+path}         literals "note://", "/" and ""; expressions {author} and {+path}
+    URI         note://ann/2026/may%20day
+    values      {"author": "ann", "path": "2026/may day"}
+
+`{name}` matches one segment; `{+name}` may hold reserved characters, slashes included. Both are percent-decoded.
+
+A client writes the URI, so no regular expression reads it, which could try very many splits. Two passes make the time
+linear in its length. The first goes from the end of the URI to its start, and finds for each expression the places
+where it may end (`_last_ends`). The second goes forward, and takes for each variable the last such place.
 """
 
 from __future__ import annotations
@@ -13,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAX_URI = 8192  # characters; API Gateway accepts 10,240 bytes of headers, and Mcp-Name repeats the URI there
-DELIMITERS = frozenset("/?#&=,;")  # each ends a segment
-EXPRESSION = r"\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}"
+DELIMITERS = frozenset("/?#&=,;")  # each of these characters ends a segment
+EXPRESSION = r"\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}"  # two groups: a plus or "", and the name of the variable
 
 
 def list_variables(template: str) -> tuple[str, ...]:
@@ -41,19 +48,22 @@ def match(template: str, uri: str) -> dict[str, str] | None:
         The values by name; None if the URI does not match, or is longer than MAX_URI.
     """
     pieces = re.split(EXPRESSION, template)  # a literal, then by turns a plus or "", a name, and the next literal
-    literals, pluses, names = pieces[::3], pieces[1::3], pieces[2::3]
+    literals = pieces[::3]
+    pluses = pieces[1::3]
+    names = pieces[2::3]
     if not names:
         return {} if uri == template else None
     if len(uri) > MAX_URI or not uri.startswith(literals[0]) or not uri.endswith(literals[-1]):
         return None
-    limits = {"+": [len(uri)] * (len(uri) + 1), "": _segment_ends(uri)}
-    expressions = [limits[plus] for plus in pluses]
+    to_uri_end = [len(uri)] * (len(uri) + 1)
+    to_segment_end = _segment_ends(uri)
+    limits = [to_uri_end if plus else to_segment_end for plus in pluses]
+    rows = _last_ends(literals, limits, uri)
     values = {}
     start = len(literals[0])
-    rows = _last_ends(literals, expressions, uri)
-    for name, limit, literal, ends in zip(names, expressions, literals[1:], rows, strict=True):
-        end = ends[limit[start]]
-        if end <= start:
+    for name, limit, literal, last_end in zip(names, limits, literals[1:], rows, strict=True):
+        end = last_end[limit[start]]
+        if end <= start:  # no place fits, or the value would be empty
             return None
         values[name] = uri[start:end]
         start = end + len(literal)
@@ -61,14 +71,14 @@ def match(template: str, uri: str) -> dict[str, str] | None:
 
     try:
         return {name: unquote(value, errors="strict") for name, value in values.items()}
-    except UnicodeDecodeError:
+    except UnicodeDecodeError:  # a percent-encoded value that is not UTF-8 matches nothing
         return None
 
 
 def _segment_ends(uri: str) -> list[int]:
-    """Find the end of the segment around each place in a URI."""
+    """Find the end of the segment at each place in a URI: the next delimiter, or the end of the URI."""
     ends = [len(uri)]
-    for place in range(len(uri) - 1, -1, -1):
+    for place in reversed(range(len(uri))):
         ends.append(place if uri[place] in DELIMITERS else ends[-1])
     return ends[::-1]
 
@@ -77,21 +87,23 @@ def _last_ends(literals: Sequence[str], limits: Sequence[Sequence[int]], uri: st
     """Find where each expression may end, so that the rest of the template matches the rest of the URI.
 
     Args:
-        literals: the texts around the expressions.
-        limits: for each expression, how far it reaches from each place.
+        literals: the texts around the expressions, one more than these.
+        limits: for each expression, the last place that it may reach if it starts at a place.
         uri: the URI, which begins with the first literal and ends with the last.
 
     Returns:
         A row for each expression. At each place, it has the last possible end up to there; -1 if there is none.
     """
     last = len(uri) - len(literals[-1])
-    rows = [[-1] * last + [last] * (len(uri) + 1 - last)]
-    for limit, literal in zip(limits[:0:-1], literals[-2:0:-1], strict=True):
+    rows = [[-1] * last + [last] * (len(uri) + 1 - last)]  # the last expression ends where the last literal starts
+    # Each other expression may end where the literal behind it stands, if the next expression then finds its own end.
+    for next_limit, literal in zip(limits[:0:-1], literals[-2:0:-1], strict=True):
+        next_row = rows[-1]
         row = []
         end = -1
         for place in range(len(uri) + 1):
-            start = place + len(literal)
-            if start <= len(uri) and uri.startswith(literal, place) and rows[-1][limit[start]] > start:
+            start = place + len(literal)  # the next expression starts here
+            if start <= len(uri) and uri.startswith(literal, place) and next_row[next_limit[start]] > start:
                 end = place
             row.append(end)
         rows.append(row)

@@ -1,7 +1,7 @@
-"""One table for data that outlives a request: tasks, and the used rounds of a conversation.
+"""One DynamoDB table for data that outlives a request: tasks, and which states of a conversation were used already.
 
-An item has a key, a version and an expiry time; its payload is sealed and bound to all three. Every write names the
-version that it replaces, so one of two writers fails. Leases, owners and counters need no other mechanism.
+An item has a key, a version and an expiry time; its payload is sealed (encrypted and authenticated) and bound to all
+three. Every write names the version that it replaces, so one of two writers fails. Tasks build their locks on that.
 An item is found only by its key: this package never lists, scans or counts items.
 """
 

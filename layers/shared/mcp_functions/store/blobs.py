@@ -1,4 +1,4 @@
-"""A payload that does not fit into an item is sealed into an object of a bucket (envelope.md, section 12.3).
+"""A payload that does not fit into an item of the table is sealed into an object of a bucket (envelope.md, 12.3).
 
 The item keeps the object's key and digest. An object is written before the item that names it, and never overwritten.
 A writer that loses the race for the item leaves an unused object, which the bucket's lifecycle rule removes.
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mcp_functions")
 
-MARK = "blob"
+MARK = "blob"  # the first member of every reference
 TOO_LARGE = "the payload has {} bytes, more than an object can hold: keep references instead of documents"
-_NAME_BYTES = 32
+_NAME_BYTES = 32  # random bytes in the key of an object, so no key is used twice
 
 
 class ObjectNotFound(Exception):
@@ -56,33 +56,41 @@ class Bucket(Protocol):
 
 
 class BlobReference(NamedTuple):
-    """The payload of an item whose data is in an object: the object's key and the digest of its body."""
+    """The payload of an item whose data is in an object. As JSON it is a list, and every other payload is not."""
 
-    mark: str
-    key: str
-    digest: str
+    mark: str  # always MARK
+    key: str  # the object's key in the bucket
+    digest: str  # SHA-256 of the object's body, as base64url
 
 
 class BlobStore:
-    """The objects of one scope."""
+    """The objects of one function."""
 
     def __init__(self, bucket: Bucket, seal: ItemSeal, service: str, rand: Callable[[int], bytes]) -> None:
-        """Use a bucket; `service` is the first part of every key, by which a role's policy separates functions."""
+        """Use a bucket.
+
+        Args:
+            bucket: the bucket that stores the objects.
+            seal: the seal of their bodies.
+            service: the first part of every key, by which a role's policy separates functions.
+            rand: the function that returns a number of random bytes.
+        """
         self._bucket = bucket
         self._seal = seal
         self._service = service
         self._rand = rand
-        self._last = ("", b"")  # key and body of the last object: a worker reads what it wrote
+        self._last = ("", b"")  # key and body of the last object: a worker often reads again what it wrote
 
     def put(self, row: Row, plaintext: bytes) -> BlobReference:
         """Write the payload of a row into a new object.
 
         Raises:
-            ItemTooLarge: the payload is larger than a token can be.
+            ItemTooLarge: the payload is larger than a sealed text may be.
         """
         try:
             body = self._seal.seal(row, plaintext).encode()
         except StateTooLarge:
+            # StateTooLarge advises about the state of a client, which this is not, so it is replaced.
             raise ItemTooLarge(TOO_LARGE.format(len(plaintext))) from None
         key = f"{self._service}/{base64url(self._rand(_NAME_BYTES))}"
         self._bucket.put(key, body)
@@ -107,7 +115,7 @@ class BlobStore:
         return self._seal.unseal(row, body.decode())
 
     def delete(self, key: str | None) -> None:
-        """Delete an object that no item names any more; an error has no effect, because the lifecycle rule remains."""
+        """Delete an object that no item names any more; after an error the bucket's lifecycle rule deletes it."""
         if key:
             with suppress(McpError):
                 self._bucket.delete(key)

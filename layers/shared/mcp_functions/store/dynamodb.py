@@ -1,6 +1,7 @@
-"""The rows of a DynamoDB table, found by their key; each write has a condition.
+"""The rows of a DynamoDB table, found by their key. A write has a condition: the table still has the expected version.
 
-A write without a response may have happened. Each write has a nonce, so that a retry recognizes its own earlier write.
+A write without a response may have happened. So each write has a nonce, a random text that the row keeps. If a retry
+fails on the condition, and the table holds its nonce, the first attempt has succeeded.
 """
 
 from __future__ import annotations
@@ -18,26 +19,30 @@ if TYPE_CHECKING:
 
     Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]  # operation, request in DynamoDB's JSON -> response
 
-# AWS, "Constraints in Amazon DynamoDB": "The maximum item size in DynamoDB is 400 KB", with the names of attributes
+# AWS, "Constraints in Amazon DynamoDB": "The maximum item size in DynamoDB is 400 KB". Names of attributes count too.
 MAX_BYTES = 400_000
-METHODS = {"GetItem": "get_item", "PutItem": "put_item", "DeleteItem": "delete_item"}  # the client's methods
+METHODS = {"GetItem": "get_item", "PutItem": "put_item", "DeleteItem": "delete_item"}  # operation -> client's method
 LIMITS = aws.CallLimits(connect_seconds=0.5, read_seconds=1.0, attempts=3)
 
 
 class Row(NamedTuple):
-    """An item as the table stores it; `expires` is in unix seconds, and `sealed` holds the payload."""
+    """An item as the table stores it. The fields have the names of the table's attributes."""
 
     key: str
-    version: int
-    expires: int
-    nonce: str
-    sealed: str
+    version: int  # the number of the write, from 1
+    expires: int  # when the row expires, in unix seconds
+    nonce: str  # a random text that identifies one write
+    sealed: str  # the sealed payload
 
     @property
     def size(self) -> int:
-        """The bytes that DynamoDB counts, or one or two more: names and values as UTF-8, numbers by their digits."""
-        numbers = 2 * sum(isinstance(part, int) for part in self)
-        return numbers + sum(len(part.encode()) for part in [*self._fields, *map(str, self)])
+        """The bytes that DynamoDB counts, or a few more: names and texts as UTF-8, and numbers by their digits."""
+        total = 0
+        for name, value in self._asdict().items():
+            total += len(name) + len(str(value).encode())
+            if isinstance(value, int):
+                total += 2  # a number takes at most so many bytes beside its digits
+        return total
 
 
 class DynamoDbError(Exception):
@@ -66,9 +71,9 @@ class DynamoDbTable:
         self._call = None
 
     def read(self, key: str) -> Row | None:
-        """Return a row as the last write left it (strongly consistent)."""
-        answer = self._ask("GetItem", Key={"key": {"S": key}}, ConsistentRead=True)
-        return row_of(answer["Item"]) if answer.get("Item") else None
+        """Return a row as the last write left it (strongly consistent); None if there is none."""
+        item = self._ask("GetItem", Key={"key": {"S": key}}, ConsistentRead=True).get("Item")
+        return row_of(item) if item else None
 
     def write(self, row: Row, *, replaced_version: int | None, now: int) -> None:
         """Write a row, if the table still has the version that it replaces.
@@ -81,9 +86,10 @@ class DynamoDbTable:
         Raises:
             Conflict: the table has another version.
         """
-        # DynamoDB deletes expired items only after days (see SealedTable.get), so an expired row counts as absent.
-        condition = _condition("attribute_not_exists(#key) OR #expires <= :now", "key", "expires", now=now)
-        if replaced_version is not None:
+        if replaced_version is None:
+            # DynamoDB deletes expired items only after days (see SealedTable.get), so an expired row counts as absent.
+            condition = _condition("attribute_not_exists(#key) OR #expires <= :now", "key", "expires", now=now)
+        else:
             condition = _condition("#version = :version", "version", version=replaced_version)
         try:
             self._ask("PutItem", Item=_item(row), ReturnValuesOnConditionCheckFailure="ALL_OLD", **condition)
@@ -110,14 +116,18 @@ class DynamoDbTable:
         return stored is not None and stored.nonce == row.nonce
 
     def _ask(self, operation: str, **request: object) -> Mapping[str, Any]:
-        call = self._call = self._call or self._make_call()
+        if self._call is None:
+            self._call = self._make_call()
+        # The causes are hidden, because a logged traceback would show AWS's error, which may quote the item.
         try:
-            return call(operation, {"TableName": self._name, **request})
+            return self._call(operation, {"TableName": self._name, **request})
         except DynamoDbError as error:
             if error.code == "ConditionalCheckFailedException":
                 raise Conflict(error.item) from None
-            reason, is_outage = f"table:{error.code}", Failure(error.code, error.status).is_outage
-            raise (TemporarilyUnavailable(reason) if is_outage else Misconfigured(reason)) from None
+            reason = f"table:{error.code}"
+            if Failure(error.code, error.status).is_outage:
+                raise TemporarilyUnavailable(reason) from None
+            raise Misconfigured(reason) from None
 
 
 def make_call() -> Call:
@@ -128,7 +138,10 @@ def make_call() -> Call:
         try:
             answer: Mapping[str, Any] = getattr(client, METHODS[operation])(**request)
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
-            raise DynamoDbError(*read_failure(error)) from None
+            failure = read_failure(error)
+            raise DynamoDbError(
+                failure.code, failure.status, failure.item
+            ) from None  # botocore's text may quote the item
         return answer
 
     return call
@@ -154,7 +167,11 @@ def _item(row: Row) -> dict[str, Any]:
 
 
 def row_of(item: Mapping[str, Any]) -> Row:
-    """Return the row in DynamoDB JSON."""
+    """Read a row from DynamoDB's JSON.
+
+    Raises:
+        Misconfigured: another program wrote the item.
+    """
     try:
         return Row(
             key=item["key"]["S"],
@@ -164,4 +181,4 @@ def row_of(item: Mapping[str, Any]) -> Row:
             sealed=item["sealed"]["S"],
         )
     except (KeyError, TypeError, ValueError):
-        raise Misconfigured(reason="table:NotOurItem") from None
+        raise Misconfigured(reason="table:NotOurItem") from None  # the cause could quote the item

@@ -15,19 +15,24 @@ if TYPE_CHECKING:
     from mcp_functions.seal.envelope import Codec
     from mcp_functions.store.dynamodb import Row
 
-LABEL = b"ks1/item"
-BLOB_LABEL = b"ks1/blob"
+LABEL = b"ks1/item"  # for payloads in the table
+BLOB_LABEL = b"ks1/blob"  # for payloads in the bucket
 
 
 class ItemSeal:
     """Seals and opens the payloads of rows."""
 
     def __init__(self, codec: Codec, label: bytes = LABEL) -> None:
-        """Use an envelope with the same label, or an author's codec."""
+        """Use a codec, which encrypts and authenticates bytes.
+
+        Args:
+            codec: an `Envelope` that was made with this label, or an author's own codec.
+            label: the purpose of the payloads, LABEL or BLOB_LABEL.
+        """
         self._codec = CodecAdapter(codec, label)
 
     def seal(self, row: Row, plaintext: bytes) -> str:
-        """Return the token that seals a payload for a row.
+        """Return the token, a sealed text, of a row's payload.
 
         Raises:
             StateTooLarge: the payload is larger than a token can be.
@@ -41,12 +46,16 @@ class ItemSeal:
             InvalidRequestState: the token was not sealed for this row.
             TemporarilyUnavailable, Misconfigured: KMS does not answer.
         """
-        # Failed unwraps are charged to the caller of the request. A worker has no caller, so its item is charged.
+        # The seal limits how often a caller may make KMS fail. The gateway has noted the request's caller before the
+        # handler runs. A worker has no caller, so the failures of each item are counted.
         caller_id = observability.current().caller_id or f"item:{row.key}"
         return self._codec.unseal(token, caller=caller_id, about=_binding(row))
 
 
 def _binding(row: Row) -> bytes:
-    """Return the bytes that bind a payload to its item (envelope.md, section 12)."""
+    """Return the bytes that bind a payload to its item (envelope.md, section 12).
+
+    The length before the key keeps the fields apart. Stored tokens depend on this layout.
+    """
     name = row.key.encode()
     return struct.pack(">H", len(name)) + name + struct.pack(">QQ", row.version, row.expires)

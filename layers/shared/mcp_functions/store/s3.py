@@ -1,4 +1,7 @@
-"""A bucket of S3. Its boto3 client is made for the first object, which few functions have."""
+"""A bucket of S3, for payloads that are too large for the table. boto3 makes the calls.
+
+Few functions need an object, so the client is made for the first one.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LIMITS = CallLimits(connect_seconds=0.5, read_seconds=3.0, attempts=3)
-# AWS, "GetObject": "If you don't have the s3:ListBucket permission, Amazon S3 returns an HTTP status code 403" for an
-# object that does not exist
+# S3's codes for an object that cannot be read. AWS, "GetObject", about objects that do not exist: "If you don't have
+# the s3:ListBucket permission, Amazon S3 returns an HTTP status code 403".
 MISSING = {"NoSuchKey", "404", "AccessDenied", "403", "Forbidden", "InvalidObjectState"}
 
 
@@ -46,23 +49,27 @@ class S3:
         self._ask("delete_object", Key=key)
 
     def _ask(self, operation: str, **request: object) -> bytes:
+        """Call a method of the client, and return the body of its response. Causes are hidden: they may quote a key."""
         try:
-            client = self._client = self._client or self._make_client()
-            answer = getattr(client, operation)(Bucket=self._name, **request)
+            if self._client is None:
+                self._client = self._make_client()
+            answer = getattr(self._client, operation)(Bucket=self._name, **request)
             return answer["Body"].read() if "Body" in answer else b""
         except Exception as error:  # noqa: BLE001 - botocore's and urllib3's classes are not imported
             failure = read_failure(error)
             if operation == "get_object" and failure.code in MISSING:
                 raise ObjectNotFound from None
             reason = f"blobs:{failure.code}"
-            raise (TemporarilyUnavailable(reason) if failure.is_outage else Misconfigured(reason)) from None
+            if failure.is_outage:
+                raise TemporarilyUnavailable(reason) from None
+            raise Misconfigured(reason) from None
 
 
 def s3_client() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
-    """Return boto3's client with limits for time."""
+    """Return boto3's client with limits for time, and without checksums: the table keeps a digest of each object."""
     return by_boto3.client(
         "s3",
         LIMITS,
-        request_checksum_calculation="when_required",  # the item keeps a digest
+        request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
     )

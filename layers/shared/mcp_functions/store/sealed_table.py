@@ -1,8 +1,11 @@
-"""A table whose payloads are sealed, so that its readers and writers need the key (envelope.md, section 12).
+"""A table whose payloads are sealed: encrypted and authenticated with a key from KMS (envelope.md, section 12).
+
+    Item (table.py)    what callers read and write: a key, a version, a payload of JSON, an expiry time
+    Row (dynamodb.py)  what DynamoDB stores: the same with a sealed payload
+    object (blobs.py)  a sealed payload that does not fit into a row, if the deployment has a bucket
 
 Each seal is bound to the item's key, version and expiry time. So a writer without the data key cannot move an item to
 another key, present an old version as the current one, or change when the item expires.
-A payload that does not fit into an item goes to a bucket, if the deployment has one.
 """
 
 from __future__ import annotations
@@ -35,12 +38,13 @@ TOO_LARGE = (
     f"an item of {{}} bytes: the table takes {MAX_BYTES}. Keep references in it instead of documents,"
     " or give the deployment a bucket (BlobBucket)"
 )
-OBJECT_PAUSES = (0.0, 0.2)  # seconds before an object is read again: its item may have changed meanwhile
-_NONCE_BYTES = 16
+# Seconds before each attempt to read an item. If its object is gone, a writer has just replaced both, or it is lost.
+PAUSES_BEFORE_READS = (None, 0.0, 0.2)
+_NONCE_BYTES = 16  # random bytes that identify one write
 
 
 class SealedTable:
-    """The items of one scope. Every method may also raise these errors.
+    """The items of one function. Every method may also raise these errors.
 
     Raises:
         TemporarilyUnavailable: the table or KMS cannot answer now. A write may have happened; read the item again.
@@ -64,7 +68,7 @@ class SealedTable:
         Args:
             rows: the rows of the DynamoDB table.
             codec: the codec that seals payloads in items.
-            service: the first part of every key.
+            service: the first part of every key: the stack, a slash, and the function's folder.
             max_age: the longest time that an item lives after a write, in seconds.
             blobs: the bucket for large payloads and its codec; None if the deployment has no bucket.
             now: the clock, in unix seconds.
@@ -86,18 +90,13 @@ class SealedTable:
         Raises:
             UnreadableItem: the item exists, and its seal does not open.
         """
-        name = self._name(key)
-        for pause in (*OBJECT_PAUSES, None):
-            row = self._rows.read(name)
-            # AWS, "Using time to live (TTL) in DynamoDB": "DynamoDB automatically deletes expired items within a few
-            # days of their expiration time"
-            if row is None or row.expires <= self._now():
-                return None
+        for pause in PAUSES_BEFORE_READS:
+            if pause is not None:
+                self._sleep(pause)
             try:
-                return self._item(key, row)
+                return self._read(key)
             except ObjectNotFound:
-                if pause is not None:
-                    self._sleep(pause)
+                continue
         log.error("an item's object is gone, or this role may not read it")
         raise UnreadableItem
 
@@ -131,6 +130,14 @@ class SealedTable:
         self._rows.delete(self._name(item.key), item.version)
         self._delete_blob(item.blob)
 
+    def _read(self, key: Key) -> Item | None:
+        row = self._rows.read(self._name(key))
+        # AWS, "Using time to live (TTL) in DynamoDB": "DynamoDB automatically deletes expired items within a few days
+        # of their expiration time"
+        if row is None or row.expires <= self._now():
+            return None
+        return self._item(key, row)
+
     def _name(self, key: Key) -> str:
         # The principal's digest has 43 characters without a slash, and a kind has no slash: names are unique.
         return f"{self._service}/{key.kind}/{key.principal or '-'}/{key.id}"
@@ -145,7 +152,8 @@ class SealedTable:
         row, blob = self._sealed_row(unsealed, item.payload)
         try:
             self._rows.write(row, replaced_version=replaced_version, now=now)
-        except Conflict:  # after another error the item may have been written, and then it needs the object
+        except Conflict:
+            # The row was not written. After any other error it may have been written, and then it needs the object.
             self._delete_blob(blob)
             raise
         return dataclasses.replace(item, blob=blob)
@@ -153,24 +161,22 @@ class SealedTable:
     def _sealed_row(self, row: Row, payload: Mapping[str, Any]) -> tuple[Row, str | None]:
         """Return the row with its sealed payload, and the key of the object if the payload needs one."""
         plaintext = _encode(payload)
-        sealed, size = self._fitting_row(row, plaintext)
-        if sealed:
-            return sealed, None
+        size = len(plaintext)
+        try:
+            sealed_row = row._replace(sealed=self._seal.seal(row, plaintext))
+        except StateTooLarge:
+            sealed_row = None  # the seal accepts fewer bytes than this payload has
+        if sealed_row:
+            size = sealed_row.size
+            if size <= MAX_BYTES:
+                return sealed_row, None
         if self._blobs is None:
             raise ItemTooLarge(TOO_LARGE.format(size))
         reference = self._blobs.put(row, plaintext)
         return row._replace(sealed=self._seal.seal(row, _encode(reference))), reference.key
 
-    def _fitting_row(self, row: Row, plaintext: bytes) -> tuple[Row | None, int]:
-        """Return the sealed row and its size in bytes; None in place of the row if it is too large."""
-        try:
-            sealed = row._replace(sealed=self._seal.seal(row, plaintext))
-        except StateTooLarge:
-            return None, len(plaintext)
-        fits = sealed.size <= MAX_BYTES
-        return (sealed if fits else None), sealed.size
-
     def _item(self, key: Key, row: Row) -> Item:
+        """Open a row, and its object if it has one; ObjectNotFound if that is gone."""
         try:
             payload = _decode(self._seal.unseal(row, row.sealed))
             reference = blob_reference(payload)
@@ -180,8 +186,11 @@ class SealedTable:
                 log.error("an item has an object, and MCP_BLOBS is not set")
                 raise UnreadableItem
             payload = _decode(self._blobs.get(row, reference))
-        except (InvalidRequestState, ValueError) as error:
-            _log_unreadable(error)
+        except InvalidRequestState as error:
+            _log_unreadable(error.reason)
+            raise UnreadableItem from None
+        except ValueError:
+            _log_unreadable("not JSON")
             raise UnreadableItem from None
         return Item(key, row.version, payload, row.expires, reference.key)
 
@@ -190,16 +199,16 @@ class SealedTable:
             self._blobs.delete(blob)
 
 
-def _log_unreadable(error: InvalidRequestState | ValueError) -> None:
-    """Log the reason alone: a traceback could quote the item."""
-    log.error("an item does not open: %s", getattr(error, "reason", "not JSON"))
+def _log_unreadable(reason: str | None) -> None:
+    """Log the reason alone. A traceback could quote the item, so its readers hide the cause too."""
+    log.error("an item does not open: %s", reason)
 
 
 def _encode(payload: object) -> bytes:
     try:
-        return dumps(payload).encode("utf-8", "surrogatepass")
+        return dumps(payload).encode("utf-8", "surrogatepass")  # a text may hold half of a surrogate pair
     except (TypeError, ValueError, RecursionError):
-        raise DeveloperError(rule="an item of the table must be JSON") from None
+        raise DeveloperError(rule="an item of the table must be JSON") from None  # the cause could quote the payload
 
 
 def _decode(plaintext: bytes) -> JSONValue:

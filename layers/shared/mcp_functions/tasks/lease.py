@@ -1,4 +1,8 @@
-"""A task that a worker has leased. A thread renews the lease; a worker that lost its lease writes nothing more."""
+"""A task and the worker (a Lambda invocation) that runs its next round.
+
+The worker has the task until a time, the end of its lease, and a thread renews the lease. If the worker dies, the lease
+ends, and another worker takes the task. A worker that lost its lease writes nothing more.
+"""
 
 from __future__ import annotations
 
@@ -39,15 +43,36 @@ class LeasedTask:
         now: Callable[[], float],
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Hold a task that the worker has just taken, with a lease of so many milliseconds.
+        """Hold a task that the worker has just taken.
 
-        The round saves each step, and asks before each step whether it must stop.
+        The round will save each step here, and ask before each step whether it must stop.
+
+        Args:
+            store: the tasks of the function.
+            task_id: the task's id.
+            owner: the digest of the task's principal; None on a server without sign-in.
+            task: the state after the worker took the task.
+            round_: the round that the worker runs.
+            lease: the length of the lease, in milliseconds.
+            now: the clock, in unix seconds.
+            sleep: the function that waits some seconds.
         """
-        self.task_id, self.owner, self.epoch, self.tool, self.round = task_id, owner, task.epoch, task.tool, round_
+        self.task_id = task_id
+        self.owner = owner
+        self.epoch = task.epoch
+        self.tool = task.tool
+        self.round = round_
         self.has_audited_questions = False  # True once the author's audit got the questions of the round
-        self._store, self._task, self._lease, self._now, self._sleep = store, task, lease, now, sleep
-        self._lost, self._lock, self._done = False, Lock(), Event()
-        round_.on_step_recorded, round_.must_stop = self._save, self.must_stop
+        self._store = store
+        self._task = task
+        self._lease = lease
+        self._now = now
+        self._sleep = sleep
+        self._lost = False  # True once a write has shown that the worker lost its lease
+        self._lock = Lock()  # held during each write
+        self._done = Event()  # set when the round has ended
+        round_.on_step_recorded = self._save
+        round_.must_stop = self.must_stop
 
     def change(self, transition: Callable[[Task], Task]) -> Task:
         """Write the next state of the task and return it; LeaseLost if the worker has lost its task."""
@@ -62,7 +87,7 @@ class LeasedTask:
             return self._task
 
     def must_stop(self) -> bool:
-        """Return whether the worker must stop: another worker has the task, or the client has cancelled it."""
+        """Renew the lease. Return whether the worker must stop: it lost the task, or the client has cancelled it."""
         try:
             return self.change(self._renew).cancel
         except LeaseLost:
@@ -71,13 +96,15 @@ class LeasedTask:
     def audit(self, report: Callable[[AuditRecord], object], *, asks: bool) -> None:
         """Report the round to the author's audit, with its questions if it `asks`.
 
-        The report precedes the write that publishes the questions, because an unconfirmed write may publish them.
+        The report precedes the write that publishes the questions, because a write without a response may publish them.
         A worker that lost its task reports nothing, because another worker runs this round.
         """
-        sent = not self.must_stop() and asks
-        if not self._lost:
-            report(self.round.audit(self.tool, self.owner, sent=sent))
-            self.has_audited_questions = sent
+        must_stop = self.must_stop()
+        if self._lost:
+            return
+        will_ask = asks and not must_stop
+        report(self.round.audit(self.tool, self.owner, sent=will_ask))
+        self.has_audited_questions = will_ask
 
     @contextmanager
     def renewing(self, seconds: float) -> Iterator[None]:
@@ -93,19 +120,19 @@ class LeasedTask:
     def _renew_until_done(self, seconds: float) -> None:
         while not self._done.wait(seconds):
             try:
-                self.must_stop()
+                self.must_stop()  # it renews the lease; the round asks by itself before its next step
             except McpError as error:
                 log.warning("a lease was not renewed: %s", error.reason)
 
     def _renew(self, task: Task) -> Task:
         """Renew the lease in its second half; before that, only check that the worker still has the task."""
-        end = self._lease_end()
-        if end - task.until < self._lease // 2:
-            end = task.until
-        return transitions.renew(task, self.epoch, end, self._message())
+        until = self._lease_end()
+        if until - task.until < self._lease // 2:
+            until = task.until
+        return transitions.renew(task, self.epoch, until, self._message())
 
     def _save(self) -> None:
-        """Save the round's record, or end the round: a step without a saved record must not be followed by another."""
+        """Save the round's record, or end the round: after a step that was not saved, no other step may run."""
         progress = Progress(self.epoch, self._lease_end(), round_record(self.round), self._message())
         try:
             self.change(lambda task: transitions.save_progress(task, progress))
@@ -116,9 +143,11 @@ class LeasedTask:
         return self.round.progress_message or self._task.message
 
     def _lease_end(self) -> int:
+        """Return when a lease ends that begins now, in unix milliseconds."""
         return int(self._now() * 1000) + self._lease
 
     def _write(self, transition: Callable[[Task], Task]) -> Task:
+        """Write the next state; try again while the table is unavailable."""
         for pause in WRITE_PAUSES:
             try:
                 return self._write_once(transition)
@@ -128,11 +157,15 @@ class LeasedTask:
 
     def _write_once(self, transition: Callable[[Task], Task]) -> Task:
         try:
-            return self._store.change(self.task_id, self.owner, transition)[1]
+            _before, after = self._store.change(self.task_id, self.owner, transition)
         except UnknownTask:
-            raise LeaseLost from None
+            raise LeaseLost from None  # the task was deleted, and for a worker that is the same
+        return after
 
 
 def round_record(round_: Round) -> dict[str, Any]:
-    """Return a round's record without `sheds`: a task may be interrupted any number of times."""
+    """Return what the next round must know: the answers and steps so far.
+
+    `sheds`, the number of rounds that ended for lack of time, is left out: a task may have any number of them.
+    """
     return {name: value for name, value in round_.next_record().items() if name != "sheds"}

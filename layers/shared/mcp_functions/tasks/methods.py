@@ -1,6 +1,11 @@
-"""The methods of the tasks extension: calls become tasks, and `tasks/get`, `tasks/update` and `tasks/cancel`.
+"""The methods of the tasks extension: `tools/call` may begin a task, and three methods of their own follow it.
 
-A poll also invokes a worker for a task that has none, so no other process needs to watch tasks.
+    tasks/get     returns the task with its questions or its result, and invokes a worker if the task has none
+    tasks/update  gives answers to the task's questions
+    tasks/cancel  ends the task, or asks its worker to stop
+
+A worker is an invocation of the same function that runs a round of the task. Clients poll with `tasks/get`, so no
+other process needs to watch tasks.
 """
 
 from __future__ import annotations
@@ -33,8 +38,9 @@ if TYPE_CHECKING:
     from mcp_functions.settings import Settings
     from mcp_functions.store import SealedTable
 
-FLOW_BYTES = 16
-MIN_POLL_MS, MAX_POLL_MS = 1000, 30_000
+FLOW_BYTES = 16  # random bytes in the name of a conversation, by which the log joins its rounds
+MIN_POLL_MS = 1000  # the shortest and the longest time that a client is asked to wait before its next poll
+MAX_POLL_MS = 30_000
 TOO_LARGE = "The call has more data than a task can keep. Call with less."
 
 
@@ -42,7 +48,7 @@ class Tasks:
     """The tasks of one function, as its clients use them.
 
     Attributes:
-        store: of the tasks.
+        store: the items of the tasks.
         tools: the function's tools whose calls may become tasks, by name.
     """
 
@@ -57,10 +63,23 @@ class Tasks:
         now: Callable[[], float] = time.time,
         rand: Callable[[int], bytes] = os.urandom,
     ) -> None:
-        """Use the parts of a deployment; a task id begins with `function`, the folder. No request is sent."""
+        """Use the parts of a deployment; no request is sent.
+
+        Args:
+            handlers: the function's tools, prompts and resources.
+            settings: the settings of the deployment.
+            function: the function's folder, with which task ids begin.
+            table: the table that keeps the tasks.
+            invoke_worker: invokes a worker for a task's id and the digest of its owner.
+            now: the clock, in unix seconds.
+            rand: the function that returns a number of random bytes.
+        """
         self.tools: dict[str, Tool[..., Any]] = {tool.name: tool for tool in handlers if tool.task}  # type: ignore[misc]
         self.store = TaskStore(table, function, most=settings.max_open_tasks, now=now, rand=rand)
-        self._settings, self._invoke_worker, self._now, self._rand = settings, invoke_worker, now, rand
+        self._settings = settings
+        self._invoke_worker = invoke_worker
+        self._now = now
+        self._rand = rand
 
     def call(self, request: Request, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
         """Run this round of a call, or begin a task after the questions of the signature have their answers.
@@ -72,29 +91,31 @@ class Tasks:
         support = tool.task_support(params)
         if support == "required":
             request.must_take_tasks()
-        # A form of a host cannot follow a task, and a task cannot show a form.
+        # A form that the host shows (an MCP app) cannot follow a task, and a task cannot show a form.
         is_asked_in_form = support == "allowed" and tool.asks and round_.request.has_app
         if not support or not request.takes_tasks or is_asked_in_form:
             return tool.call(params, round_)
-        tool.ask_declared(params, round_)
+        tool.ask_declared(params, round_)  # it ends the round if a question of the signature has no answer yet
         return self._begin(tool, request, round_)
 
     def _begin(self, tool: Tool[..., Any], request: Request, round_: Round) -> dict[str, Any]:
         """Turn a call into a task with the record of its rounds, and return a CreateTaskResult."""
-        owner, task = principal_digest(request.principal), self._new_task(tool, request, round_)
+        owner = principal_digest(request.principal)
+        task = self._new_task(tool, request, round_)
         try:
             task_id = self.store.create(task, owner)
         except TooManyTasks:
             most = self._settings.max_open_tasks
             return tool.error_result(f"You have {most} tasks open, and may have no more: finish or cancel one of them.")
         except ItemTooLarge as error:
-            observability.current().reason = error.reason  # for the author
+            observability.current().reason = error.reason  # the author reads the reason in the log
             return tool.error_result(TOO_LARGE)
         self._invoke_worker(task_id, owner)
         return {"resultType": "task", **_description(task_id, task, task.created)}
 
     def _new_task(self, tool: Tool[..., Any], request: Request, round_: Round) -> Task:
-        now, ttl = self._now_ms(), tool.task_ttl * 1000
+        now = self._now_ms()
+        ttl = tool.task_ttl * 1000
         return Task(
             tool=tool.name,
             arguments=request.params.get("arguments") or {},
@@ -123,10 +144,11 @@ class Tasks:
         if not isinstance(task_id, str):
             raise InvalidParams(message="params.taskId must be a string")
         observability.current().caller_id = caller_id(request.principal, request.address)
-        owner, method = principal_digest(request.principal), request.message["method"]
+        owner = principal_digest(request.principal)
         task = self.store.get(task_id, owner)
         observability.current().handler = task.tool
         self._check_scopes(task, request)
+        method = request.message["method"]
         if method == "tasks/get":
             return self._get(task_id, owner, task, request)
         if method == "tasks/update":
@@ -135,7 +157,7 @@ class Tasks:
         return {}
 
     def _check_scopes(self, task: Task, request: Request) -> None:
-        """Refuse a token without the tool's scopes (tasks extension: "authorization on every task request")."""
+        """Refuse an access token without the tool's scopes (tasks extension: "authorization on every task request")."""
         if task.tool not in self.tools:
             raise UnknownTask  # this release of the function no longer has the tool
         access_tokens.permit(task.tool, self.tools[task.tool].scopes, request, self._settings)
@@ -143,14 +165,14 @@ class Tasks:
     def _get(self, task_id: str, owner: str | None, task: Task, request: Request) -> dict[str, Any]:
         if task.needs_worker(self._now_ms()):
             task = self._replace_worker(task_id, owner)
-        questions = {key: asked for key, (_engine_key, asked) in task.requests.items()}
+        questions = {wire_key: question for wire_key, (_elicit_key, question) in task.requests.items()}
         # Tasks extension: "MUST NOT send an inputRequests that the client has not declared support for in its
         # capabilities"
         lacking = missing_capabilities(questions.values(), request.capabilities)
         if lacking:
             from mcp_functions.apps import rungs  # noqa: PLC0415 - only for clients without elicitation
 
-            raise rungs.refusal(lacking, questions)
+            raise rungs.refusal(lacking, questions)  # an McpError that names the missing capabilities
         description = _description(task_id, task, self._now_ms())
         if task.status == INPUT_REQUIRED:
             return {**description, "inputRequests": questions}
@@ -169,8 +191,8 @@ class Tasks:
                 task_id, owner, lambda task: transitions.apply_answers(task, responses, self._now_ms())
             )
         except ItemTooLarge:
-            raise ContentTooLarge(reason="task_item") from None
-        if after.status != before.status:
+            raise ContentTooLarge(reason="task_item") from None  # for the client its answer is too large, not the item
+        if after.status != before.status:  # the last answer arrived, so the task works again
             self._invoke_worker(task_id, owner)
         return {}
 
@@ -181,10 +203,12 @@ class Tasks:
             now = self._now_ms()
             if not task.needs_worker(now):
                 return task
-            return transitions.cancel(task, now) if task.cancel else transitions.await_worker(task, now)
+            if task.cancel:
+                return transitions.cancel(task, now)
+            return transitions.await_worker(task, now)
 
         before, after = self.store.change(task_id, owner, transition)
-        if after.summons > before.summons:
+        if after.summons > before.summons:  # `await_worker` has counted an invocation
             self._invoke_worker(task_id, owner)
         return after
 

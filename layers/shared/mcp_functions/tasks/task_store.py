@@ -1,4 +1,10 @@
-"""The tasks of one function in the table. Each principal has a limit, and each task has one writer at a time."""
+"""The tasks of one function in the table. Each principal has a limit, and of two writers of a task one must read again.
+
+    kind "task",  id "<folder>.<random text>"  one item for each task
+    kind "tasks", id "open"                    one item for each principal: ids of its tasks -> when they expire
+
+The owner of a task is the digest of its principal (issuer, subject and client), None on a server without sign-in.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +23,11 @@ if TYPE_CHECKING:
     from mcp_functions.store import Item, SealedTable
 
 TASK_ID = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{22}")
-RANDOM_BYTES = 16  # of a task id, which must be unguessable
-ATTEMPTS = 10  # of one change, while other writers are faster
-KIND, OPEN_TASKS = "task", Key("tasks", "open")
-CONTENTION = "tasks:contention"
+RANDOM_BYTES = 16  # random bytes in a task id, which must be unguessable
+ATTEMPTS = 10  # how often a change is tried while other writers are faster
+KIND = "task"
+OPEN_TASKS = Key("tasks", "open")
+CONTENTION = "tasks:contention"  # the reason in the log after the last attempt
 
 
 class TooManyTasks(Exception):
@@ -34,7 +41,11 @@ class TaskStore:
         self, table: SealedTable, function: str, *, most: int, now: Callable[[], float], rand: Callable[[int], bytes]
     ) -> None:
         """Use a table; a principal may have `most` open tasks, and `function` is the first part of every task id."""
-        self._table, self._function, self._most, self._now, self._rand = table, function, most, now, rand
+        self._table = table
+        self._function = function
+        self._most = most
+        self._now = now
+        self._rand = rand
 
     def create(self, task: Task, owner: str | None) -> str:
         """Write the first state of a task and return its id.
@@ -78,8 +89,8 @@ class TaskStore:
             raise UnknownTask
         try:
             item = self._table.get(Key(KIND, task_id, owner))
-        except UnreadableItem:  # for example after a new MCP_GENERATION
-            raise UnknownTask from None
+        except UnreadableItem:
+            raise UnknownTask from None  # the operator chose another MCP_GENERATION, which ends all tasks
         # The table may return an item for days after its expiry time.
         if item is None or item.expires <= self._now():
             raise UnknownTask
@@ -93,22 +104,24 @@ class TaskStore:
             ids: dict[str, int] = dict(item.payload["ids"]) if item else {}
             if len(ids) >= self._most:
                 ids = {other: ends for other, ends in ids.items() if self._is_open(other, ends, owner)}
-            if len(ids) >= self._most:
-                raise TooManyTasks
+                if len(ids) >= self._most:
+                    raise TooManyTasks
             ids[task_id] = expires
-            last = max(ids.values())
+            last_expiry = max(ids.values())
             try:
                 if item:
-                    self._table.replace(item, {"ids": ids}, expires=last)
+                    self._table.replace(item, {"ids": ids}, expires=last_expiry)
                 else:
-                    self._table.create(key, {"ids": ids}, expires=last)
+                    self._table.create(key, {"ids": ids}, expires=last_expiry)
             except Conflict:
                 continue
             return
         raise Busy(CONTENTION)
 
     def _is_open(self, task_id: str, ends: int, owner: str | None) -> bool:
+        if ends <= self._now():
+            return False
         try:
-            return ends > self._now() and not self.get(task_id, owner).ended
+            return not self.get(task_id, owner).ended
         except UnknownTask:
             return False

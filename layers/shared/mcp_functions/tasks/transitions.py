@@ -1,8 +1,12 @@
-"""The transitions of a task: each function returns the next state.
+"""The transitions of a task: each function takes a state and returns the next one. They write nothing.
 
-Every write names the version that the writer read. The second of two writers reads the first one's state, and runs its
-transition again on that. A transition that has no effect returns its argument.
-A worker's transitions carry its epoch. They raise `LeaseLost` after another worker took the task, or after it ended.
+    await_worker, take, renew, save_progress, pause, ask, finish   a worker, or whoever invokes it
+    apply_answers, request_cancel, cancel                          the client
+    give_up                                                        a worker, after many died
+
+Of two writers at a time, the second reads the state of the first, and runs its transition again on that. A transition
+that has no effect returns its argument. A worker's transitions carry its epoch, the number of its turn. They raise
+`LeaseLost` after another worker took the task, or after it ended.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ if TYPE_CHECKING:
 
 LEASE_MS = 30_000  # a worker that does not renew its lease in this time loses the task
 INVOCATION_MS = 15_000  # how long the first invoked worker may take to start
-MAX_INVOCATION_MS = 900_000
+MAX_INVOCATION_MS = 900_000  # how long any later one may take
 
 
 class LeaseLost(Exception):
@@ -27,10 +31,10 @@ class LeaseLost(Exception):
 class Progress(NamedTuple):
     """The progress that a worker writes during a round."""
 
-    epoch: int  # of the worker
+    epoch: int  # the number of the worker's turn, from `Task.epoch`
     until: int  # when its lease ends, unix milliseconds; the present time at the end of a round
-    record: Mapping[str, Any]  # of the round so far
-    message: str  # for `statusMessage`
+    record: Mapping[str, Any]  # the answers and steps so far, from `round_record`
+    message: str  # the client sees it as `statusMessage`
 
 
 def await_worker(task: Task, now: int) -> Task:
@@ -45,7 +49,9 @@ def take(task: Task, now: int, lease: int) -> Task:
     Raises:
         LeaseLost: the task has ended, waits for the client, or belongs to another worker.
     """
-    if task.status != WORKING or (task.held and now < task.until):
+    if task.status != WORKING:
+        raise LeaseLost
+    if task.held and now < task.until:
         raise LeaseLost
     if task.cancel:
         return cancel(task, now)
@@ -65,16 +71,18 @@ def save_progress(task: Task, progress: Progress) -> Task:
 
 
 def pause(task: Task, progress: Progress) -> Task:
-    """End a round without a question; another worker continues."""
+    """End a round without a question, for lack of time; another worker continues."""
     now = progress.until
     attempts = 0 if progress.record != task.record else task.attempts
     saved = save_progress(task, progress)
     paused = replace(saved, rounds=task.rounds + 1, held=False, summons=0, attempts=attempts)
-    return cancel(paused, now) if task.cancel else await_worker(paused, now)
+    if task.cancel:
+        return cancel(paused, now)
+    return await_worker(paused, now)
 
 
 def ask(task: Task, progress: Progress, requests: Mapping[str, Any], fingerprints: Mapping[str, str]) -> Task:
-    """End a round with questions, each under a wire key that this task has never had."""
+    """End a round with questions (elicit key -> request), each under a wire key that this task has never had."""
     now = progress.until
     saved = save_progress(task, progress._replace(message=""))
     if task.cancel:
@@ -126,11 +134,15 @@ def apply_answers(task: Task, responses: Mapping[str, Any], now: int) -> Task:
     if task.status != INPUT_REQUIRED or not answered:
         return task
     unanswered = {key: request for key, request in task.requests.items() if key not in answered}
-    given = {**task.given, **{task.requests[key][0]: response for key, response in answered.items()}}
+    given = dict(task.given)
+    for key, response in answered.items():
+        elicit_key, _request = task.requests[key]
+        given[elicit_key] = response
     after = replace(task, requests=unanswered, given=given)
     if unanswered:
         return after
-    return await_worker(replace(after, status=WORKING, updated=now, summons=0, attempts=0), now)
+    working = replace(after, status=WORKING, updated=now, summons=0, attempts=0)
+    return await_worker(working, now)
 
 
 def _check_lease(task: Task, epoch: int) -> None:
@@ -139,22 +151,25 @@ def _check_lease(task: Task, epoch: int) -> None:
 
 
 def _end(task: Task, now: int, status: str, outcome: Mapping[str, Any]) -> Task:
-    """End the task and delete its arguments, answers and record, which nothing reads after the end."""
+    """End the task and delete its arguments, answers and record, because nothing reads them after the end."""
     deleted: dict[str, Any] = {"arguments": {}, "record": {}, "requests": {}, "asked": {}, "given": {}, "used": ()}
     return replace(task, status=status, updated=now, outcome=outcome, held=False, until=0, **deleted)
 
 
 def _fresh_keys(requests: Mapping[str, Any], used: tuple[str, ...]) -> list[str]:
-    """Return a wire key for each request.
+    """Return a wire key for each request: its own key, or the next of "key-2", "key-3", … that is free.
 
     Tasks extension: "Keyring MUST be unique over the lifetime of the task". A question that is asked again is new.
     """
-    taken, fresh = set(used) | set(requests), list[str]()
+    taken = {*used, *requests}
+    fresh: list[str] = []
     for key in requests:
-        name, number = key, 1
-        while name in taken and (number > 1 or key in used):
-            number += 1
-            name = f"{key}-{number}"
-        taken.add(name)
-        fresh.append(name)
+        wire_key = key
+        number = 1
+        if key in used:
+            while wire_key in taken:
+                number += 1
+                wire_key = f"{key}-{number}"
+        taken.add(wire_key)
+        fresh.append(wire_key)
     return fresh

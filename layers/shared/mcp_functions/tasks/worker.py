@@ -1,5 +1,8 @@
 """A worker continues one task: it takes the lease, runs one round of the handler, and saves the outcome.
 
+A worker is one asynchronous invocation of the function. Its lease is the time in which no other worker may take the
+task. A round replays the handler from its first line, with the answers and steps that the task's record holds.
+
 Each step is saved when it ends. Before each step the worker checks its lease, and whether the client has cancelled the
 task. So a worker that lost its lease runs no further step.
 """
@@ -40,8 +43,8 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.tasks.task_store import TaskStore
 
-MAX_ATTEMPTS = 5  # workers in a row that took a task without progress
-NO_LIMIT = 1 << 31  # of rounds without a question: a task has no client that gives up
+MAX_ATTEMPTS = 5  # the task fails after so many workers in a row that took it without progress
+NO_LIMIT = 1 << 31  # rounds that may end for lack of time: a task has no client that gives up
 GAVE_UP = "The task was begun again and again, and never came further"  # the log has the cause
 RESULT_TOO_LARGE = "The result is larger than a task can keep (about 290 KB)"
 TOO_LARGE = "This call has more data than a task can keep. Answer more briefly."
@@ -61,9 +64,24 @@ class Worker:
         audit: Callable[[AuditRecord], object] | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Use the parts of a deployment; a worker that does not renew its lease in time loses the task."""
-        self._tools, self._store, self._invoke_worker, self._now = tools, store, invoke_worker, now
-        self._lease, self._audit, self._sleep = int(lease_seconds * 1000), audit, sleep
+        """Use the parts of a deployment.
+
+        Args:
+            tools: the function's tools whose calls may become tasks, by name.
+            store: the items of the tasks.
+            invoke_worker: invokes a worker for a task's id and the digest of its owner.
+            now: the clock, in unix seconds.
+            lease_seconds: the time after which a worker that has not renewed its lease loses the task.
+            audit: the author's function that receives a record of each round; None if there is none.
+            sleep: the function that waits some seconds.
+        """
+        self._tools = tools
+        self._store = store
+        self._invoke_worker = invoke_worker
+        self._now = now
+        self._lease = int(lease_seconds * 1000)  # milliseconds
+        self._audit = audit
+        self._sleep = sleep
 
     def work(self, order: Mapping[str, Any], context: LambdaContext) -> None:
         """Run one round of a task, if the task is available; `order` has its `id` and the digest of its `owner`.
@@ -72,14 +90,17 @@ class Worker:
             McpError: the table does not answer. Saved steps remain; the lease ends, and the next poll invokes another
                 worker.
         """
-        task_id, owner = str(order["id"]), order["owner"]
+        task_id = str(order["id"])
+        owner = order["owner"]
         deadline = lambda_deadline(context, self._now())
         try:
             _before, task = self._store.change(task_id, owner, self._take)
         except (LeaseLost, UnknownTask):
             return  # another worker has the task, it waits for the client, or it has ended
         notes = observability.current()
-        notes.handler, notes.round, notes.flow = task.tool, task.rounds + 1, task.flow
+        notes.handler = task.tool
+        notes.round = task.rounds + 1
+        notes.flow = task.flow
         if task.status == FAILED:
             notes.conclude("failed", "worker_gave_up")
         if task.held:
@@ -115,10 +136,12 @@ class Worker:
 
     def _run_round(self, leased: LeasedTask, tool: Tool[..., Any], task: Task) -> None:
         round_ = leased.round
-        with leased.renewing(self._lease / 3000):
+        lease_seconds = self._lease / 1000
+        with leased.renewing(lease_seconds / 3):  # one renewal may fail before the lease ends
             outcome = _outcome(tool, partial(_play, tool, task, round_))
             if self._audit and tool.needs_state:
                 asks = outcome is None and bool(round_.requests)
+                # An audit that raises replaces the outcome by its error.
                 outcome = _outcome(tool, partial(leased.audit, self._audit, asks=asks)) or outcome
         after = self._save(leased, tool, outcome)
         # The audit has seen questions that the client will not: the task was cancelled, or its item is too large.
@@ -141,22 +164,28 @@ class Worker:
         try:
             return leased.change(lambda task: self._next(task, leased, outcome))
         except ItemTooLarge as error:
-            observability.current().reason = error.reason  # for the author
-            too_large = {"result": tool.error_result(TOO_LARGE)}
-            instead = too_large if outcome is None else {"error": InternalError(RESULT_TOO_LARGE).to_json()}
+            observability.current().reason = error.reason  # the author reads the reason in the log
+            if outcome is None:
+                instead = {"result": tool.error_result(TOO_LARGE)}
+            else:
+                instead = {"error": InternalError(RESULT_TOO_LARGE).to_json()}
         except DeveloperError as error:
             instead = {"result": crash_result(tool, Crash(crash_message(tool), error))}
         return leased.change(lambda task: self._next(task, leased, instead))
 
     def _next(self, task: Task, leased: LeasedTask, outcome: Mapping[str, Any] | None) -> Task:
-        now, epoch, round_ = self._now_ms(), leased.epoch, leased.round
+        """Return the state after a round: ended with an outcome; otherwise it asks, is cancelled, or pauses."""
+        now = self._now_ms()
+        round_ = leased.round
         if outcome is not None:
-            return transitions.finish(task, epoch, now, FAILED if "error" in outcome else COMPLETED, outcome)
-        progress = Progress(epoch, now, round_record(round_), round_.progress_message)
+            status = FAILED if "error" in outcome else COMPLETED
+            return transitions.finish(task, leased.epoch, now, status, outcome)
+        progress = Progress(leased.epoch, now, round_record(round_), round_.progress_message)
         if round_.requests:
             return transitions.ask(task, progress, round_.requests, round_.questions.open_fingerprints())
         if task.cancel:
-            return transitions.cancel(transitions.renew(task, epoch, now, round_.progress_message), now)
+            renewed = transitions.renew(task, leased.epoch, now, round_.progress_message)
+            return transitions.cancel(renewed, now)
         return transitions.pause(task, progress)
 
     def _now_ms(self) -> int:
@@ -164,20 +193,24 @@ class Worker:
 
 
 def _outcome(tool: Tool[..., Any], run: Callable[[], dict[str, Any] | None]) -> dict[str, Any] | None:
-    """Return the outcome of a round: a result or an error, as the call would have it; None if the task continues."""
+    """Return the outcome of a round, {"result": …} or {"error": …}; None if the task continues.
+
+    An exception becomes the outcome that it would be for a call. Only TemporarilyUnavailable passes: the task's lease
+    ends, and another worker runs the round again.
+    """
     try:
         return run()
     except TemporarilyUnavailable:
         raise
     except ItemTooLarge as error:
-        observability.current().reason = error.reason  # for the author
+        observability.current().reason = error.reason  # the author reads the reason in the log
         return {"result": tool.error_result(TOO_LARGE)}
     except Crash as crash:
         return {"result": crash_result(tool, crash)}
     except McpError as error:
         outcomes.note_error(observability.current(), error)
         return {"error": error.to_json()}
-    except BaseException as error:  # of the author's audit
+    except BaseException as error:  # the author's audit may raise anything
         if is_ctrl_c(error):
             raise
         observability.current().crash(error)
@@ -198,9 +231,10 @@ def _play(tool: Tool[..., Any], task: Task, round_: Round) -> dict[str, Any] | N
 
 
 def _note_outcome(task: Task) -> None:
+    """Note for the log how a round ended; whoever made the error of a failed task has noted it already."""
     notes = observability.current()
     if task.status == FAILED:
         return
-    outcomes = {INPUT_REQUIRED: "input_required", WORKING: "shed"}
-    notes.conclude(outcomes.get(task.status, "complete"))
+    logged = {INPUT_REQUIRED: "input_required", WORKING: "shed"}  # "shed": the round ended for lack of time
+    notes.conclude(logged.get(task.status, "complete"))
     notes.tool_error = task.outcome.get("result", {}).get("isError") is True

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.aws.clients import Invocation
 
-LIMITS = aws.CallLimits(connect_seconds=1, read_seconds=2, attempts=2)
+LIMITS = aws.CallLimits(connect_seconds=1, read_seconds=2, attempts=2)  # a second worker of a task does no harm
 
 log = logging.getLogger("mcp_functions")
 
@@ -36,7 +36,8 @@ class WorkerInvoker:
 
     def __init__(self, worker: str, make_client: Callable[[], Invoking]) -> None:
         """Use the physical name of the worker's Lambda, with its qualifier; no client is made before the first call."""
-        self._worker, self._make_client = worker, make_client
+        self._worker = worker
+        self._make_client = make_client
         self._client: Invoking | None = None
         register_for_reset(self)
 
@@ -48,10 +49,12 @@ class WorkerInvoker:
         """Invoke a worker for a task. A failure is only logged, because a later poll invokes again."""
         order = json.dumps({"mcpTask": {"id": task_id, "owner": owner}}).encode()
         try:
-            client = self._client = self._client or self._make_client()
-            client.invoke(FunctionName=self._worker, InvocationType="Event", Payload=order)
+            if self._client is None:
+                self._client = self._make_client()
+            self._client.invoke(FunctionName=self._worker, InvocationType="Event", Payload=order)
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
-            log.log(logging.ERROR, "no worker: invoke_%s", read_failure(error).code)  # without a traceback
+            # The code alone is logged: a traceback could quote the request.
+            log.log(logging.ERROR, "no worker: invoke_%s", read_failure(error).code)
 
 
 def lambda_client() -> Invoking:

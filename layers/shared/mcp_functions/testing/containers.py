@@ -48,7 +48,8 @@ class TimedFunction:
     def __init__(self, handler: Callable[..., Any], *, fresh: bool, ahead: float = 0.0) -> None:
         """Choose between containers and new processes (`fresh`). The clock is `ahead` by so many seconds."""
         self.handler: LambdaFunction = unwrap(handler)
-        self._fresh, self._ahead = fresh, ahead
+        self._fresh = fresh
+        self._ahead = ahead
         self._answer: Callable[[Event, Context], Event]
         if fresh:
             self._answer = NewProcesses(self.handler, ahead)
@@ -79,7 +80,8 @@ class Containers:
 
     def __init__(self, handler: LambdaFunction, now: Callable[[], float] | None = None) -> None:
         """Start without containers; `now` is their clock, the function's own if left out."""
-        self._handler, self._now = handler, now
+        self._handler = handler
+        self._now = now
         self._containers: dict[object, LambdaFunction] = {}
 
     def __call__(self, event: Event, context: Context) -> Event:
@@ -97,7 +99,8 @@ class NewProcesses:
 
     def __init__(self, handler: LambdaFunction, ahead: float) -> None:
         """Find the handler's module. The clock of its processes is `ahead` by so many seconds."""
-        self.place, self._ahead = _place(handler), ahead
+        self.place = _place(handler)
+        self._ahead = ahead
 
     def __call__(self, event: Event, context: Context) -> Event:
         """Answer one event. If its process fails, it has written the reason to stderr."""

@@ -69,7 +69,8 @@ class Conversation(Transcript):
         self.function = function or self._target.handler.handlers[0].name
         self._caller = Caller(as_principal(principal), tuple(scopes), capabilities)
         self._moment = moment or (lambda: Moment.at(self._target.now()))
-        self._method, self._params = "", dict[str, Any]()
+        self._method = ""
+        self._params = dict[str, Any]()
         self._inputs: Mapping[str, Any] = {}
         self._next_id = 1
 
@@ -218,7 +219,8 @@ class Conversation(Transcript):
         return {first_field: answer}
 
     def _begin(self, method: str, params: dict[str, Any]) -> Self:
-        self._method, self._params = method, params
+        self._method = method
+        self._params = params
         return self._send()
 
     def _send(self, **inputs: object) -> Self:

@@ -64,7 +64,8 @@ class _Tables:
 
     def __init__(self) -> None:
         """Start with the toolkit's table alone."""
-        self._toolkits, self._own = MemoryTable(environment.TABLE), cache(dynamodb.Moto)
+        self._toolkits = MemoryTable(environment.TABLE)
+        self._own = cache(dynamodb.Moto)
 
     def __call__(self, operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Answer one request.

@@ -47,7 +47,8 @@ class MemoryTable:
 
     def __init__(self, name: str = TABLE, weather: Callable[[str], Fault] = lambda _operation: None) -> None:
         """Start empty."""
-        self.name, self.weather = name, weather
+        self.name = name
+        self.weather = weather
         self.items: dict[str, dict[str, Any]] = {}
         self.calls: list[str] = []
         self._previous: dict[str, dict[str, Any]] = {}  # the item before the last write, for inconsistent reads

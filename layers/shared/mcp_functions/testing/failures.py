@@ -46,7 +46,9 @@ class _ErrorHandler(logging.Handler):
 
     def __init__(self, failures: Failures, fallback: logging.Handler | None) -> None:
         super().__init__()
-        self._failures, self._fallback, self._thread = failures, fallback, get_ident()
+        self._failures = failures
+        self._fallback = fallback
+        self._thread = get_ident()
 
     def emit(self, record: logging.LogRecord) -> None:
         if self._fallback and record.levelno >= self._fallback.level:

@@ -1,4 +1,7 @@
-"""Answers without a question, answers that do not fit their question, and questions the client did not declare."""
+"""Checks of answers: to questions that nobody asked, or that do not fit; and questions that the client did not declare.
+
+Each check yields a `Proof` for each exchange in which the server did what it must not do.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,11 @@ REFUSAL = (
     "missing capabilities. On HTTP, the response status MUST be 400 Bad Request."
 )
 MODES = "Servers MUST NOT send elicitation requests with modes that are not supported by the client."
+# Values that cannot be `inputResponses`, and values that cannot be one of its entries; each with its description.
 MALFORMED: tuple[tuple[str, Any], ...] = (("a number", 7), ("a list", []), ("a text", "yes"))
 ENTRIES: tuple[tuple[str, Any], ...] = (("null", None), ("a number", 7), ("a list", []), ("an empty object", {}))
-MISSING_CAPABILITY, BAD_REQUEST = -32021, 400
+MISSING_CAPABILITY = -32021
+BAD_REQUEST = 400
 
 
 def _cold(scan: Scan) -> Iterator[Proof]:
@@ -55,8 +60,10 @@ def _ahead(scan: Scan) -> Iterator[Proof]:
 def _malformed(scan: Scan) -> Iterator[Proof]:
     victim = scan.victim_with_state
     state, answers = scan.begin(victim)
-    entries = [(f"{key}: {what}", {**answers, key: value}) for key in answers for what, value in ENTRIES]
-    for what, value in (*MALFORMED, *entries):
+    responses = list(MALFORMED)
+    for key in answers:
+        responses += [(f"{key}: {what}", {**answers, key: value}) for what, value in ENTRIES]
+    for what, value in responses:
         exchange = scan.call(victim, requestState=state, inputResponses=value)
         if scan.advanced(victim, exchange.response):
             yield Proof(exchange, f"inputResponses were {what}, and the server went on: {exchange.response}")

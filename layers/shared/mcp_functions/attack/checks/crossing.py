@@ -1,4 +1,7 @@
-"""Valid states in the wrong place: of another call, another person, another time; and the same state twice."""
+"""Checks with valid states in the wrong place: of another call, another person, another time; and one state twice.
+
+A server that completes a call with such a state does not bind its states, so an answer to one call counts for another.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ ONCE = (
     'no seal makes a state single-use; only a server that records used states can (mrtr: "Servers for which a given '
     'requestState must be consumed at most once … MUST enforce that invariant server-side").'
 )
-WAITING = 1.0  # seconds beyond the lifetime
+WAITING = 1.0  # seconds that are waited beyond the lifetime of a state
 
 
 def _other_arguments(scan: Scan) -> Iterator[Proof]:

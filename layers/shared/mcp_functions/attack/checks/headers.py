@@ -1,4 +1,7 @@
-"""Headers that differ from the body: a proxy that routes by them would act on another request than the server."""
+"""Checks with headers that differ from the body: a proxy that routes by them would see another request than the server.
+
+MCP repeats the revision, the method and the name in headers. Each check sends a correct request with one wrong header.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,12 @@ CODE = (
     "MUST include a JSON-RPC error response using … -32020."
 )
 DECODE = "servers MUST decode encoded values … before comparing them to body values."
-MISMATCH, BAD_REQUEST = -32020, 400
-OLDER = "2025-11-25"
-VERSION, METHOD, NAME = "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"
+MISMATCH = -32020
+BAD_REQUEST = 400
+OLDER = "2025-11-25"  # a revision without these headers
+VERSION = "MCP-Protocol-Version"
+METHOD = "Mcp-Method"
+NAME = "Mcp-Name"
 
 
 def _correct_request(scan: Scan) -> Request:
@@ -36,7 +42,8 @@ def _correct_request(scan: Scan) -> Request:
 
 def _wrong_values(headers: dict[str, str]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """Yield a header's name, a description, and the values that replace its own."""
-    method, name = headers[METHOD], headers.get(NAME)
+    method = headers[METHOD]
+    name = headers.get(NAME)
     yield VERSION, "names no revision", ("2099-01-01",)
     yield VERSION, f"names {OLDER}", (OLDER,)
     yield VERSION, "is sent twice, differently", (messages.VERSION, OLDER)
@@ -68,9 +75,11 @@ def _wrong_requests(scan: Scan) -> Iterator[tuple[str, Exchange]]:
 def _mismatch(scan: Scan) -> Iterator[Proof]:
     for what, exchange in _wrong_requests(scan):
         result = exchange.response.result
-        if result is None or (_may_be_older(exchange.request) and "resultType" not in result):
+        if result is None:
             continue
-        yield Proof(exchange, f"{what}: {exchange.response}")
+        is_older = _may_be_older(exchange.request) and "resultType" not in result  # older revisions have no resultType
+        if not is_older:
+            yield Proof(exchange, f"{what}: {exchange.response}")
 
 
 def _code(scan: Scan) -> Iterator[Proof]:

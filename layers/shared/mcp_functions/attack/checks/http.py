@@ -1,4 +1,4 @@
-"""Rules of HTTP alone: callers in browsers, methods, and the codes of plain errors."""
+"""Checks of HTTP: requests from web pages of strangers, methods, broken headers, and the codes of plain errors."""
 
 from __future__ import annotations
 
@@ -32,8 +32,14 @@ UNKNOWN = (
 STRANGER = "https://attacker.example"
 STRANGERS = (STRANGER, "null", "http://localhost.attacker.example", "http://127.0.0.1.attacker.example")
 HOST = "a local server that accepts any Host relies on the Origin check alone against DNS rebinding."
-FORBIDDEN, NOT_ALLOWED, SUCCESS = 403, 405, range(200, 300)
-METHOD_NOT_FOUND, UNSUPPORTED, INVALID_PARAMS = -32601, -32022, -32602
+# statuses of HTTP
+FORBIDDEN = 403
+NOT_ALLOWED = 405
+SUCCESS = range(200, 300)
+# codes of JSON-RPC
+METHOD_NOT_FOUND = -32601
+UNSUPPORTED = -32022  # the revision is not supported
+INVALID_PARAMS = -32602
 
 
 def _send_list(scan: Scan, name: str, value: str) -> Exchange:
@@ -76,7 +82,7 @@ def _cors(scan: Scan) -> Iterator[Proof]:
 
 def _methods(scan: Scan) -> Iterator[Proof]:
     headers = (("Accept", "application/json"), ("MCP-Protocol-Version", messages.VERSION))
-    for method in ("GET", "DELETE", "PUT", "PATCH"):  # the responses to the last two are only watched
+    for method in ("GET", "DELETE", "PUT", "PATCH"):  # only watching.py examines the responses to the last two
         exchange = scan.client.send(Request(b"", headers, method))
         response = exchange.response
         if method in {"GET", "DELETE"} and response.status != NOT_ALLOWED and not response.undecided:
@@ -84,7 +90,7 @@ def _methods(scan: Scan) -> Iterator[Proof]:
 
 
 def _oddities(scan: Scan) -> Iterator[Proof]:
-    """Send headers whose responses are only watched, and a body that is shorter than its Content-Length."""
+    """Send odd headers, whose responses only watching.py examines, and a body shorter than its Content-Length."""
     for name, value in (
         ("Accept", "text/html"),
         ("Accept", ""),
@@ -126,7 +132,8 @@ def _codes(scan: Scan) -> Iterator[Proof]:
         exchange = scan.client.send(request)
         response = exchange.response
         has_data = code != UNSUPPORTED or isinstance((response.error or {}).get("data"), dict)
-        if not response.undecided and ((response.status, response.code) != (status, code) or not has_data):
+        is_expected = (response.status, response.code) == (status, code) and has_data
+        if not is_expected and not response.undecided:
             yield Proof(exchange, f"{what}: {response}, and not HTTP {status} with {code}")
 
 

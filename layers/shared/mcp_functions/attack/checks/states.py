@@ -1,4 +1,8 @@
-"""States that the server did not issue, or not in this form: forged, damaged, re-encoded, edited, too large."""
+"""Checks with states that the server did not issue in this form: forged, damaged, re-encoded, edited, too large.
+
+A function of type `Variants` makes such states from a valid one. A check presents each of them with correct answers in
+the place of the valid state. A hole is found if the call is completed all the same.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +27,11 @@ if TYPE_CHECKING:
 
 MRTR = "basic/patterns/mrtr, Server Requirements"
 REJECT = "servers MUST protect its integrity (e.g. HMAC or AEAD) and MUST reject state that fails verification."
-PLACES = 16  # that are changed
+PLACES = 16  # how many characters of a state are changed, one at a time
+# A changed character is of the same class, so that the state still looks right.
 CLASSES = ("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789", "-_", "+/")
 SIGNED_PARTS = 3  # header, payload and signature, as in a JWT
-SIZES = (100_000, 1_000_000)  # characters
+SIZES = (100_000, 1_000_000)  # characters that are added to a state
 
 
 def _forged(valid: str, canary: str) -> Iterator[tuple[str, str]]:
@@ -69,8 +74,10 @@ def _invalid(valid: str, canary: str) -> Iterator[tuple[str, str]]:
 
 
 def _damaged(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
-    """Yield the state with one change each, which no decoder can ignore."""
-    # The last character of a base64 text may hold bits that decoders ignore.
+    """Yield the state with one change each, which no decoder can ignore.
+
+    The last character of a base64 text may hold bits that decoders ignore, so it stays.
+    """
     places = [at for at in range(len(valid) - 2) if _neighbour(valid[at]) and valid[at + 1] not in ".=:"]
     step = max(1, len(places) // PLACES)
     for at in places[::step]:
@@ -103,7 +110,8 @@ def _respelled(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
     if valid.rstrip("=") != valid:
         yield "without padding", valid.rstrip("=")
     else:
-        yield from ((f"with {last} as its last character", valid[:-1] + last) for last in _siblings(valid))
+        for last in _siblings(valid):
+            yield f"with {last} as its last character", valid[:-1] + last
 
 
 def _edited(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
@@ -122,7 +130,10 @@ def _edited(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
 
 
 def _present(scan: Scan, variants: Variants) -> Iterator[tuple[Exchange, str]]:
-    """Present states in the place of a valid one, with correct answers."""
+    """Present states in the place of a valid one, with correct answers; yield each exchange and its description.
+
+    At the end the valid state must be accepted. Otherwise another cause refused them all, and the check proves nothing.
+    """
     victim = scan.victim_needing_state
     valid, answers = scan.last_round(victim)
     for what, state in variants(valid, scan.canary):
@@ -180,6 +191,7 @@ def _noise(length: int) -> str:
 
 
 def _neighbour(character: str) -> str | None:
+    """Return another character of the same class; None if the character is in no class."""
     for letters in CLASSES:
         if character in letters:
             return letters[(letters.index(character) + 1) % len(letters)]
@@ -187,13 +199,17 @@ def _neighbour(character: str) -> str | None:
 
 
 def _siblings(valid: str) -> list[str]:
-    """Return the last characters that a lenient base64 decoder reads as the same bytes."""
+    """Return the last characters that a lenient base64 decoder reads as the same bytes.
+
+    The last group of a base64 text may have 2 or 3 characters of 6 bits for 1 or 2 bytes. Then 4 or 2 bits of the last
+    character are not used, and decoders may ignore them.
+    """
     tail = re.split(r"[.:]", valid)[-1]
     free = {2: 4, 3: 2}.get(len(tail) % 4, 0)
-    letters = CLASSES[1] + CLASSES[0] + CLASSES[2] + "-_"
+    letters = CLASSES[1] + CLASSES[0] + CLASSES[2] + "-_"  # in the order of their values in base64url
     if not free or valid[-1] not in letters:
         return []
-    start = letters.index(valid[-1]) >> free << free
+    start = letters.index(valid[-1]) >> free << free  # the unused bits become 0
     return [letters[at] for at in range(start, start + (1 << free)) if letters[at] != valid[-1]]
 
 
@@ -206,6 +222,7 @@ def _wrapped(text: str) -> str:
 
 
 def _decoded(part: str) -> str:
+    """Return the text in a part of a state, in either alphabet of base64; "" if there is none."""
     try:
         return _unwrapped(part.translate(str.maketrans("+/", "-_")).rstrip("="))
     except ValueError:

@@ -1,4 +1,7 @@
-"""Bodies that are not JSON, that two parsers may read differently, or that are not one request."""
+"""Checks with bodies that are not JSON, that two parsers may read differently, or that are not one request.
+
+A function of type `Bodies` makes such bodies from the text of a correct request.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ if TYPE_CHECKING:
     from mcp_functions.attack.client import Exchange
     from mcp_functions.attack.scan import Scan
 
-    Bodies: TypeAlias = Callable[[str], Iterator[tuple[str, bytes]]]  # of a correct body; each with a description
+    # makes bodies, each with a description, from the text of a correct one
+    Bodies: TypeAlias = Callable[[str], Iterator[tuple[str, bytes]]]
 
 BASIC = "basic, Messages"
 JSON = "All messages … MUST follow the JSON-RPC 2.0 specification. JSON-RPC messages MUST be UTF-8 encoded."
@@ -24,10 +28,11 @@ IDS = "Requests MUST include a string or integer ID. Unlike base JSON-RPC, the I
 ONE = "The body of the HTTP POST MUST be a single JSON-RPC request or notification."
 TWICE = 'parsers disagree on a body with the same key twice: "names within an object SHOULD be unique" (RFC 8259, 4).'
 PROTOTYPE = "one request must not change the answers to the next."
-DEEP = 20_000
+DEEP = 20_000  # levels of lists and objects in each other
 
 
 def _with_param(correct: str, member: str) -> str:
+    """Return a body with one more member of `params`."""
     return correct.replace('"params": {', f'"params": {{{member}, ')
 
 
@@ -102,7 +107,7 @@ def _accepted(scan: Scan, bodies: Bodies) -> Iterator[Proof]:
 
 
 def _survives(scan: Scan) -> Iterator[Proof]:
-    """Send odd bodies. Their responses are only watched; afterwards the server must still answer."""
+    """Send odd bodies, whose responses only watching.py examines; afterwards the server must still answer."""
     for _what, exchange in _sent(scan, _odd_bodies):
         if exchange.response.failed == "ConnectionRefusedError":
             yield Proof(exchange, "nobody answers any more")

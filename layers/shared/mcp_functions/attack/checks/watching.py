@@ -1,4 +1,8 @@
-"""Rules for every response of a run: crashes, leaks, and codes and statuses that do not agree."""
+"""Checks of every response of a run: crashes, leaks, and codes and statuses that do not agree.
+
+Each check takes an exchange and the canary, and returns what is wrong, or None. The canary is a random text that the
+run puts into some requests: a response that repeats it has copied the client's data.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,13 @@ from mcp_functions.attack.messages import VERSION
 if TYPE_CHECKING:
     from mcp_functions.attack.client import Exchange
 
-INTERNAL, SERVER_ERROR = -32603, 500
-STATUS = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}
-GONE = {-32002, -32042}
-DEFINED = {-32020, -32021, -32022}
-RESERVED = range(-32099, -32019)  # of the specification
-TRACES = (
+INTERNAL = -32603
+SERVER_ERROR = 500  # the first HTTP status of an error of the server
+STATUS = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}  # code -> the HTTP status that must go with it
+GONE = {-32002, -32042}  # codes of older revisions
+DEFINED = {-32020, -32021, -32022}  # the codes of this revision in its reserved range
+RESERVED = range(-32099, -32019)  # codes that only the specification may define
+TRACES = (  # of Python; of JavaScript; paths of Node.js, of Unix and of Windows
     re.compile(rb"Traceback \(most recent call last\)"),
     re.compile(rb'File \\?"[^"\\]{1,200}\\?", line \d+'),
     re.compile(rb"\bat [\w.$<> ]{1,80} ?\((?:file:|node:|/|[A-Z]:)[^)]{1,200}:\d+:\d+\)"),
@@ -41,8 +46,10 @@ SESSIONS = "An Mcp-Session-Id header on a request: ignore it, and do not mint or
 
 def _crash(exchange: Exchange, _canary: str) -> str | None:
     response = exchange.response
-    crashed = response.status >= SERVER_ERROR or response.code == INTERNAL
-    return str(response) if crashed and not response.undecided else None
+    has_crashed = response.status >= SERVER_ERROR or response.code == INTERNAL
+    if has_crashed and not response.undecided:
+        return str(response)
+    return None
 
 
 def _trace(exchange: Exchange, _canary: str) -> str | None:
@@ -57,19 +64,24 @@ def _trace(exchange: Exchange, _canary: str) -> str | None:
 
 
 def _reflected(exchange: Exchange, canary: str) -> str | None:
-    response, params = exchange.response, _message(exchange).get("params")
+    response = exchange.response
+    params = _message(exchange).get("params")
     if response.error is None or not isinstance(params, dict):
         return None
     planted = json.dumps([params.get("requestState"), params.get("inputResponses")])
-    return str(response) if canary in planted and canary.encode() in response.body else None
+    if canary in planted and canary.encode() in response.body:
+        return str(response)
+    return None
 
 
 def _other_id(exchange: Exchange, _canary: str) -> str | None:
-    request_id, response_id = _message(exchange).get("id"), exchange.response.message.get("id")
+    request_id = _message(exchange).get("id")
+    response_id = exchange.response.message.get("id")
     if type(request_id) not in (int, str) or response_id is None:
         return None
-    is_same = type(response_id) is type(request_id) and response_id == request_id
-    return None if is_same else f"the id was {request_id!r}, and the answer's is {response_id!r}"
+    if type(response_id) is type(request_id) and response_id == request_id:  # types too, because 1 == True
+        return None
+    return f"the id was {request_id!r}, and the answer's is {response_id!r}"
 
 
 def _status(exchange: Exchange, _canary: str) -> str | None:
@@ -85,7 +97,8 @@ def _code(exchange: Exchange, _canary: str) -> str | None:
 
 
 def _cached(exchange: Exchange, _canary: str) -> str | None:
-    params, result = _message(exchange).get("params"), exchange.response.result
+    params = _message(exchange).get("params")
+    result = exchange.response.result
     if result is None or not isinstance(params, dict):
         return None
     is_retry = "requestState" in params or "inputResponses" in params
@@ -117,10 +130,12 @@ def _session(exchange: Exchange, _canary: str) -> str | None:
 
 def _is_of_this_revision(exchange: Exchange) -> bool:
     """Return whether a server cannot read it as a request of an older revision."""
-    return [value for name, value in exchange.request.headers if name == "MCP-Protocol-Version"] == [VERSION]
+    versions = [value for name, value in exchange.request.headers if name == "MCP-Protocol-Version"]
+    return versions == [VERSION]
 
 
 def _message(exchange: Exchange) -> dict[str, Any]:
+    """Return the JSON-RPC message of a request; {} if its body is none."""
     try:
         message = json.loads(exchange.request.body)
     except (ValueError, RecursionError):

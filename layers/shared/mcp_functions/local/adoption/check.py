@@ -1,8 +1,14 @@
 """`adopt --check`: reads a server's source, and names by line what would happen twice in a tool that asks.
 
-A tool that asks in the middle of its work runs again from its first line in every round. So whatever stands before its
-last question happens once for each round, unless it is a step. The check reads one file and runs nothing. A call that
-it does not know is a finding too.
+    async def book(ctx):                round 1       round 2, after the user's answer
+        charge(card)                    runs          runs again: a finding
+        seat = await ctx.elicit(...)    the call ends answered, the tool goes on
+        reserve(seat)                                 runs
+
+A Lambda does not wait for a user. So a tool that asks ends, and runs again from its first line in every round, which is
+one request of the client. Whatever stands before its last question happens once for each round, unless it is a step:
+code whose result the toolkit records. The check reads one file and runs nothing. A call that it does not know is a
+finding too.
 """
 
 from __future__ import annotations
@@ -20,6 +26,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.local.adoption.events import Function
 
+# How servers written with mcp or fastmcp register their handlers: by decorators, by methods, or by keyword arguments.
 DECORATORS = frozenset({"tool", "prompt", "resource"})
 ADDERS = frozenset({"add_tool", "add_prompt", "from_function"})
 LOW_LEVEL = frozenset({"on_call_tool", "on_get_prompt", "on_read_resource"})
@@ -29,8 +36,8 @@ class Finding(NamedTuple):
     """One place of the source that its author has to look at."""
 
     line: int
-    handler: str
-    name: str
+    handler: str  # the name of the tool, prompt or resource
+    name: str  # the name of the call, or of the changed variable
     reason: str
 
     def __str__(self) -> str:
@@ -56,23 +63,24 @@ def check(path: Path) -> Report:
     except (OSError, ValueError, SyntaxError) as error:
         stop(f"{path} cannot be read as Python: {first_line(error)}", after=error)
     source = Source.read(tree)
-    asking, findings = [], set[Finding]()
+    asking: list[str] = []
+    findings = set(_routes(tree))
     for function in _handlers(tree, source):
         events = Reader(source).read(function)
-        last = max((place for place, event in enumerate(events) if event.asks), default=-1)
-        if last >= 0:
+        questions = [place for place, event in enumerate(events) if event.asks]
+        last_question = questions[-1] if questions else -1
+        if questions:
             asking.append(function.name)
         for place, event in enumerate(events):
-            reason = _reason(event, source, is_replayed=place < last)
+            reason = _reason(event, source, is_replayed=place < last_question)
             if reason:
                 findings.add(Finding(event.line, function.name, event.name, reason))
-    findings |= set(_routes(tree))
     return Report(tuple(asking), tuple(sorted(findings)))
 
 
 def _handlers(tree: ast.Module, source: Source) -> Iterator[Function]:
     """Find the functions that a server calls for its clients."""
-    named = set[str]()
+    named: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             if dotted(node.func).rpartition(".")[2] in ADDERS:
@@ -84,11 +92,13 @@ def _handlers(tree: ast.Module, source: Source) -> Iterator[Function]:
 
 
 def _registers(decorator: ast.expr) -> bool:
+    """Whether a decorator registers its function, as `@server.tool` or `@server.tool(...)`."""
     name = decorator.func if isinstance(decorator, ast.Call) else decorator
     return isinstance(name, ast.Attribute) and name.attr in DECORATORS
 
 
 def _routes(tree: ast.Module) -> Iterator[Finding]:
+    """Find routes of HTTP, which are not carried over."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and dotted(node.func).endswith(".custom_route"):
             yield Finding(node.lineno, "the server", dotted(node.func), known_calls.ROUTE)
@@ -115,4 +125,6 @@ def _reason_of_call(name: str, last: str, source: Source) -> str:
         return ""
     if module and last in known_calls.READING_METHODS:
         return ""
-    return known_calls.WRITES if last in known_calls.WRITING_NAMES else known_calls.UNKNOWN
+    if last in known_calls.WRITING_NAMES:
+        return known_calls.WRITES
+    return known_calls.UNKNOWN

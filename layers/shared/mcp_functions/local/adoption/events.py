@@ -1,7 +1,7 @@
-"""The events of a server's function, in the order of its source: calls, questions, and changes of module variables.
+"""Lists the events of a server's function, in the order of its source: calls, questions, changes of module variables.
 
-A function of the same file is read where it is called. The body of a loop is read twice: what follows a question in it
-happens before the question of the next turn.
+The source is parsed, not run. A function of the same file is read where it is called. The body of a loop is read twice,
+because what follows a question in it happens before the question of the next turn.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 NOT_RUN_HERE = (*FUNCTIONS, ast.ClassDef, ast.Lambda)  # a function is read where it is called
-MAX_DEPTH = 8  # of functions that call each other
+MAX_DEPTH = 8  # how deep functions that call each other are followed
 
 
 class Event(NamedTuple):
     """One thing that a handler does."""
 
     line: int
-    name: str  # dotted, as the source has it; of a changed variable, its name
-    asks: bool = False
-    change: str = ""  # why it is a finding wherever it stands
+    name: str  # the dotted name of a call, as the source has it, or the name of a changed variable
+    asks: bool = False  # whether it is a question to the user
+    change: str = ""  # for a changed variable: why this is a finding wherever it stands
 
 
 class Source(NamedTuple):
@@ -35,7 +35,7 @@ class Source(NamedTuple):
 
     functions: Mapping[str, Function]
     classes: frozenset[str]
-    variables: frozenset[str]  # of the module, that a handler could change
+    variables: frozenset[str]  # variables of the module, which a handler could change
 
     @classmethod
     def read(cls, tree: ast.Module) -> Source:
@@ -51,8 +51,10 @@ class Reader(ast.NodeVisitor):
 
     def __init__(self, source: Source, *, depth: int = 0) -> None:
         """Keep the names of the file."""
-        self._source, self._depth = source, depth
-        self._events, self._changed = list[Event](), set[str]()
+        self._source = source
+        self._depth = depth  # how many functions called each other up to here
+        self._events: list[Event] = []
+        self._outer: set[str] = set()  # variables that the function declares as global or nonlocal
 
     def read(self, function: Function) -> list[Event]:
         """Read the events of one function, its dependencies first."""
@@ -61,7 +63,7 @@ class Reader(ast.NodeVisitor):
                 for dependency in map(dotted, default.args):
                     self._enter(dependency)
         declared = [node for node in ast.walk(function) if isinstance(node, ast.Global | ast.Nonlocal)]
-        self._changed = {name for node in declared for name in node.names}
+        self._outer = {name for node in declared for name in node.names}
         for statement in function.body:
             self.visit(statement)
         return self._events
@@ -70,8 +72,9 @@ class Reader(ast.NodeVisitor):
         """Read a node: its parts come first, because arguments are computed before their call."""
         if isinstance(node, NOT_RUN_HERE):
             return
-        for _turn in range(2 if isinstance(node, LOOPS) else 1):
-            self.generic_visit(node)
+        self.generic_visit(node)
+        if isinstance(node, LOOPS):
+            self.generic_visit(node)  # the second turn
         for target in _targets(node):
             self._change(target)
         if isinstance(node, ast.Call):
@@ -83,8 +86,9 @@ class Reader(ast.NodeVisitor):
             root = root.value
         if not isinstance(root, ast.Name):
             return
-        is_module_s = root.id in self._source.variables and root is not target
-        if is_module_s or root.id in self._changed:
+        # `name = …` makes a local variable, unless it is declared. `name.x = …` and `name[x] = …` change the module's.
+        is_part_of_module = root.id in self._source.variables and root is not target
+        if is_part_of_module or root.id in self._outer:
             self._events.append(Event(target.lineno, root.id, change=MODULE_STATE))
 
     def _call(self, node: ast.Call) -> None:
@@ -113,6 +117,7 @@ def dotted(node: ast.expr) -> str:
 
 
 def _targets(node: ast.AST) -> list[ast.expr]:
+    """Return what a statement assigns or deletes."""
     if isinstance(node, ast.Assign | ast.Delete):
         return list(node.targets)
     if isinstance(node, ast.AugAssign | ast.AnnAssign):

@@ -1,4 +1,8 @@
-"""What is known of the calls in a server's source: which only read, and which do not belong into a replayed call."""
+"""Names of calls in a server's source: those that only read, and those that must not run again in every round.
+
+A round is one request of a call that asks its user. The tool runs from its first line in each round, so a call before a
+question runs again ("is replayed"), unless it is in a step, whose result is recorded.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ CONCURRENT = "questions inside it would end the call, because their order is not
 STREAM = "a Lambda holds no stream open"
 ROUTE = "only MCP is served: this route of HTTP is not carried over"
 
-# By the last part of a dotted name, wherever a handler calls it.
+# Calls that are findings wherever a handler makes them: the last part of the dotted name -> the reason.
 ANYWHERE = {
     **dict.fromkeys(("set_state", "get_state", "delete_state", "enable_components", "disable_components"), SESSION),
     **dict.fromkeys(("reset_visibility", "get_session"), SESSION),
@@ -30,9 +34,10 @@ ANYWHERE = {
     **dict.fromkeys(("create_task", "ensure_future", "start_soon", "run_in_executor", "Thread", "Timer"), BACKGROUND),
     **dict.fromkeys(("close_sse_stream", "close_standalone_sse_stream"), STREAM),
 }
-# By a whole dotted name or its first part, before a question.
+# Calls before a question whose results differ from round to round: by the first part of the dotted name, or the last.
 CHANGING = frozenset({"random", "secrets", "uuid", "time"})
 CHANGING_NAMES = frozenset({"now", "utcnow", "today"})
+# Calls that run several things at once, and calls that write: by the last part of the dotted name.
 GROUPS = frozenset({"gather", "TaskGroup", "create_task_group", "wait", "as_completed"})
 WRITING_NAMES = frozenset({
     "add", "charge", "commit", "create", "delete", "delete_item", "execute", "executemany", "insert", "insert_one",
@@ -46,7 +51,7 @@ READING_MODULES = frozenset({
     "base64", "dataclasses", "decimal", "fractions", "functools", "hashlib", "html", "itertools", "json", "logging",
     "math", "operator", "re", "statistics", "string", "textwrap", "urllib.parse", "zoneinfo",
 })  # fmt: skip
-# Methods of text, numbers and plain containers, and those of a context that send nothing twice.
+# Methods of text, numbers and plain containers, and methods of an MCP context that may run twice without harm.
 READING_METHODS = frozenset({
     "append", "capitalize", "casefold", "copy", "count", "decode", "encode", "endswith", "error", "extend", "format",
     "fromisoformat", "get", "hexdigest", "index", "info", "debug", "isdigit", "isoformat", "items", "join", "keys",

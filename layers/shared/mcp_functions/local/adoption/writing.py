@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 REMARK = "an adopted server, with all its tools"
-OWN = "mcp_functions"
+OWN = "mcp_functions"  # the toolkit, which every project has
 
 
 class ServerFile(NamedTuple):
@@ -44,9 +44,9 @@ def write(server: ServerFile, functions: Path, name: str | None) -> str:
     """Write the folder of an adopted server; return the text for the terminal.
 
     Args:
-        server: that is adopted.
+        server: the server that is adopted.
         functions: the project's `functions/`.
-        name: of the function; None takes that of the file.
+        name: the function's name; None takes the file's.
 
     Raises:
         Problem: the server cannot be moved, or the project has its name already.
@@ -70,7 +70,10 @@ def write(server: ServerFile, functions: Path, name: str | None) -> str:
 
 
 def _name_of(path: Path) -> str:
-    return path.resolve().parent.name if path.stem in {"server", "main"} else path.stem
+    """Return the name of a server's file, or of its folder if the file's name says nothing."""
+    if path.stem in {"server", "main"}:
+        return path.resolve().parent.name
+    return path.stem
 
 
 def _modules(path: Path) -> list[Path]:
@@ -78,9 +81,11 @@ def _modules(path: Path) -> list[Path]:
     if path.name == "app.py":
         stop("functions/<name>/app.py is Lambda's entry point: rename the server's file first")
     found = [path]
-    for file in found:
-        beside = (path.with_name(f"{module}.py") for module in _imported(file))
-        found += [each for each in dict.fromkeys(beside) if each.exists() and each not in found]
+    for file in found:  # the list grows by the files that each file imports
+        for module in _imported(file):
+            beside = path.with_name(f"{module}.py")
+            if beside.exists() and beside not in found:
+                found.append(beside)
     return found
 
 
@@ -103,6 +108,7 @@ def _requirements(files: Sequence[Path]) -> list[str]:
     own = {file.stem for file in files} | {OWN} | sys.stdlib_module_names
     modules = sorted({module for file in files for module in _imported(file)} - own)
     distributions = metadata.packages_distributions()
-    pinned = {each: f"{each}=={metadata.version(each)}" for module in modules for each in distributions.get(module, ())}
+    packages = {package for module in modules for package in distributions.get(module, ())}
+    pinned = [f"{package}=={metadata.version(package)}" for package in packages]
     unknown = [f"{module}  # not installed here: name its package" for module in modules if module not in distributions]
-    return [*sorted(pinned.values()), *unknown]
+    return [*sorted(pinned), *unknown]

@@ -1,8 +1,14 @@
-"""The routes of template.yaml in front of Lambda; every other request gets 404.
+"""The HTTP API of template.yaml: it finds the route of a request, checks its token, and calls the route's function.
 
-ANY /mcp and ANY /mcp/<name> have the authorizer, if there is one. Then the metadata routes exist too, and are open.
-OPTIONS /mcp is always open, because a browser sends no token with a preflight request. With AuthMode oauth, the routes
-of the sign-in front are open too. It has no route of MCP.
+    route                     function             authorizer                exists
+    ANY /mcp                  functions/mcp        yes                       always
+    ANY /mcp/<name>           functions/<name>     yes                       always; never for functions/oauth
+    OPTIONS /mcp              functions/mcp        no: a preflight request   always
+                                                   of a browser has no token
+    METADATA_PATHS            functions/mcp        no                        if the API has an authorizer
+    SIGN_IN_PATHS             functions/oauth      no                        with AuthMode oauth
+
+Every other request gets 404.
 """
 
 from __future__ import annotations
@@ -27,8 +33,8 @@ if TYPE_CHECKING:
     from mcp_functions.local.lambdas import Lambdas
     from mcp_functions.local.loopback import HttpRequest, HttpResponse
 
-MAX_BODY = 10 * 1024 * 1024  # bytes of a request's body; "Payload size: 10 MB"
-ENDPOINT = re.compile(r"/mcp(?:/([^/]+))?")
+MAX_BODY = 10 * 1024 * 1024  # bytes of a request's body; AWS's quota says "Payload size: 10 MB"
+ENDPOINT = re.compile(r"/mcp(?:/([^/]+))?")  # /mcp, or /mcp/ and the name of a function
 
 
 class Route(NamedTuple):
@@ -55,26 +61,30 @@ class Api:
         """Route to the functions in `folders`.
 
         Args:
-            lambdas: run the functions.
-            folders: that have routes.
-            authorizer: of AuthMode jwt and oauth.
+            lambdas: runs the functions.
+            folders: the folders of the functions that have a route.
+            authorizer: checks tokens, with AuthMode jwt or oauth; None: every request may pass.
             signs_in: whether the routes of the sign-in front exist.
             now: the clock, unix seconds.
         """
-        self._lambdas, self._folders, self._authorizer, self._now = lambdas, folders, authorizer, now
+        self._lambdas = lambdas
+        self._folders = folders
+        self._authorizer = authorizer
         self._signs_in = signs_in
+        self._now = now
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one request as API Gateway does."""
         route = self._route(request.method, unquote(request.target.partition("?")[0]))
         if route is None or route.folder not in self._folders:
             return json_response(404, {"message": "Not Found"})
-        caller, moment = None, Moment.at(self._now())
-        try:
-            if self._authorizer and route.has_authorizer:
+        moment = Moment.at(self._now())
+        caller = None  # who calls, as `requestContext.authorizer` of the event tells it
+        if self._authorizer and route.has_authorizer:
+            try:
                 caller = self._authorizer.authorize(request)
-        except Denied as denied:
-            return denied.response
+            except Denied as denied:
+                return denied.response
         payload = event(request, route.path, moment, caller, method=route.method)
         text = json.dumps(payload, ensure_ascii=False).encode()
         if len(text) > MAX_PAYLOAD:
@@ -83,7 +93,9 @@ class Api:
             outcome = self._lambdas.invoke(route.folder, text)
         except Throttled:
             return INTERNAL_ERROR  # reports of the real service show the same answer
-        return INTERNAL_ERROR if outcome.failed else response(outcome.payload, moment)
+        if outcome.failed:
+            return INTERNAL_ERROR
+        return response(outcome.payload, moment)
 
     def _route(self, method: str, path: str) -> Route | None:
         if self._authorizer and path in METADATA_PATHS:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Denied(Exception):
-    """The request does not reach a function."""
+    """The authorizer refuses a request, so it does not reach a function."""
 
     def __init__(self, response: HttpResponse) -> None:
         """Keep the response for the client."""
@@ -46,10 +46,13 @@ class JwtAuthorizer:
         Args:
             issuer: the required `iss`.
             audiences: a token must have one of them.
-            jwks: fetches the issuer's keys.
+            jwks: returns the issuer's public keys, a JSON Web Key Set.
             now: the clock, unix seconds.
         """
-        self._issuer, self._audiences, self._jwks, self._now = issuer, set(audiences), jwks, now
+        self._issuer = issuer
+        self._audiences = set(audiences)
+        self._jwks = jwks
+        self._now = now
 
     def authorize(self, request: HttpRequest) -> dict[str, Any]:
         """Return `requestContext.authorizer` of a request.
@@ -60,18 +63,20 @@ class JwtAuthorizer:
         header = request.header("authorization").strip()
         if not header:
             raise Denied(_unauthorized("Bearer"))
-        token = header[7:].strip() if header[:7].lower() == "bearer " else header
+        scheme, _, rest = header.partition(" ")
+        token = rest.strip() if scheme.lower() == "bearer" and rest else header
         try:
             claims = json_web_tokens.verify(token, self._jwks())
         except BadToken as bad:
-            raise Denied(_invalid(str(bad))) from None
+            raise Denied(_invalid(str(bad))) from None  # a refusal is an answer, so the cause says nothing more
         refusal = self._refusal(claims)
         if refusal:
             raise Denied(_invalid(refusal))
-        # the routes of template.yaml have no scopes
-        return {"jwt": {"claims": {name: _as_text(value) for name, value in claims.items()}, "scopes": None}}
+        texts = {name: _as_text(value) for name, value in claims.items()}
+        return {"jwt": {"claims": texts, "scopes": None}}  # None: the routes of template.yaml require no scopes
 
     def _refusal(self, claims: Mapping[str, Any]) -> str | None:
+        """Return why the claims of a token are refused; None if they are accepted."""
         now = self._now()
         if claims.get("iss") != self._issuer:
             return "invalid issuer"
@@ -82,7 +87,9 @@ class JwtAuthorizer:
         if not _is_time(claims.get("exp")) or claims["exp"] <= now:
             return "the token has expired"
         for name in ("nbf", "iat"):
-            if name in claims and not (_is_time(claims[name]) and claims[name] <= now):
+            if name not in claims:
+                continue
+            if not _is_time(claims[name]) or claims[name] > now:
                 return "the token is not valid yet"
         return None
 
@@ -96,6 +103,7 @@ def _invalid(description: str) -> HttpResponse:
 
 
 def _texts(claim: object) -> set[str]:
+    """Return the texts of a claim that is a text or a list, as `aud` may be."""
     listed = claim if isinstance(claim, list) else [claim]
     return {one for one in listed if isinstance(one, str)}
 
@@ -105,6 +113,7 @@ def _is_time(claim: object) -> bool:
 
 
 def _as_text(claim: object) -> str:
+    """Return a claim as API Gateway passes it: a list as "[a b]", any other value as its JSON."""
     if isinstance(claim, str):
         return claim
     if isinstance(claim, list):

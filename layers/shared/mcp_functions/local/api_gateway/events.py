@@ -1,6 +1,9 @@
 """Converts HTTP requests to API Gateway events and Lambda results to HTTP: payload format 2.0 of an HTTP API.
 
-Its sources are AWS's documentation and reports of the real service. SAM's emulator differs from both. Header names are
+    event: HTTP request -> the dict that Lambda gives to a function
+    response: what the function returns -> HTTP response
+
+The sources are AWS's documentation and reports of the real service; SAM's emulator differs from both. Header names are
 in lower case and cookies only in `cookies`. There is no `body` key without a body, and only text and JSON are not in
 base64. Times are in milliseconds, and every request has a unique id.
 """
@@ -8,7 +11,6 @@ base64. Times are in milliseconds, and every request has a unique id.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import os
 import re
@@ -24,12 +26,13 @@ from mcp_functions.protocol.constants import CALLS, PROTOCOL_VERSION, TASKS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-API = "local00000"
+API_ID = "local00000"
 NAME_PARAMETERS = CALLS | TASKS  # by method: the parameter that the `Mcp-Name` header repeats
-REMAPPED = "www-authenticate"  # API Gateway renames it to x-amzn-remapped-www-authenticate
+REMAPPED = "www-authenticate"  # API Gateway renames this header to x-amzn-remapped-www-authenticate
+# Headers of one connection: API Gateway passes them neither to the function nor to the client (RFC 9110, 7.6.1).
 HOP_BY_HOP = frozenset({"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"})
-PLAIN = frozenset({"application/json", "application/xml", "application/javascript"})
-TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+PLAIN = frozenset({"application/json", "application/xml", "application/javascript"})  # media types without base64
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a header's name (RFC 9110, 5.6.2)
 INTERNAL_ERROR = HttpResponse(500, (("content-type", "application/json"),), b'{"message":"Internal Server Error"}')
 
 
@@ -43,8 +46,9 @@ class Moment:
 
     @classmethod
     def at(cls, now: float) -> Moment:
-        """Make new random ids."""
-        return cls(now, base64.b64encode(os.urandom(11)).decode(), f"Root=1-{int(now):08x}-{os.urandom(12).hex()}")
+        """Return a moment with new random ids."""
+        request_id = base64.b64encode(os.urandom(11)).decode()
+        return cls(now, request_id, trace_id=f"Root=1-{int(now):08x}-{os.urandom(12).hex()}")
 
 
 def event(
@@ -58,15 +62,16 @@ def event(
     """Make the event of one request.
 
     Args:
-        request: as the client sent it.
-        route: its path in the API, e.g. "/mcp".
-        moment: its time and its ids.
+        request: the request as the client sent it.
+        route: the route's path in the API, e.g. "/mcp".
+        moment: the time and the ids of the request.
         authorizer: the result of the route's authorizer; None without one.
-        method: of the route.
+        method: the route's method.
     """
     route_key = f"{method} {route}"
     path, _, query = request.target.partition("?")
-    cookies, headers = _cookies(request), _headers(request, moment)
+    cookies = _cookies(request)
+    headers = _headers(request, moment)
     parameters = _joined(parse_qsl(query, keep_blank_values=True))
     return {
         "version": "2.0",
@@ -88,9 +93,9 @@ def event_of_message(
 
     Args:
         message: a JSON-RPC request.
-        route: of the function.
-        moment: time and ids of the request.
-        authorizer: as for `event`.
+        route: the path of the function's route, e.g. "/mcp/add".
+        moment: the time and the ids of the request.
+        authorizer: the result of the route's authorizer; None without one.
     """
     method = message["method"]
     headers = {
@@ -109,18 +114,24 @@ def text_of(carrier: Mapping[str, Any]) -> str:
     """Return the body of an event or of a function's result; "" if it has none.
 
     Raises:
-        ValueError: it says that it is base64, but it is not.
+        ValueError: `isBase64Encoded` is true, but the body is not base64 of a text.
     """
     body = carrier.get("body")
     if not isinstance(body, str):
         return ""
-    return base64.b64decode(body, validate=True).decode() if carrier.get("isBase64Encoded") else body
+    if carrier.get("isBase64Encoded"):
+        return base64.b64decode(body, validate=True).decode()
+    return body
 
 
 def message_in(text: str) -> dict[str, Any]:
-    """Return the JSON-RPC message in a body; of a stream, the last one, which is the response; {} if there is none."""
+    """Return the JSON-RPC message in a body; {} if there is none.
+
+    A body of server-sent events holds several messages, and the last one is the response.
+    """
     events = [line.removeprefix("data:") for line in text.splitlines() if line.startswith("data:")]
-    return json_object(events[-1] if events else text)
+    message = events[-1] if events else text
+    return json_object(message)
 
 
 def _context(
@@ -129,7 +140,7 @@ def _context(
     domain = re.sub(r":\d+$", "", request.header("host"))
     return {
         "accountId": ACCOUNT,
-        "apiId": API,
+        "apiId": API_ID,
         **({} if authorizer is None else {"authorizer": dict(authorizer)}),
         "domainName": domain,
         "domainPrefix": domain.partition(".")[0],
@@ -149,8 +160,8 @@ def _context(
 
 
 def _headers(request: HttpRequest, moment: Moment) -> dict[str, str]:
-    came = [(name.lower(), value) for name, value in request.headers]
-    kept = _joined([(name, value) for name, value in came if name not in HOP_BY_HOP and name != "cookie"])
+    received = [(name.lower(), value) for name, value in request.headers]
+    kept = _joined([(name, value) for name, value in received if name not in HOP_BY_HOP and name != "cookie"])
     forwarded = kept.get("x-forwarded-for")
     written = {
         "content-length": str(len(request.body or b"")),
@@ -163,6 +174,7 @@ def _headers(request: HttpRequest, moment: Moment) -> dict[str, str]:
 
 
 def _joined(pairs: list[tuple[str, str]]) -> dict[str, str]:
+    """Return the values by name; several values of one name are joined by commas."""
     joined: dict[str, str] = {}
     for name, value in pairs:
         joined[name] = f"{joined[name]},{value}" if name in joined else value
@@ -181,12 +193,12 @@ def _body(request: HttpRequest, content_type: str) -> dict[str, Any]:
         try:
             return {"body": request.body.decode(), "isBase64Encoded": False}
         except UnicodeDecodeError:
-            pass  # the content type is wrong
+            pass  # the content type promised text, but the body is none, so it goes as base64
     return {"body": base64.b64encode(request.body).decode(), "isBase64Encoded": True}
 
 
 def response(payload: bytes, moment: Moment) -> HttpResponse:
-    """Convert a function's result, as JSON, to HTTP; a result that is no HTTP response becomes a 500."""
+    """Convert a function's result, as JSON, to HTTP; a result that breaks the payload format becomes a 500."""
     try:
         result = json.loads(payload)
     except ValueError:
@@ -195,8 +207,9 @@ def response(payload: bytes, moment: Moment) -> HttpResponse:
     if not isinstance(result, dict) or "statusCode" not in result:
         return HttpResponse(200, (("content-type", "application/json"), _request_id(moment)), payload)
     try:
-        return HttpResponse(_status(result), (*_response_headers(result), _request_id(moment)), _response_body(result))
-    except (TypeError, ValueError, AttributeError):
+        headers = (*_response_headers(result), _request_id(moment))
+        return HttpResponse(_status(result), headers, _response_body(result))
+    except (TypeError, ValueError, AttributeError):  # a field has another type or value than the format allows
         return INTERNAL_ERROR
 
 
@@ -212,24 +225,26 @@ def _status(result: Mapping[str, Any]) -> int:
 
 
 def _response_headers(result: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    headers = {_name(name): _text(value) for name, value in (result.get("headers") or {}).items()}
-    headers = {name: value for name, value in headers.items() if name not in HOP_BY_HOP and name != "content-length"}
+    written = {_header_name(name): _header_value(value) for name, value in (result.get("headers") or {}).items()}
+    headers = {name: value for name, value in written.items() if name not in HOP_BY_HOP and name != "content-length"}
     headers.setdefault("content-type", "text/plain;charset=UTF-8")
-    cookies = tuple(("set-cookie", _text(cookie)) for cookie in result.get("cookies") or ())
+    cookies = [("set-cookie", _header_value(cookie)) for cookie in result.get("cookies") or ()]
     return (*headers.items(), *cookies)
 
 
-def _name(name: str) -> str:
+def _header_name(name: str) -> str:
     if not TOKEN.fullmatch(name):
         raise ValueError
-    return f"x-amzn-remapped-{REMAPPED}" if name.lower() == REMAPPED else name.lower()
+    if name.lower() == REMAPPED:
+        return f"x-amzn-remapped-{REMAPPED}"
+    return name.lower()
 
 
-def _text(value: object) -> str:
+def _header_value(value: object) -> str:
     text = json.dumps(value) if isinstance(value, bool | int | float) else value
     if not isinstance(text, str) or not text.isprintable():  # a line break would start another header
         raise ValueError
-    text.encode("latin-1")
+    text.encode("latin-1")  # HTTP has no other characters; this raises a UnicodeEncodeError, which is a ValueError
     return text
 
 
@@ -239,7 +254,7 @@ def _response_body(result: Mapping[str, Any]) -> bytes:
         return b""
     if not isinstance(body, str):
         raise TypeError
-    try:
-        return base64.b64decode(body, validate=True) if result.get("isBase64Encoded") else body.encode()
-    except (binascii.Error, UnicodeEncodeError) as error:
-        raise ValueError from error
+    # Both raise a ValueError: b64decode for what is no base64, encode for half a surrogate pair.
+    if result.get("isBase64Encoded"):
+        return base64.b64decode(body, validate=True)
+    return body.encode()

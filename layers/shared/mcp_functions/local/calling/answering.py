@@ -1,4 +1,13 @@
-"""Answers the questions of a call: from the options of the command, or from the user at the terminal."""
+"""Answers the questions of a call: from the options of the command, or from the user at the terminal.
+
+    the server's question       the answer
+    elicitation/create, form    fields, from --answer or typed
+    elicitation/create, URL     the user has opened the page
+    sampling/createMessage      what a model would say
+    roots/list                  folders
+
+Instead of an answer, the user may decline or cancel.
+"""
 
 from __future__ import annotations
 
@@ -29,15 +38,16 @@ class Answers:
         """Take the answers of the options.
 
         Args:
-            terminal: where other questions are asked.
-            given: texts, by the key of a question, or by "key.field".
-            declined: keys of questions.
-            cancelled: keys of questions.
+            terminal: asks the user the other questions.
+            given: the texts of answers, by the key of a question, or by "key.field".
+            declined: the keys of the questions to decline.
+            cancelled: the keys of the questions to cancel.
 
         """
-        self._terminal, self._given = terminal, given
+        self._terminal = terminal
+        self._given = given
         self._actions = {**dict.fromkeys(declined, "decline"), **dict.fromkeys(cancelled, "cancel")}
-        self._answered = set[str]()  # keys whose given answer was sent
+        self._answered: set[str] = set()  # keys of questions whose given answer was sent
 
     def answer(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """Answer one question.
@@ -54,15 +64,21 @@ class Answers:
         except NotAnswered as instead:
             if not instead.action:
                 stop(f"{key} has no answer: --answer {key}=..., --decline {key}, or type it at a terminal")
-            is_form = request.get("method") == "elicitation/create"
-            return {"action": instead.action} if is_form else dict(REJECTED)
+            if request.get("method") == "elicitation/create":
+                return {"action": instead.action}
+            return dict(REJECTED)  # other methods have no action, only an error
 
     def unused(self) -> list[str]:
         """List the keys of given answers to which no question came."""
-        named = {name.partition(".")[0] for name in self._given} | self._actions.keys()
-        return sorted(named - self._answered)
+        keys = {name.partition(".")[0] for name in self._given} | self._actions.keys()
+        return sorted(keys - self._answered)
 
     def _response(self, key: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the given answer to a question, or else ask the user.
+
+        Raises:
+            NotAnswered: it is declined or cancelled, or the input has ended.
+        """
         given = {name: text for name, text in self._given.items() if name.partition(".")[0] == key}
         if given or key in self._actions:
             self._answered.add(key)
@@ -113,17 +129,20 @@ def _content(key: str, given: Mapping[str, str], schema: Mapping[str, Any]) -> d
     properties: Mapping[str, Any] = schema.get("properties", {})
     content: dict[str, Any] = {}
     for name, text in given.items():
-        field = name.partition(".")[2] or (next(iter(properties)) if len(properties) == 1 else "")
+        field = name.partition(".")[2]
+        if not field and len(properties) == 1:
+            (field,) = properties
+        is_json = not field or (name == key and text.startswith("{"))
         try:
-            if not field or (name == key and text.startswith("{")):
+            if is_json:
                 content |= json.loads(text)
             elif field in properties:
                 content[field] = values.read(text, properties[field])
             else:
                 stop(f"the form has no {field}; it has: {', '.join(properties)}")
         except (ValueError, TypeError) as error:
-            needed = f"give {key}.FIELD=VALUE for: {', '.join(properties)}" if not field else str(error)
-            stop(f"the answer to {key} does not fit: {needed}")
+            reason = str(error) if field else f"give {key}.FIELD=VALUE for: {', '.join(properties)}"
+            stop(f"the answer to {key} does not fit: {reason}")
     problem = values.fault(content, schema, schema)
     if problem:
         stop(f"the answer to {key} does not fit: {problem}")
@@ -136,7 +155,8 @@ def _completion(text: str) -> dict[str, Any]:
 
 
 def _roots(text: str | None) -> dict[str, Any]:
-    folders = [Path(name.strip()).expanduser().resolve() for name in (text or "").split(",") if name.strip()]
+    names = [name.strip() for name in (text or "").split(",")]
+    folders = [Path(name).expanduser().resolve() for name in names if name]
     return {"roots": [{"uri": folder.as_uri(), "name": folder.name} for folder in folders]}
 
 

@@ -1,4 +1,8 @@
-"""One call, from its arguments to its result: through rounds, and as a task."""
+"""One call, from the words of a command to its result.
+
+`prepare` finds the tool, the prompt or the resource, and reads the arguments. `hold` sends the call, answers the
+server's questions in further requests (rounds), and waits if the server makes the call an MCP task.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +27,12 @@ METHODS = {"tools": "tools/call", "prompts": "prompts/get"}
 
 
 class Call(NamedTuple):
-    """What is called.
+    """The request of a call.
 
     Attributes:
-        method: of the protocol.
-        params: name and arguments, or URI.
-        repeated: arguments that headers repeat: property and `x-mcp-header`.
+        method: the method of the protocol, e.g. "tools/call".
+        params: the name and the arguments, or the URI.
+        repeated: each argument that a header repeats, with the name of its header (`x-mcp-header` of the schema).
 
     """
 
@@ -41,10 +45,10 @@ def prepare(server: Server, target: str, words: Sequence[str], terminal: Termina
     """Find a tool, a prompt or a resource, and read its arguments; a required one that is missing is asked.
 
     Args:
-        server: that has it.
+        server: the server that is called.
         target: a name, or a URI.
-        words: `key=value`, or a JSON object.
-        terminal: of the user.
+        words: arguments as `key=value`, or a JSON object.
+        terminal: asks the user for missing arguments.
 
     Raises:
         Problem: there is no such name, or an argument is unknown, wrong or missing.
@@ -85,6 +89,7 @@ def hold(server: Server, call: Call, answers: Answers, terminal: Terminal) -> di
 
 
 def _find(server: Server, name: str) -> tuple[str, Mapping[str, Any]]:
+    """Return the list that has a name, "tools" or "prompts", and its entry."""
     names = []
     for list_name in METHODS:
         for entry in server.entries(list_name):
@@ -115,7 +120,7 @@ def _read(target: str, words: Sequence[str], schema: Mapping[str, Any]) -> dict[
             arguments |= _argument(word, properties)
         except ValueError as error:
             stop(f"{word!r} is no argument of {target}: {error}")
-    for name in arguments.keys() - properties.keys():
+    for name in arguments.keys() - properties.keys():  # the first one stops
         near = difflib.get_close_matches(name, properties, n=1)
         meant = f"did you mean {near[0]}?" if near else f"it has: {', '.join(properties) or 'none'}"
         stop(f"{target} has no argument {name}; {meant}")

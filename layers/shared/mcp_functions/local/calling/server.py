@@ -1,4 +1,8 @@
-"""The server of a call: the functions of a folder, in this process, or a URL."""
+"""The server of a call: the functions of a folder, in this process, or a URL.
+
+A URL is asked for its lists. For functions of a folder, the catalog is made here: it lists the tools, prompts and
+resources with their folders, and each call goes to the function's own route.
+"""
 
 from __future__ import annotations
 
@@ -44,11 +48,14 @@ class Server(TaskClient):
 
         Args:
             asked: sends requests.
-            listed: the catalog of the functions, whose own routes are called; None: it is asked for its lists.
-            terminal: of the user.
+            listed: the catalog of the functions, whose own routes are called; None: the endpoint lists what it has.
+            terminal: shows the user what happens.
         """
         super().__init__(asked.url, capabilities=server.CAPABILITIES, told=self._show)
-        self._asked, self._listed, self._terminal, self._shown = asked, listed, terminal, ""
+        self._asked = asked
+        self._listed = listed
+        self._terminal = terminal
+        self._shown = ""  # the last line about a task
 
     def entries(self, list_name: str) -> Sequence[Mapping[str, Any]]:
         """List the tools or the prompts."""
@@ -57,7 +64,10 @@ class Server(TaskClient):
         return list(lists.read(self._asked, [list_name])[list_name])
 
     def _show(self, task: Mapping[str, Any]) -> None:
-        line = "  ".join(filter(None, [f"  task {task['taskId']}", task["status"], task.get("statusMessage", "")]))
+        """Write a line about a task that goes on, if it differs from the last one."""
+        line = f"  task {task['taskId']}  {task['status']}"
+        if task.get("statusMessage"):
+            line += f"  {task['statusMessage']}"
         if line != self._shown and task["status"] not in ENDED:
             self._terminal.say(line, dim=True)
             self._shown = line
@@ -74,7 +84,7 @@ class Server(TaskClient):
         return response
 
     def _folder(self, method: str, params: Mapping[str, Any]) -> str:
-        """Return the folder of the function that answers; empty for the endpoint."""
+        """Return the folder of the function that answers; "" for the endpoint."""
         if self._listed is None:
             return ""
         if "taskId" in params:
@@ -96,7 +106,7 @@ def of_folder(functions: Path, terminal: Terminal, *, runtime: bool) -> Iterator
         stop("moto is not installed, which the functions here need: pip install 'mcp-functions[local]', or --url")
     log = logging.getLogger("mcp_functions")
     before = log.level
-    log.setLevel(logging.ERROR)  # what went well is the result
+    log.setLevel(logging.ERROR)  # the result is enough about a call that went well
     try:
         with (
             contextlib.redirect_stdout(sys.stderr),
@@ -111,11 +121,11 @@ def of_folder(functions: Path, terminal: Terminal, *, runtime: bool) -> Iterator
 
 def _log(folder: str, line: str) -> None:
     """Write a line of a function's process, without those of the toolkit about requests that went well."""
-    from mcp_functions.local.terminal.screen import readable  # noqa: PLC0415 - of the `local` extra
+    from mcp_functions.local.terminal.screen import readable  # noqa: PLC0415 - needs rich, of the `local` extra
 
-    told = readable(line)
-    if told is not None:
-        sys.stderr.write(f"{folder}  {told}\n")
+    text = readable(line)
+    if text is not None:
+        sys.stderr.write(f"{folder}  {text}\n")
 
 
 def of_url(url: str, access: Access, terminal: Terminal) -> Server:

@@ -12,10 +12,11 @@ import click
 from mcp_functions.local.calling import values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from mcp_functions.protocol.wire_types import JSONValue
 
+# what a user types instead of an answer -> the action of the protocol
 INSTEAD: dict[str, Literal["decline", "cancel"]] = {"/decline": "decline", "/cancel": "cancel"}
 NEEDED = "an answer is needed"
 
@@ -48,19 +49,26 @@ class Terminal:
 
         """
         shown = _printable(prompt)
+        is_person = sys.stdin.isatty()
         try:
-            text = self._edited(shown) if sys.stdin.isatty() and self._out.isatty() else self._piped(shown)
+            typed = self._edited(shown) if is_person and self._out.isatty() else self._piped(shown)
         except EOFError:
-            is_person = sys.stdin.isatty()
             self.say("")
-            raise NotAnswered("cancel" if is_person else "") from None
-        text = text.strip()
+            action = "cancel" if is_person else ""  # a person pressed Ctrl-D, a pipe has ended
+            raise NotAnswered(action) from None  # the end of the input is no error, so it needs no traceback
+        text = typed.strip()
         if text in INSTEAD:
             raise NotAnswered(INSTEAD[text])
         return text
 
     def value(self, label: str, schema: Mapping[str, Any], root: Mapping[str, Any], *, required: bool) -> JSONValue:
         """Read a value until it fits its schema; None, if it is left out.
+
+        Args:
+            label: names the value for the user.
+            schema: the JSON Schema of the value.
+            root: the schema around it, which may have its definitions.
+            required: whether it cannot be left out.
 
         Raises:
             NotAnswered: the user declines or cancels, or there is no more input.
@@ -73,13 +81,13 @@ class Terminal:
                 return schema["default"]
             if not text and not required:
                 return None
-            problem, value = _checked(text, lambda given: values.read(given, schema), schema, root)
+            problem, value = _read(text, schema, root)
             if not problem:
                 return value
             self.say(f"  {problem}")
 
     def _edited(self, prompt: str) -> str:
-        with redirect_stdout(self._out):
+        with redirect_stdout(self._out):  # input() writes its prompt there, and lets the user edit the line
             return input(prompt)
 
     def _piped(self, prompt: str) -> str:
@@ -118,18 +126,20 @@ def notice(message: Mapping[str, Any]) -> str:
 
 
 def _block(block: Mapping[str, Any]) -> str:
-    found = block.get("text") or block.get("resource", {}).get("text") or block.get("uri")
-    return str(found or f"[{block.get('type') or 'data'} {block.get('mimeType', '')}".rstrip() + "]")
+    """Return the text of a content block, or its URI, or its kind in brackets."""
+    text = block.get("text") or block.get("resource", {}).get("text") or block.get("uri")
+    if text:
+        return str(text)
+    kind = f"{block.get('type') or 'data'} {block.get('mimeType', '')}".rstrip()
+    return f"[{kind}]"
 
 
-def _checked(
-    text: str, read: Callable[[str], Any], schema: Mapping[str, Any], root: Mapping[str, Any]
-) -> tuple[str, Any]:
-    """Return why a text is wrong, or nothing and its value."""
+def _read(text: str, schema: Mapping[str, Any], root: Mapping[str, Any]) -> tuple[str, Any]:
+    """Return why a text is wrong ("" if it is not), and its value."""
     if not text:
         return NEEDED, None
     try:
-        value = read(text)
+        value = values.read(text, schema)
     except ValueError as error:
         return str(error), None
     return values.fault(value, schema, root), value

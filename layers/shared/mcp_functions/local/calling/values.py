@@ -1,4 +1,4 @@
-"""Reads a text of the user as a value of a JSON Schema."""
+"""Reads a text of the user as a value of a JSON Schema: "yes" as true, "a, b" as a list, a title as its value."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONValue
 
 WORDS = {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}
-HINTS = {"boolean": "yes | no", "array": "several, with commas"}
-MAX_TEXT = 200  # characters of a reason
+HINTS = {"boolean": "yes | no", "array": "several, with commas"}  # by type: what the user may type
+MAX_REASON = 200  # characters of a reason that are shown
 
 
 def read(text: str, schema: Mapping[str, Any]) -> JSONValue:
     """Read a value as the schema's type.
 
     Args:
-        text: that the user typed.
-        schema: of the value.
+        text: the text that the user typed.
+        schema: the JSON Schema of the value.
 
     Raises:
-        ValueError: the text is no such value; it says why.
+        ValueError: the text is no such value; the message says why.
 
     """
-    named = choices(schema)
-    if named:
-        return _choice(text, named)
+    options = choices(schema)
+    if options:
+        return _choice(text, options)
     kind = schema.get("type")
     if kind == "string":
         return text
@@ -45,7 +45,7 @@ def read(text: str, schema: Mapping[str, Any]) -> JSONValue:
         if kind is None:
             return text
         wrong = f"{text!r} is no {HINTS.get(kind, kind)}"
-        raise ValueError(wrong) from None
+        raise ValueError(wrong) from None  # the user did not mean JSON, so its error would not help
 
 
 def choices(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,36 +58,39 @@ def choices(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def hint(schema: Mapping[str, Any]) -> str:
-    """Return what a prompt says about a value: its choices, or its type; nothing about a text without a form."""
-    named = choices(schema) or choices(schema.get("items", {}))
-    if named:
-        return " | ".join(named)
+    """Return what a prompt says about a value: its choices, or its format or type; "" for any text."""
+    options = choices(schema) or choices(schema.get("items", {}))
+    if options:
+        return " | ".join(options)
     kind = str(schema.get("format") or schema.get("type", ""))
-    return HINTS.get(kind, "" if kind == "string" else kind)
+    if kind == "string":
+        return ""
+    return HINTS.get(kind, kind)
 
 
 def fault(value: object, schema: Mapping[str, Any], root: Mapping[str, Any]) -> str:
-    """Return why a value does not fit; nothing, if it does.
+    """Return why a value does not fit its schema; "" if it does.
 
     Args:
-        value: as JSON.
-        schema: of the value.
+        value: the value, as JSON has it.
+        schema: the JSON Schema of the value.
         root: the schema around it, which may have the definitions.
 
     """
-    whole = {**{name: root[name] for name in ("$defs", "definitions") if name in root}, **schema}
+    definitions = {name: root[name] for name in ("$defs", "definitions") if name in root}
+    whole = {**definitions, **schema}
     validator = Draft202012Validator(whole, format_checker=Draft202012Validator.FORMAT_CHECKER)
     error = best_match(validator.iter_errors(value))
     if error is None:
         return ""
     where = ".".join(map(str, error.absolute_path))
-    reason = " ".join(error.message.split())[:MAX_TEXT]
+    reason = " ".join(error.message.split())[:MAX_REASON]
     return f"{where}: {reason}" if where else reason
 
 
-def _choice(text: str, named: Mapping[str, Any]) -> JSONValue:
-    for label, value in named.items():
+def _choice(text: str, options: Mapping[str, Any]) -> JSONValue:
+    for label, value in options.items():
         if text.lower() in {label.lower(), str(value).lower()}:
             return value
-    wrong = f"{text!r} is none of: {', '.join(named)}"
+    wrong = f"{text!r} is none of: {', '.join(options)}"
     raise ValueError(wrong)

@@ -1,7 +1,7 @@
 """Checks that functions/, template.yaml and catalog.json agree. A project runs them in its own tests.
 
-A check is a function from the project to complaints; each is one line that says what is missing, and where. A project
-may have other resources and routes too: no check looks at them.
+A check takes the project and yields complaints; each is one line that says what is missing, and where. A project may
+have other resources and routes too: no check looks at them.
 """
 
 from __future__ import annotations

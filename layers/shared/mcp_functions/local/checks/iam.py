@@ -1,4 +1,10 @@
-"""IAM: the statements of the two policies, which alone reach the key and the table, and how to read others."""
+"""Reads IAM policies in a parsed template.yaml: the two that `init` writes, and those of an author.
+
+    MaySeal   a function may use the KMS key, which encrypts the state of an unfinished call ("seals" it)
+    MayKeep   a function may use the table and the bucket, where it keeps what must not be lost
+
+Only these two policies may reach the key and the table. A function's tag TAG limits each function to its own entries.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +16,18 @@ from typing import Any
 
 from mcp_functions.local import template
 
-WRITTEN = Path(__file__).parent.parent / "scaffold" / "project" / "template.yaml.in"  # by `init`
+WRITTEN = Path(__file__).parent.parent / "scaffold" / "project" / "template.yaml.in"  # the template that `init` writes
 PLACEHOLDER = re.compile(r"@\w+@")
-SEAL, KEEP = "MaySeal", "MayKeep"
+SEAL = "MaySeal"
+KEEP = "MayKeep"
 TABLE = {"Ref": "Table"}
-TAG = "mcp-function"  # of a function and of its role: the function's folder
+TAG = "mcp-function"  # the tag of a function and of its role; its value is the function's folder
 MAY_INVOKE: dict[str, Any] = {"LambdaInvokePolicy": {"FunctionName": {"Fn::Sub": "${AWS::StackName}_"}}}
 
 
 @cache
 def _written() -> dict[str, Any]:
+    """Return the resources of the template that `init` writes."""
     text = PLACEHOLDER.sub("", WRITTEN.read_text(encoding="utf-8"))
     return dict(template.parse(text)["Resources"])
 
@@ -30,7 +38,7 @@ def as_written(logical_id: str) -> dict[str, Any]:
 
 
 def policies(properties: dict[str, Any]) -> list[Any]:
-    """List the policies of a function."""
+    """List the policies of a function, given its properties in the template."""
     return as_list(properties.get("Policies", []))
 
 
@@ -45,7 +53,7 @@ def managed(properties: dict[str, Any]) -> set[str]:
 
 
 def statements(policy: object) -> list[dict[str, Any]]:
-    """List the statements of an inline policy, also those that `!If` chooses; a policy by its name has none here."""
+    """List the statements of an inline policy, also those that `!If` chooses; a named policy has none here."""
     match policy:
         case {"Fn::If": [_, yes, no]}:
             return [*statements(yes), *statements(no)]
@@ -68,15 +76,17 @@ def actions(statement: dict[str, Any]) -> list[str]:
 
 
 def resources(statement: dict[str, Any]) -> list[Any]:
-    """List a statement's resources; with NotResource, it has all others."""
-    return ["*"] if "NotResource" in statement else as_list(statement.get("Resource", []))
+    """List a statement's resources; NotResource means all but a few, so it counts as all."""
+    if "NotResource" in statement:
+        return ["*"]
+    return as_list(statement.get("Resource", []))
 
 
 def touches(statement: dict[str, Any], service: str) -> bool:
-    """Whether a statement has an action of a service, e.g. "kms"; with NotAction, it has all others."""
-    return "NotAction" in statement or any(
-        action == "*" or action.lower().startswith(f"{service}:") for action in actions(statement)
-    )
+    """Whether a statement has an action of a service, e.g. "kms"; NotAction counts as all actions."""
+    if "NotAction" in statement:
+        return True
+    return any(action == "*" or action.lower().startswith(f"{service}:") for action in actions(statement))
 
 
 def names(resource: object) -> str:
@@ -92,10 +102,19 @@ def names(resource: object) -> str:
 
 
 def is_opened(resource: object, logical_id: str, example: str) -> bool:
-    """Whether a statement's resource has a logical id, or matches an example of how its ARN ends (empty: none)."""
+    """Whether the resource of a statement includes a resource of the template.
+
+    Args:
+        resource: a logical id, or an ARN that may have wildcards.
+        logical_id: the resource's logical id.
+        example: the end of its ARN, as it could be; "" if it has no example.
+    """
     if names(resource) == logical_id:
         return True
-    return bool(example) and fnmatchcase(example, pattern(resource).split(":", 5)[-1])
+    if not example:
+        return False
+    end_of_arn = pattern(resource).split(":", 5)[-1]  # arn:partition:service:region:account:END
+    return fnmatchcase(example, end_of_arn)
 
 
 def pattern(resource: object) -> str:

@@ -1,4 +1,8 @@
-"""Checks that a function finds on Lambda whatever it imports: in its folder, in layers/common, or in a package."""
+"""Checks that a function finds on Lambda whatever it imports.
+
+A module may be in the function's folder, in layers/common (the code that functions share), in the runtime, or in a
+package of its requirements.txt. The files are parsed, not run.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local import template
 from mcp_functions.local.checks import iam
-from mcp_functions.local.checks.packages import distribution_of, shipped
+from mcp_functions.local.checks.packages import distributions_of, shipped
 from mcp_functions.local.checks.project import FOLDER, Project
 from mcp_functions.local.lambdas.functions import SIGN_IN, find
 from mcp_functions.local.lambdas.loading import COMMON, IN_THE_RUNTIME, elsewhere, holds
@@ -20,14 +24,15 @@ if TYPE_CHECKING:
     from mcp_functions.local.checks.project import Block
 
 LAYER = "AWS::Serverless::LayerVersion"
-RELATIVE = "."
+RELATIVE = "."  # stands for every relative import
 NOT_DEPLOYED = "has no block in template.yaml, so it is not deployed"
 
 
 def a_function_finds_on_lambda_what_it_imports(project: Project) -> Iterator[str]:
     """Check each import of a function's files, and of the shared code that they use."""
     for folder, block in sorted(project.functions.items()):
-        own, common = project.root / FOLDER / folder, project.root / COMMON
+        own = project.root / FOLDER / folder
+        common = project.root / COMMON
         yield from _hiding(own)
         for name, file in sorted(_reached(own, common).items()):
             shown = f"{file.relative_to(project.root)} imports {name}"
@@ -36,16 +41,16 @@ def a_function_finds_on_lambda_what_it_imports(project: Project) -> Iterator[str
             elif name in IN_THE_RUNTIME or holds(own, name):
                 continue
             elif holds(common, name):
-                missing = [_missing(project, folder, one) for one in project.blocks_of(folder)]
-                yield from (f"{shown} of {COMMON}: {one}" for one in missing if one)
-            elif place := elsewhere(name, project.root):
-                yield f"{shown}, which Lambda does not get: move {place} to {COMMON}/"
+                for missing in _missing(project, folder):
+                    yield f"{shown} of {COMMON}: {missing}"
+            elif elsewhere(name, project.root):
+                yield f"{shown}, which Lambda does not get: move {elsewhere(name, project.root)} to {COMMON}/"
             elif not _has_other_layers(project, block):
                 yield from _unshipped(project, folder, name, shown)
 
 
 def missing_on_lambda(directory: Path) -> list[str]:
-    """List the functions that are not deployed, and their imports that fail there; nothing, if there is no template.
+    """List the functions that are not deployed, and the imports that fail on Lambda; nothing, if there is no template.
 
     Raises:
         Problem: the template cannot be read, or there is no function.
@@ -62,12 +67,13 @@ def missing_on_lambda(directory: Path) -> list[str]:
 
 def uses_shared_code(project: Project, folder: str) -> bool:
     """Whether a function imports a module of layers/common."""
-    own, common = project.root / FOLDER / folder, project.root / COMMON
+    own = project.root / FOLDER / folder
+    common = project.root / COMMON
     return any(holds(common, name) and not holds(own, name) for name in _reached(own, common))
 
 
 def _hiding(own: Path) -> Iterator[str]:
-    """Find modules that packages get instead of Python's, because a function's folder is first on Lambda's path."""
+    """Find modules with the name of a Python module: a function's folder is first on Lambda's path, so they hide it."""
     for path in sorted(own.glob("*")):
         if path.stem in sys.stdlib_module_names and holds(own, path.stem):
             shown = path.relative_to(own.parent.parent)
@@ -78,10 +84,10 @@ def _reached(own: Path, common: Path) -> dict[str, Path]:
     """Map each name that a function imports, itself or by shared code, to a file that imports it."""
     found: dict[str, Path] = {}
     files = sorted(own.rglob("*.py"))
-    for file in files:  # it grows by the shared code that is imported
+    for file in files:  # the list grows while it is read, by the files of shared code that are imported
         for name in imported(file):
             if name == RELATIVE and file.parent not in (own, common):
-                continue  # inside a package
+                continue  # a relative import inside a package works on Lambda too
             if name not in found and not holds(own, name):
                 files += sorted([*common.glob(f"{name}.py"), *common.glob(f"{name}/**/*.py")])
             found.setdefault(name, file)
@@ -92,7 +98,7 @@ def imported(file: Path) -> set[str]:
     """Return the first part of each name that a file imports; RELATIVE for a relative import."""
     found: set[str] = set()
     nodes: list[ast.AST] = [ast.parse(file.read_text(encoding="utf-8"))]
-    for node in nodes:
+    for node in nodes:  # the list grows by the parts of each node
         match node:
             case ast.Import():
                 found |= {alias.name.partition(".")[0] for alias in node.names}
@@ -103,7 +109,7 @@ def imported(file: Path) -> set[str]:
 
 
 def _needed(node: ast.AST) -> list[Any]:
-    """List the parts of a node without imports for type checkers, and without those that may fail."""
+    """List the parts of a node, without imports for type checkers, and without those in a `try` for ImportError."""
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
         return list(node.orelse)
     if isinstance(node, ast.Try) and any("Import" in ast.unparse(one.type) for one in node.handlers if one.type):
@@ -111,20 +117,23 @@ def _needed(node: ast.AST) -> list[Any]:
     return list(ast.iter_child_nodes(node))
 
 
-def _missing(project: Project, folder: str, block: Block) -> str:
-    """Return what a function lacks to get the shared code; nothing, if it has the layer."""
-    layer, mend = common_layer(project), f"mcp-functions block --write {folder}"
-    if not layer:
-        return f"template.yaml needs CommonLayer, with ContentUri {COMMON.parent}/: {mend}"
-    if has_layer(project, block, layer):
-        return ""
-    return f"add !Ref {layer} to Layers of {block.logical_id}: {mend}"
+def _missing(project: Project, folder: str) -> Iterator[str]:
+    """Tell what each block of a function lacks to get the shared code: the layer, or a reference to it."""
+    layer = common_layer(project)
+    mend = f"mcp-functions block --write {folder}"
+    for block in project.blocks_of(folder):
+        if not layer:
+            yield f"template.yaml needs CommonLayer, with ContentUri {COMMON.parent}/: {mend}"
+        elif not has_layer(project, block, layer):
+            yield f"add !Ref {layer} to Layers of {block.logical_id}: {mend}"
 
 
 def common_layer(project: Project) -> str:
-    """Return the logical id of the layer of shared code; nothing, if the template has none."""
-    ids = [name for name, one in project.of_type(LAYER).items() if Path(str(one.get("ContentUri"))) == COMMON.parent]
-    return ids[0] if ids else ""
+    """Return the logical id of the layer of shared code; "" if the template has none."""
+    for logical_id, properties in project.of_type(LAYER).items():
+        if Path(str(properties.get("ContentUri"))) == COMMON.parent:
+            return logical_id
+    return ""
 
 
 def has_layer(project: Project, block: Block, layer: str) -> bool:
@@ -143,7 +152,9 @@ def _has_other_layers(project: Project, block: Block) -> bool:
 
 
 def _unshipped(project: Project, folder: str, name: str, shown: str) -> Iterator[str]:
-    distribution, ships = distribution_of(name), shipped(project.root, folder)
-    if ships is not None and ships.isdisjoint(distribution):
+    """Tell a module whose package no requirements.txt lists; unknown requirements pass."""
+    distributions = distributions_of(name)
+    ships = shipped(project.root, folder)
+    if ships is not None and ships.isdisjoint(distributions):
         file = f"functions/{folder}/requirements.txt"
-        yield f"{shown}, which Lambda does not get: add {min(distribution)} to {file}"
+        yield f"{shown}, which Lambda does not get: add {min(distributions)} to {file}"

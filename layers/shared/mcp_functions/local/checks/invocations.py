@@ -1,4 +1,7 @@
-"""Checks of what the endpoint invokes, for how long, and of the workers of tasks."""
+"""Checks what functions/mcp (the endpoint, or front door) may invoke, the timeouts, and the workers.
+
+A worker is a second Lambda with a function's code. It continues the function's MCP tasks, which may take minutes.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.local.checks.project import Block, Project
 
-API_GATEWAY_SECONDS = 30
+API_GATEWAY_SECONDS = 30  # API Gateway waits no longer for a function
 DEFAULT_TIMEOUT = 3  # seconds, Lambda's own
 
 
@@ -52,13 +55,13 @@ def a_function_has_a_worker_if_and_only_if_it_has_tasks(project: Project) -> Ite
         if worker is None:
             yield f"functions/{folder} has tasks: add {block.logical_id}Worker, {WRITE_BLOCK} {folder}"
         else:
-            yield from _continues(folder, block, worker)
+            yield from _check_worker(folder, block, worker)
     for folder in sorted(project.workers.keys() - project.tasks):
         worker_id = project.workers[folder].logical_id
         yield f"{worker_id} works for functions/{folder}, which has no tasks: remove it, {WRITE_BLOCK} {folder}"
 
 
-def _continues(folder: str, block: Block, worker: Block) -> Iterator[str]:
+def _check_worker(folder: str, block: Block, worker: Block) -> Iterator[str]:
     worker_id, properties = worker
     name = f"${{AWS::StackName}}_{folder}{WORKER}"
     if properties.get("FunctionName") != {"Fn::Sub": name}:

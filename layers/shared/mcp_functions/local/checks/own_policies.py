@@ -1,4 +1,9 @@
-"""Checks of the policies that an author gives to a function: they may open anything but what functions share."""
+"""Checks the policies that an author gives to a function: they may open anything but what all functions share.
+
+Shared are the KMS key, the table, the bucket, the functions and their roles. A policy that reaches one of them would
+let a function read what belongs to another. A policy may name them by a logical id, or by an ARN with wildcards. So
+wildcards are tried on examples of ARNs, in which STACK is the stack's name.
+"""
 
 from __future__ import annotations
 
@@ -14,23 +19,23 @@ if TYPE_CHECKING:
 
     from mcp_functions.local.checks.project import Block, Project
 
-# service -> the logical id of what only the two policies open, and how the end of its ARN looks
+# service -> the logical id of what only MaySeal and MayKeep open, and an example of the end of its ARN
 SHARED = {
     "kms": ("RequestStateKey", "key/1234abcd-12ab-34cd-56ef-1234567890ab"),
     "dynamodb": ("Table", "table/STACK-Table-1A2B3C4D5E6F"),
     "s3": ("Blobs", ""),
 }
 FUNCTION = "function:STACK_name"
-# SAM's policy templates, by how their names begin -> what they open for a value
+# the beginning of a SAM policy template's name -> the ARN that it opens for a value {}, and an example of a shared one
 READY_MADE = {
     "DynamoDB": ("table/{}", SHARED["dynamodb"][1]),
     "KMS": ("key/{}", SHARED["kms"][1]),
     "Lambda": ("function:{}*", FUNCTION),
 }
-# With another tag or another policy, a role opens what other functions keep.
+# A function that may change roles could give itself another tag or policy, and so open what other functions keep.
 ROLE = "role/STACK-AddRole-1A2B3C4D5E6F"
 CHANGES_OF_ROLES = ("iam:TagRole", "iam:PutRolePolicy", "iam:AttachRolePolicy")
-AUDIENCE = "kms:EncryptionContext:service"
+AUDIENCE = "kms:EncryptionContext:service"  # the condition key with the name for which the KMS key encrypts
 # AWS's own policies that open every table, or invoke every function, of the account.
 BROAD = frozenset({
     "AWSLambdaRole", "AWSLambda_FullAccess", "AdministratorAccess", "AmazonDynamoDBFullAccess",
@@ -59,7 +64,9 @@ def nobody_else_may_invoke_a_function(project: Project) -> Iterator[str]:
     """Check that only the API and the endpoint may invoke a function: who invokes one can claim any identity."""
     ours = {block.logical_id for block in project.functions.values()}
     for block in project.blocks:
-        for statement in project.statements(block) if block != project.front_door else ():
+        if block == project.front_door:
+            continue
+        for statement in project.statements(block):
             opened = [iam.shown(one) for one in iam.resources(statement) if _is_function(one, ours)]
             if opened and iam.touches(statement, "lambda"):
                 yield f"{block.logical_id} may use lambda on {opened[0]}: it could call a function as any user"
@@ -74,14 +81,18 @@ def _is_function(resource: object, ours: set[str]) -> bool:
 
 
 def _opens_ours(name: str, value: object) -> bool:
+    """Whether a SAM policy template with this value opens something that functions share."""
     text = iam.pattern(value)
     if name == "LambdaInvokePolicy" and text.startswith("STACK_"):
         return True
-    found = [made for begin, made in READY_MADE.items() if name.startswith(begin)]
-    return any(fnmatchcase(example, form.format(text)) for form, example in found)
+    for begin, (form, example) in READY_MADE.items():
+        if name.startswith(begin) and fnmatchcase(example, form.format(text)):
+            return True
+    return False
 
 
 def _reaches(block: Block, statement: dict[str, Any]) -> Iterator[str]:
+    """Complain if a statement reaches roles, or the key, the table or the bucket."""
     roles = [one for one in iam.resources(statement) if iam.is_opened(one, "", ROLE)]
     if roles and any(_allows(statement, action) for action in CHANGES_OF_ROLES):
         yield f"{block.logical_id} may use iam on {iam.shown(roles[0])}: it could open what other functions keep"
@@ -105,11 +116,16 @@ def _allows(statement: dict[str, Any], action: str) -> bool:
 
 
 def _is_for_an_audience(statement: dict[str, Any]) -> bool:
-    """Whether a statement opens states under a name that functions share, which is the name of none."""
+    """Whether a statement is MaySeal's, but for an audience: a name under which several functions share their states.
+
+    No function has the audience's name, so the statement opens nothing that belongs to one function alone.
+    """
     audience = statement.get("Condition", {}).get("StringEquals", {}).get(AUDIENCE)
+    if not isinstance(audience, str) or not re.fullmatch(r"[\w-]+", audience):
+        return False
     (allowed,) = deepcopy(iam.written_statements(iam.SEAL))
     allowed["Condition"]["StringEquals"][AUDIENCE] = audience
-    return isinstance(audience, str) and re.fullmatch(r"[\w-]+", audience) is not None and statement == allowed
+    return bool(statement == allowed)
 
 
 def _ready_made(policy: object) -> Iterator[tuple[str, object]]:
@@ -122,5 +138,6 @@ def _ready_made(policy: object) -> Iterator[tuple[str, object]]:
             yield from _ready_made(no)
         case {**template} if not template.keys() & {"Ref", "Statement"}:
             for name, parameters in template.items():
-                given = list(parameters.values()) if isinstance(parameters, dict) else []
-                yield from ((str(name), value) for value in given)
+                if isinstance(parameters, dict):
+                    for value in parameters.values():
+                        yield str(name), value

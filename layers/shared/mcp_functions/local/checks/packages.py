@@ -1,4 +1,7 @@
-"""The packages that a function finds on Lambda: the runtime's, the layer's, and those of its requirements.txt."""
+"""Lists the packages that a function finds on Lambda: the runtime's, the layer's, and those of its requirements.txt.
+
+What each package needs itself is read from the packages that are installed here.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,10 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-LAYER = Path(__file__).parent.parent / "scaffold" / "layer.txt"  # what the toolkit needs
-_installed = cache(metadata.packages_distributions)
-REQUIREMENTS = "layers/dependencies/requirements.txt"
+LAYER = Path(__file__).parent.parent / "scaffold" / "layer.txt"  # the packages that the toolkit needs
+REQUIREMENTS = "layers/dependencies/requirements.txt"  # in a project: the packages of all its functions
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_installed = cache(metadata.packages_distributions)  # module -> the packages that install it
 
 
 def shipped(root: Path, folder: str) -> set[str] | None:
@@ -18,29 +21,32 @@ def shipped(root: Path, folder: str) -> set[str] | None:
 
     Args:
         root: the folder of template.yaml.
-        folder: of the function.
+        folder: the function's folder.
     """
-    lines = ["boto3"]
+    lines = ["boto3"]  # the runtime has it
     for file in (LAYER, root / REQUIREMENTS, root / "functions" / folder / "requirements.txt"):
-        text = file.read_text(encoding="utf-8") if file.is_file() else ""
-        lines += [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+        if file.is_file():
+            written = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
+            lines += [line for line in written if line and not line.startswith("#")]
     if not all(NAME.match(line) for line in lines):
         return None  # e.g. -r other.txt
     return _with_dependencies(lines)
 
 
-def distribution_of(module: str) -> set[str]:
+def distributions_of(module: str) -> set[str]:
     """Return the packages that install a module; its own name, if none is installed."""
     return {_normal(name) for name in _installed().get(module, [module])}
 
 
 def _with_dependencies(lines: list[str]) -> set[str]:
     found: set[str] = set()
-    for line in lines:  # it grows by what each package needs
+    for line in lines:  # the list grows by what each package needs
         name = _normal(line)
-        if name not in found:
-            found.add(name)
-            lines += [one for one in _requires(name) if "extra ==" not in one or "[" in line]
+        if name in found:
+            continue
+        found.add(name)
+        has_extras = "[" in line  # e.g. name[extra]; all extras count then
+        lines += [one for one in _requires(name) if has_extras or "extra ==" not in one]
     return found
 
 

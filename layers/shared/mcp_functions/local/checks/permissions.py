@@ -1,4 +1,8 @@
-"""Checks of what a function may use: the KMS key, the table and the bucket, each under the function's own name."""
+"""Checks what a function may use: the KMS key, the table and the bucket, each under the function's own name.
+
+A function that asks its user needs the key (policy MaySeal): it encrypts its state and gives it to the client. A
+function that writes to the table needs the policy MayKeep too.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,8 @@ def a_function_has_the_policies_that_its_handlers_need(project: Project) -> Iter
     The endpoint may do both for clients of 2025, even if no handler asks.
     """
     for folder, (logical_id, properties) in sorted(project.functions.items()):
-        found, write = iam.managed(properties) & {iam.SEAL, iam.KEEP}, f"{WRITE_BLOCK} {folder}"
+        found = iam.managed(properties) & {iam.SEAL, iam.KEEP}
+        write = f"{WRITE_BLOCK} {folder}"
         for policy in sorted(_needed(project, folder) - found):
             yield f"functions/{folder} needs {policy}: add !Ref {policy} to Policies of {logical_id}, {write}"
         if folder == FRONT_DOOR:
@@ -37,10 +42,13 @@ def a_function_has_the_policies_that_its_handlers_need(project: Project) -> Iter
 
 
 def a_function_is_tagged_with_its_own_name(project: Project) -> Iterator[str]:
-    """Check the tag by which the two policies know a function: with another's, it could open the other's states."""
+    """Check the tag by which the two policies know a function: with another's tag, it could open the other's states."""
     for folder, block in [*sorted(project.functions.items()), *sorted(project.workers.items())]:
         tag = block.properties.get("Tags", {}).get(iam.TAG)
-        if tag != folder and (tag is not None or iam.managed(block.properties) & {iam.SEAL, iam.KEEP}):
+        needs_tag = bool(iam.managed(block.properties) & {iam.SEAL, iam.KEEP})
+        if tag is None and not needs_tag:
+            continue
+        if tag != folder:
             yield f"{block.logical_id} must have Tags: {iam.TAG}: {folder}, not {tag}, {WRITE_BLOCK} {folder}"
 
 
@@ -49,8 +57,10 @@ def the_two_policies_open_what_is_under_a_functions_own_name(project: Project) -
     if not (project.asking | project.keeping):
         return
     policies = project.of_type("AWS::IAM::ManagedPolicy")
-    sealing, keeping = (iam.statements(policies.get(name, {}).get("PolicyDocument")) for name in (iam.SEAL, iam.KEEP))
+    sealing = iam.statements(policies.get(iam.SEAL, {}).get("PolicyDocument"))
+    keeping = iam.statements(policies.get(iam.KEEP, {}).get("PolicyDocument"))
     (may_seal,) = iam.written_statements(iam.SEAL)
+    # A project may have other keys, so the resource may differ; nothing else may.
     if [{**one, "Resource": may_seal["Resource"]} for one in sealing] != [may_seal]:
         yield f"{iam.SEAL} must have exactly this statement: {json.dumps(may_seal)}"
     else:
@@ -84,7 +94,9 @@ def the_table_keeps_what_is_written_and_deletes_what_has_expired(project: Projec
 def _needed(project: Project, folder: str) -> set[str]:
     if folder in project.keeping:
         return {iam.SEAL, iam.KEEP}
-    return {iam.SEAL} if folder in project.asking or folder == SIGN_IN else set()
+    if folder in project.asking or folder == SIGN_IN:  # the sign-in front seals what it gives to browsers and clients
+        return {iam.SEAL}
+    return set()
 
 
 def _keys(project: Project, allowed: list[Any]) -> Iterator[str]:

@@ -1,4 +1,9 @@
-"""A project as its checks see it: the functions that are on disk, the template that deploys them, and the catalog."""
+"""A project as its checks see it: the functions on disk, the template that deploys them, and the catalog.
+
+functions/<folder>/app.py     the code of a function, with its handlers: tools, prompts and resources
+template.yaml                 a block for each function; a function with MCP tasks has a second one, its worker
+functions/mcp/catalog.json    what functions/mcp, the endpoint, lists to clients
+"""
 
 from __future__ import annotations
 
@@ -44,10 +49,10 @@ class Project:
     root: Path  # the folder of template.yaml and functions/
     template: dict[str, Any]
     catalog: dict[str, Any] = field(default_factory=dict)
-    folders: frozenset[str] = frozenset()  # that hold an app.py
-    offering: frozenset[str] = frozenset()  # that have a handler: usually all but the front door
-    asking: frozenset[str] = frozenset()  # that have a handler which can ask
-    keeping: frozenset[str] = frozenset()  # that have a handler which writes to the table
+    folders: frozenset[str] = frozenset()  # all folders with an app.py
+    offering: frozenset[str] = frozenset()  # folders with a handler: usually all but functions/mcp
+    asking: frozenset[str] = frozenset()  # folders with a handler that can ask the user
+    keeping: frozenset[str] = frozenset()  # folders with a handler that writes to the table
 
     def of_type(self, kind: str) -> dict[str, dict[str, Any]]:
         """Return the properties of all resources of one type, by logical id."""
@@ -75,14 +80,17 @@ class Project:
 
     @property
     def partial(self) -> dict[str, Block]:
-        """The blocks that were copied only in part; one complaint tells each, so no other check sees them."""
+        """The blocks that were copied only in part. Each gets one complaint, so the other checks leave it out."""
         partial = [(name, block) for name, block in self._deployed() if self._is_partial(name, block)]
         return {name: block for name, block in partial if not block.is_worker}
 
     def lacks(self, folder: str, block: Block) -> list[str]:
         """List the properties that a block of a folder with handlers must have, and has not."""
-        powers = ["Tags", "Policies"] if folder in self.asking | self.keeping else []
-        needed = ["FunctionName", *powers, "Events"] if folder in self.offering else []
+        if folder not in self.offering:
+            return []
+        needed = ["FunctionName", "Events"]
+        if folder in self.asking | self.keeping:
+            needed = ["FunctionName", "Tags", "Policies", "Events"]
         return [name for name in needed if not block.properties.get(name)]
 
     @property
@@ -103,9 +111,12 @@ class Project:
     @property
     def front_door(self) -> Block | None:
         """The endpoint's block; None if functions/mcp is missing or has handlers itself."""
-        return None if FRONT_DOOR in self.offering else self.functions.get(FRONT_DOOR)
+        if FRONT_DOOR in self.offering:
+            return None
+        return self.functions.get(FRONT_DOOR)
 
     def _is_partial(self, folder: str, block: Block) -> bool:
+        """Whether a block lacks its route and more: then it was probably copied only in part."""
         lacking = self.lacks(folder, block)
         return "Events" in lacking and len(lacking) > 1
 

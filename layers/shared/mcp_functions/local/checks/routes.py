@@ -1,4 +1,8 @@
-"""Checks that every function is deployed, listed, and reached by its own route behind the authorizer."""
+"""Checks that every function is deployed, listed, and reached by its own route behind the authorizer.
+
+MCP_AUTH_MODE says how the API knows who calls: by nothing, by IAM, by a JWT, or by a JWT of functions/oauth, the
+sign-in front. The API and the functions must agree on it.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ ROUTE = "HttpApi"  # the type of an event that is a route
 NO_AUTHORIZER = {"Authorizer": "NONE"}
 PREFLIGHT = frozenset({"OPTIONS /mcp"})
 DOCUMENTS = frozenset(f"ANY {path}" for path in METADATA_PATHS)
-# mode -> the routes that need no authorization, because their answers are public. With none, ANY /mcp is open itself.
+# MCP_AUTH_MODE -> the routes without authorization; their answers are public. With "none", every route is open.
 OPEN = {
     "iam": PREFLIGHT,
     "jwt": PREFLIGHT | DOCUMENTS,
@@ -28,7 +32,7 @@ OPEN = {
 }
 OF_SIGN_IN = frozenset(f"ANY {path}" for path in SIGN_IN_PATHS)
 
-# folder -> the routes that it must have, and those that may need no authorization
+# folder -> the routes that it must have, and the routes that may be without authorization
 ROUTES = {FRONT_DOOR: (frozenset({"ANY /mcp"}), OPEN["jwt"]), SIGN_IN: (OF_SIGN_IN, OF_SIGN_IN)}
 
 

@@ -24,14 +24,15 @@ if TYPE_CHECKING:
 
 def _complete(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
     """List the tools and prompts of the catalog for the shell."""
-    listed = catalog.read(context.params["functions"]) if "functions" in context.params else {}
-    return [
-        one["name"] for kind in ("tools", "prompts") for one in listed.get(kind, ()) if one["name"].startswith(begun)
-    ]
+    if "functions" not in context.params:
+        return []
+    listed = catalog.read(context.params["functions"])
+    names = [entry["name"] for kind in ("tools", "prompts") for entry in listed.get(kind, ())]
+    return [name for name in names if name.startswith(begun)]
 
 
 def _pairs(_context: click.Context, _parameter: click.Parameter, words: Sequence[str]) -> dict[str, str]:
-    pairs = dict[str, str]()
+    pairs: dict[str, str] = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not equals:
@@ -44,9 +45,9 @@ def _pairs(_context: click.Context, _parameter: click.Parameter, words: Sequence
 class Chosen(server.Access):
     """The other options."""
 
-    given: Mapping[str, str]
-    declined: Sequence[str]
-    cancelled: Sequence[str]
+    given: Mapping[str, str]  # answers, by the key of a question
+    declined: Sequence[str]  # keys of questions
+    cancelled: Sequence[str]  # keys of questions
     functions: Path
     runtime: bool
 

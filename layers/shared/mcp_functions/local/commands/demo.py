@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 @click.option("--task", is_flag=True, help="A task that asks, and whose worker is killed on the way.")
 def command(*, functions: Path, runtime: bool, pause: bool, task: bool) -> int:
     """Watch the official client hold a conversation."""
-    name, given = ("pause" if pause else "question"), {"runtime": runtime}
+    name = "pause" if pause else "question"
+    given = {"runtime": runtime}
     if task:
-        name, given = "task", {}  # its workers are always processes
+        name = "task"
+        given = {}  # a task's workers are always processes of the runtime
     try:
         demo = import_module(f"mcp_functions.local.demo.{name}")
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""`kms`: KMS and DynamoDB for functions in containers, until Ctrl-C."""
+"""`kms`: serves KMS and DynamoDB for functions in containers (`sam local`), until Ctrl-C. Both have one address."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mcp_functions.local.loopback import HOST, Loopback
 from mcp_functions.local.services import own_tables, stored_tables
 
 if TYPE_CHECKING:
-    from mcp_functions.local.loopback import HttpRequest
+    from mcp_functions.local.loopback import HttpRequest, HttpResponse
 
 PORT = 8001
 
@@ -57,11 +57,13 @@ def command(port: int, address: str) -> None:
         keys = KmsApi(keyfile.load(STATE_DIR))
         # `sam local` takes a resource's logical id for its name
         tables = stored_tables(running, STATE_DIR, own_tables(Path("functions"), name="{}"))
-        server.start(lambda request: (tables if _is_for_dynamodb(request) else keys).answer(request))
+
+        def answer(request: HttpRequest) -> HttpResponse:
+            if request.header("x-amz-target").startswith(PROTOCOL.target):
+                return tables.answer(request)
+            return keys.answer(request)
+
+        server.start(answer)
         click.echo(banner.kms(server.url, keys.arn))
         while not stopped():
             time.sleep(options.LOOK_SECONDS)
-
-
-def _is_for_dynamodb(request: HttpRequest) -> bool:
-    return request.header("x-amz-target").startswith(PROTOCOL.target)

@@ -1,4 +1,8 @@
-"""`open`: why a server refuses a requestState, and what is in it."""
+"""`open`: decrypts a requestState, and says what is in it and why a server refuses it.
+
+A requestState is the encrypted ("sealed") state of an unfinished call, which a client keeps between two requests. Its
+key opens it only for the service, the stage and the generation for which it was sealed.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,8 @@ if TYPE_CHECKING:
 
     from mcp_functions.local.inspection.key_source import KeySource
 
-LOCAL_STAGE, AWS_STAGE = "local", "prod"
+LOCAL_STAGE = "local"
+AWS_STAGE = "prod"
 STDIN = "-"
 
 
@@ -70,7 +75,8 @@ def command(token: str, **chosen: Unpack[Opening]) -> int:
 
     TOKEN is a requestState (ks1.…), or - to read it from stdin.
     """
-    text, now = sys.stdin.read().strip() if token == STDIN else token, time.time()
+    text = sys.stdin.read().strip() if token == STDIN else token
+    now = time.time()
     explained = explain.shown(text, now=now)
     if not explained.reasons:
         request = _request(chosen)
@@ -78,14 +84,15 @@ def command(token: str, **chosen: Unpack[Opening]) -> int:
             with _keyring(chosen) as keyring:
                 explained = explain.explain(text, keyring, request, now=now, show_state=chosen["show_state"])
         except Problem:
-            click.echo("".join(f"{line}\n" for line in explained.lines), nl=False)  # these lines need no key
+            for line in explained.lines:  # these lines need no key
+                click.echo(line)
             raise
     click.echo(str(explained))
     return 1 if explained.reasons else 0
 
 
 def _request(chosen: Opening) -> Request:
-    """Return what the options say of the request."""
+    """Return what the options say about the refused request."""
     request = Request(answer_within=chosen["answer_within"])
     if chosen["method"]:
         request["method"] = chosen["method"]
@@ -100,7 +107,7 @@ def _request(chosen: Opening) -> Request:
 
 def _json(text: str) -> object:
     try:
-        return json_reader.loads(text)  # like the server, because the digest is compared
+        return json_reader.loads(text)  # the server's reader, because the digest of the arguments is compared
     except ParseError:
         stop("--arguments is not JSON: give params.arguments as the client sent them, in quotes")
 
@@ -112,7 +119,9 @@ def _keyring(chosen: Opening) -> AbstractContextManager[KeySource]:
             stop("--key needs --service: a data key opens for one <stack>/<function>, or for a shared audience")
         arns = [arn.strip() for listed in chosen["key"] for arn in listed.split(",")]
         return nullcontext(key_source.aws_keys(arns, Scope(chosen["service"], stage, chosen["generation"])))
-    named = chosen["service"] or (f"{environment.STACK}/{chosen['function']}" if chosen["function"] else None)
+    named = chosen["service"]
+    if not named and chosen["function"]:
+        named = f"{environment.STACK}/{chosen['function']}"
     scopes = [Scope(service, stage, chosen["generation"]) for service in _services(chosen["functions"], named)]
     return key_source.local_key(STATE_DIR, scopes, scopes[0] if named else None)
 
@@ -121,5 +130,7 @@ def _services(directory: Path, named: str | None) -> list[str]:
     """List the services that may have sealed a state on this machine, the named one first."""
     if named and not directory.is_dir():
         return [named]
-    others = [f"{environment.STACK}/{app.parent.name}" for app in functions.find(directory)]
-    return [named, *(service for service in others if service != named)] if named else others
+    services = [f"{environment.STACK}/{app.parent.name}" for app in functions.find(directory)]
+    if not named:
+        return services
+    return [named, *(service for service in services if service != named)]

@@ -1,4 +1,4 @@
-"""Options that several commands have, what they read with, and how `serve` and `kms` end."""
+"""What several commands share: options, reading a file or stdin, and the end of `serve` and `kms` by a signal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 USAGE = 2  # exit code for an error that the user can correct
 INTERRUPTED = 130  # exit code of a command that Ctrl-C ended
-LOOK_SECONDS = 0.2  # between two looks at the flag
+LOOK_SECONDS = 0.2  # pause between two looks at the flag of `until_stopped`
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 Command = TypeVar("Command", bound="Callable[..., object]")
 
@@ -110,7 +110,7 @@ def until_stopped() -> Iterator[Callable[[], bool]]:
     try:
         yield lambda: stopped
     except _Stopped:
-        pass
+        pass  # the signal ends the block, and is no error
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from mcp_functions.settings import AuthMode
 
-EVENTS, TESTS = Path("events"), Path("tests/functions")
+EVENTS = Path("events")
+TESTS = Path("tests/functions")
 NO_PYTEST = "pytest is not installed: pip install pytest"
 KINDS = "\n".join(f"{kind:<12}{samples.SAMPLES[kind][0]}" for kind in samples.KINDS)
 ASKING = "Refused until you accept that they run again in every round:"
@@ -157,6 +158,7 @@ def write_events(names: Sequence[str]) -> int:
 
 
 def _recorded() -> dict[Path, bytes]:
+    """Read the files of events/."""
     return {path: path.read_bytes() for path in sorted(EVENTS.glob("*/*.json"))}
 
 

@@ -1,4 +1,4 @@
-"""`serve`: every function of a project until Ctrl-C; a save takes effect, and each round is a line."""
+"""`serve`: runs every function of a project until Ctrl-C; a saved file takes effect, and each call writes a line."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PORT = 8000
-LOOK_SECONDS = 0.1  # between two looks at the files
+LOOK_SECONDS = 0.1  # pause between two looks at the project's files
 
 
-class Words(TypedDict):
+class HarnessOptions(TypedDict):
     """The options that the harness takes as they are."""
 
     port: int
@@ -50,7 +50,9 @@ class Words(TypedDict):
 @click.option("--no-reuse", is_flag=True, help="With --runtime, a process for every invocation.")
 @click.option("--show-answers", is_flag=True, help="A round's line has the user's answers.")
 @click.option("--log", type=click.Choice(["text", "json"]), default="text", help="json: lines as on Lambda.")
-def command(functions: Path, *, no_reuse: bool, show_answers: bool, log: str, **words: Unpack[Words]) -> None:
+def command(
+    functions: Path, *, no_reuse: bool, show_answers: bool, log: str, **for_harness: Unpack[HarnessOptions]
+) -> None:
     """Serve every function until Ctrl-C."""
     outlet = JsonOutlet(sys.stdout) if log == "json" else TextOutlet(sys.stdout, show_answers=show_answers)
     harness = Harness(
@@ -61,24 +63,25 @@ def command(functions: Path, *, no_reuse: bool, show_answers: bool, log: str, **
         on_exchange=outlet.exchange,
         on_progress=outlet.progress,
         reports=True,
-        **words,
+        **for_harness,
     )
     with options.until_stopped() as stopped, outlet.output(), harness:
-        outlet.opens_states_with(harness.key_arn)
+        outlet.use_key(harness.key_arn)
         reloader = Reloader(harness)
         refreshed = list(reloader.refresh_catalog())
         outlet.say(banner.text(harness.url, harness.functions, harness.issuer, harness.auth))
-        told = _tell_new(outlet.say, [*refreshed, *_not_on_lambda(functions)], set())
+        told = _say_new(outlet.say, [*refreshed, *_not_on_lambda(functions)], set())
         while not stopped():
             time.sleep(LOOK_SECONDS)
             changes = list(reloader.changes())
             for line in changes:
                 outlet.say(line)
             if changes:
-                told = _tell_new(outlet.say, _not_on_lambda(functions), told)
+                told = _say_new(outlet.say, _not_on_lambda(functions), told)
 
 
-def _tell_new(say: Callable[[str], None], lines: list[str], told: set[str]) -> set[str]:
+def _say_new(say: Callable[[str], None], lines: list[str], told: set[str]) -> set[str]:
+    """Write the lines that were not told the last time; return all of them, for the next time."""
     for line in lines:
         if line not in told:
             say(line)
@@ -86,6 +89,7 @@ def _tell_new(say: Callable[[str], None], lines: list[str], told: set[str]) -> s
 
 
 def _not_on_lambda(directory: Path) -> list[str]:
-    with contextlib.suppress(Problem, SyntaxError, OSError):  # a reload tells of a broken file
+    """List imports that work here and fail on Lambda."""
+    with contextlib.suppress(Problem, SyntaxError, OSError):  # the reload reports a broken file
         return imports.missing_on_lambda(directory)
     return []

@@ -47,7 +47,7 @@ def command(
         "patience": verification.Patience(seconds),
         **given,
     }
-    outcomes = set[str]()
+    outcomes: set[str] = set()
     for line in verification.verify(target, settings):
         outcomes.add(line.outcome)
         click.echo(str(line))

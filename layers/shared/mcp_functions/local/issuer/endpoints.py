@@ -1,5 +1,11 @@
 """The authorization server's endpoints, and those of an OpenID Connect provider.
 
+    GET  METADATA, /jwks   documents: where the endpoints are, the public keys
+    POST /register         a client gets an id (RFC 7591)
+    GET  /authorize        the user's browser gets a code for the client
+    POST /token            the client gets tokens for a code, or for a refresh token
+    POST /revoke           a refresh token ends (RFC 7009)
+
 Every user is signed in at once, as `login_hint` or as `local-user`; or a page asks for the name.
 """
 
@@ -26,8 +32,8 @@ if TYPE_CHECKING:
     from mcp_functions.local.loopback import HttpRequest
 
 USER = "local-user"
-TOKEN_SECONDS = 3600
-NOT_STORED = ("cache-control", "no-store")
+TOKEN_SECONDS = 3600  # how long an access token is valid
+NOT_STORED = ("cache-control", "no-store")  # the header of every answer that may hold a secret
 METADATA = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
 
 
@@ -35,12 +41,12 @@ METADATA = ("/.well-known/oauth-authorization-server", "/.well-known/openid-conf
 class Behaviour:
     """How a provider differs from others."""
 
-    # the redirect URIs of each client that need not register
+    # by client id: the redirect URIs of each client that need not register
     clients: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    secrets: Mapping[str, str] = field(default_factory=dict)  # of the clients that have one
-    rotates: bool = True  # whether a refresh token is valid once
+    secrets: Mapping[str, str] = field(default_factory=dict)  # by client id: the secret of each client that has one
+    rotates: bool = True  # whether a refresh token is valid only once
     asks: bool = False  # whether a page asks who signs in
-    claims: Mapping[str, object] = field(default_factory=dict)  # of every access token; None removes a claim
+    claims: Mapping[str, object] = field(default_factory=dict)  # more claims of access tokens; None removes one
 
 
 USUAL = Behaviour()
@@ -55,13 +61,17 @@ class Issuer:
         """Make a key.
 
         Args:
-            url: of this server, without a path; also the `iss` of its tokens.
+            url: this server's URL, without a path; also the `iss` of its tokens.
             resource: URL of the MCP endpoint, the default audience of tokens.
             now: the clock, unix seconds.
-            behaviour: of the provider that it stands for.
+            behaviour: how the provider behaves that this server stands for.
         """
-        self.url, self._resource, self._now, self._behaviour = url, resource, now, behaviour
-        self._signer, self._grants = Signer(), Grants(behaviour.clients, rotates=behaviour.rotates)
+        self.url = url
+        self._resource = resource
+        self._now = now
+        self._behaviour = behaviour
+        self._signer = Signer()
+        self._grants = Grants(behaviour.clients, rotates=behaviour.rotates)
 
     @property
     def jwks(self) -> dict[str, Any]:
@@ -73,8 +83,8 @@ class Issuer:
 
         Args:
             subject: the user.
-            scope: that it grants.
-            changed: claims by name; None removes a claim.
+            scope: the scopes that it grants, separated by spaces.
+            changed: other claims by name; None removes a claim.
         """
         now = int(self._now())
         claims: dict[str, Any] = {
@@ -98,7 +108,7 @@ class Issuer:
         except OAuthError as error:
             return json_response(400, {"error": error.code, "error_description": error.description}, NOT_STORED)
         except (ValueError, RecursionError):
-            return json_response(400, {"error": "invalid_request"}, NOT_STORED)
+            return json_response(400, {"error": "invalid_request"}, NOT_STORED)  # the body cannot be read
 
     def _answered(self, request: HttpRequest, path: str, query: str) -> HttpResponse:
         body = request.body or b""
@@ -139,7 +149,8 @@ class Issuer:
         return json_response(201, registration.describe(client, "", int(self._now())), NOT_STORED)
 
     def _authorize(self, asked: Mapping[str, str]) -> HttpResponse:
-        client, redirect_uri = asked.get("client_id", ""), asked.get("redirect_uri", "")
+        client = asked.get("client_id", "")
+        redirect_uri = asked.get("redirect_uri", "")
         if not self._grants.knows(client, redirect_uri):  # an error must not be sent to an unknown URI
             raise OAuthError(errors.INVALID_REQUEST, "client_id and redirect_uri are not those of a registered client")
         if self._behaviour.asks and "login_hint" not in asked:
@@ -148,19 +159,22 @@ class Issuer:
             answer = {"code": self._code(asked)}
         except OAuthError as error:
             answer = {"error": error.code, "error_description": error.description}
-        answer |= {"iss": self.url, **({"state": asked["state"]} if "state" in asked else {})}
+        answer["iss"] = self.url
+        if "state" in asked:
+            answer["state"] = asked["state"]
         return HttpResponse(302, (("location", redirects.with_answer(redirect_uri, answer)), NOT_STORED))
 
     def _code(self, asked: Mapping[str, str]) -> str:
         if asked.get("response_type") != "code":
             raise OAuthError(errors.UNSUPPORTED_RESPONSE_TYPE, "only response_type=code")
+        is_sha256 = asked.get("code_challenge_method") == "S256"
         grant = Grant(
             client=asked["client_id"],
             subject=asked.get("login_hint") or USER,
             scope=asked.get("scope", ""),
             resource=asked.get("resource") or self._resource,
             redirect_uri=asked["redirect_uri"],
-            challenge=asked.get("code_challenge", "") if asked.get("code_challenge_method") == "S256" else "",
+            challenge=asked.get("code_challenge", "") if is_sha256 else "",
             nonce=asked.get("nonce", ""),
         )
         return self._grants.code(grant, self._now())
@@ -189,7 +203,7 @@ class Issuer:
         return json_response(200, {}, NOT_STORED)
 
     def _authenticated(self, request: HttpRequest, form: dict[str, str]) -> dict[str, str]:
-        """Return a form with the client's id, after its secret was checked if it has one."""
+        """Check the client's secret, if it must have one; return the form with the client's id and secret."""
         scheme, _, encoded = request.header("authorization").partition(" ")
         if scheme.lower() == "basic":
             client, _, secret = base64.b64decode(encoded).decode().partition(":")

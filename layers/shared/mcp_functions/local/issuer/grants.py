@@ -1,4 +1,7 @@
-"""The issuer's memory: clients, authorization codes that were not redeemed yet, and refresh tokens."""
+"""The issuer's memory: clients, authorization codes that were not redeemed yet, and refresh tokens.
+
+A client gets a code for a grant, redeems it once for tokens, and later exchanges the refresh token for new ones.
+"""
 
 from __future__ import annotations
 
@@ -18,23 +21,23 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-CODE_SECONDS = 60.0
-MAX_ENTRIES = 1000  # of each kind, so that a client cannot fill the memory
-CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
+CODE_SECONDS = 60.0  # how long a code is valid
+MAX_ENTRIES = 1000  # how many clients, codes and refresh tokens each are kept, so that no client fills the memory
+CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")  # a SHA-256 in base64url
 
 
 @dataclass(frozen=True)
 class Grant:
     """The permission that a user gave to a client."""
 
-    client: str
-    subject: str
-    scope: str
-    resource: str
+    client: str  # the client's id
+    subject: str  # the user
+    scope: str  # the scopes, separated by spaces
+    resource: str  # URL of the MCP endpoint, the audience of the tokens
     redirect_uri: str = ""
-    challenge: str = ""
-    nonce: str = ""  # of OpenID Connect
-    until: float = 0.0  # unix seconds, of a code
+    challenge: str = ""  # the PKCE challenge; "" if the client sent none
+    nonce: str = ""  # a text that OpenID Connect repeats in the ID token
+    until: float = 0.0  # unix seconds, when the code of this grant expires
 
 
 class Grants:
@@ -44,8 +47,8 @@ class Grants:
         """Start with these clients.
 
         Args:
-            clients: the redirect URIs of each known client.
-            rotates: whether a refresh token is valid once.
+            clients: the redirect URIs of each known client, by client id.
+            rotates: whether a refresh token is valid only once.
         """
         self._lock = Lock()
         self._rotates = rotates
@@ -60,10 +63,10 @@ class Grants:
             OAuthError: a redirect URI leads to another machine.
         """
         if any(map(redirects.is_web, redirect_uris)):
-            sentence = (
+            description = (
                 "redirect_uris must lead to this machine, because this server signs every user in without a question"
             )
-            raise OAuthError(errors.INVALID_REDIRECT_URI, sentence)
+            raise OAuthError(errors.INVALID_REDIRECT_URI, description)
         return _keep(self._lock, self._clients, redirect_uris)
 
     def knows(self, client: str, redirect_uri: str) -> bool:
@@ -121,6 +124,7 @@ class Grants:
 
 
 def _keep(lock: Lock, kept: dict[str, T], value: T) -> str:
+    """Keep a value under a new random name, and forget the oldest ones; return the name."""
     name = secrets.token_urlsafe(24)
     with lock:
         kept[name] = value

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ALGORITHM = "RS256"
 KEY_BITS = 2048
-EXPONENT = 65537
+EXPONENT = 65537  # the usual public exponent of RSA
 
 
 class Signer:
@@ -26,10 +26,11 @@ class Signer:
         """Make a key."""
         self._key = rsa.generate_private_key(public_exponent=EXPONENT, key_size=KEY_BITS)
         public = self._key.public_key().public_numbers()
-        modulus, exponent = _number(public.n), _number(public.e)
-        # the "kid" is the key's thumbprint (RFC 7638), so a new key gets a new one
-        thumbprint = json.dumps({"e": exponent, "kty": "RSA", "n": modulus}, separators=(",", ":"))
-        self._id = base64url(hashlib.sha256(thumbprint.encode()).digest())
+        modulus = _number(public.n)
+        exponent = _number(public.e)
+        # The "kid" is the key's thumbprint (RFC 7638), so a new key gets a new one.
+        members = json.dumps({"e": exponent, "kty": "RSA", "n": modulus}, separators=(",", ":"))
+        self._id = base64url(hashlib.sha256(members.encode()).digest())
         self._public = {"kty": "RSA", "use": "sig", "alg": ALGORITHM, "kid": self._id, "n": modulus, "e": exponent}
 
     @property
@@ -46,6 +47,7 @@ class Signer:
 
 
 def _number(value: int) -> str:
+    """Return a number as its bytes in base64url, as a JSON Web Key has it."""
     return base64url(value.to_bytes((value.bit_length() + 7) // 8))
 
 

@@ -1,4 +1,7 @@
-"""The functions of a project: each is a folder with an app.py whose `handler` is Lambda's entry point."""
+"""Finds and loads the functions of a project: each is a folder with an app.py whose `handler` is Lambda's entry point.
+
+A function that cannot be loaded is reported as a `Problem`, whose text says in which line, and how to correct it.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +50,8 @@ class Functions(AbstractContextManager["Functions", None]):
         """Find and import every function.
 
         Args:
-            directory: with a folder for each function.
-            without: folders to leave out.
+            directory: contains a folder for each function.
+            without: names of folders that are not loaded.
 
         Raises:
             Problem: there is no function, or one does not load.
@@ -69,7 +72,8 @@ class Functions(AbstractContextManager["Functions", None]):
         Raises:
             Problem: it does not load.
         """
-        name, folder = app.parent.name, Folder(app.parent)
+        name = app.parent.name
+        folder = Folder(app.parent)
         try:
             self.by_folder[name] = Function(name, app, _load_handler(folder, app))
         except Problem:
@@ -88,8 +92,9 @@ class Functions(AbstractContextManager["Functions", None]):
 
     def close(self) -> None:
         """Remove the modules of every function."""
-        for folder in [folder for versions in self._folders.values() for folder in versions]:
-            folder.close()
+        for versions in self._folders.values():
+            for folder in versions:
+                folder.close()
 
     def __exit__(self, *_error: object) -> None:
         """Close."""
@@ -98,13 +103,13 @@ class Functions(AbstractContextManager["Functions", None]):
 
 def _load_handler(folder: Folder, app: Path) -> Callable[[dict[str, Any], Any], Any]:
     shown = f"{app.parent.parent.name}/{app.parent.name}/app.py"
-    name = running.set(app.parent.name)
+    token = running.set(app.parent.name)
     try:
         module = folder.load("app")
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit) as error:  # the author's module may raise anything
         raise Problem(_not_loaded(error, app, shown)) from error
     finally:
-        running.reset(name)
+        running.reset(token)
     _check_forms(app, vars(module))
     handler: Callable[[dict[str, Any], Any], Any] | None = getattr(module, "handler", None)
     if not callable(handler):
@@ -113,10 +118,12 @@ def _load_handler(folder: Folder, app: Path) -> Callable[[dict[str, Any], Any], 
 
 
 def _not_loaded(error: BaseException, app: Path, shown: str) -> str:
-    """Return what failed, where, and what mends it."""
-    at = failures.place(error, app.parent)
-    said = failures.summary(error).replace(f"{app.parent.parent.parent}/", "")
-    text = f"{shown} does not load: {said}" + (f" ({at})" if at and at not in said else "")
+    """Return what failed, in which line, and how to correct it."""
+    place = failures.place(error, app.parent)
+    summary = failures.summary(error).replace(f"{app.parent.parent.parent}/", "")
+    text = f"{shown} does not load: {summary}"
+    if place and place not in summary:
+        text += f" ({place})"
     mend = failures.remedy(error)
     if isinstance(error, ModuleNotFoundError) and "on Lambda" not in str(error):
         mend = f"a package belongs in {shown.removesuffix('app.py')}requirements.txt, shared code in {COMMON}/"
@@ -143,11 +150,13 @@ def find(directory: Path) -> list[Path]:
 
 
 def _check_forms(app: Path, names: Mapping[str, Any]) -> None:
-    """Read each form that a function names in `elicit(key, message, Form)`.
+    """Check each form that a function names in `elicit(key, message, Form)`; a form is a class of questions to a user.
+
+    Without this check, a form that MCP cannot express would fail only when the function asks.
 
     Args:
         app: the function's app.py.
-        names: what its module holds.
+        names: the names in the loaded module, with their values.
 
     Raises:
         Problem: a form cannot be sent.
@@ -164,7 +173,7 @@ def _check_forms(app: Path, names: Mapping[str, Any]) -> None:
 
 
 def _forms(module: ast.AST) -> Iterator[tuple[int, str, str]]:
-    """Yield line, key and name of each form."""
+    """Yield the line, the key and the form's name of each call of `elicit`."""
     for node in ast.walk(module):
         match node:
             case ast.Call(func=ast.Name(id="elicit"), args=[ast.Constant(value=str(key)), _, ast.Name(id=form), *_]):

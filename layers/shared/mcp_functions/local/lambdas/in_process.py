@@ -1,4 +1,7 @@
-"""Functions run in the harness's own process, each call in the thread of its request: fast, and easy to debug."""
+"""Runs functions in the harness's own process, each call in the thread of its request: fast, and easy to debug.
+
+An event comes in as JSON, and the result goes out as JSON, or as Lambda's error object if the function failed.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from mcp_functions.local.lambdas.functions import Function
 
 TIMEOUT = 29.0  # seconds, as in the template. In this process no function is stopped when it takes longer.
-WORKER_TIMEOUT = 900.0  # seconds, for a worker of tasks
+WORKER_TIMEOUT = 900.0  # seconds for a worker: the second Lambda of a function, which continues its MCP tasks
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class Context:
     client_context: None = None
     identity: None = None
     tenant_id: None = None
-    deadline: float = field(default=0.0, repr=False)
+    deadline: float = field(default=0.0, repr=False)  # a time of the monotonic clock
 
     def get_remaining_time_in_millis(self) -> int:
         """Return how long the function may still run."""
@@ -56,7 +59,7 @@ class ResponseSizeTooLarge(Exception):
     """The result is longer than Lambda's limit."""
 
 
-LAMBDA_NAMES = {  # of exceptions that Lambda does not report by their class
+LAMBDA_NAMES = {  # what Lambda reports for these exceptions, instead of the name of their class
     MarshalError: "Runtime.MarshalError",
     ResponseSizeTooLarge: "Function.ResponseSizeTooLarge",
     SystemExit: "Runtime.ExitError",
@@ -74,36 +77,43 @@ class InProcess:
         debug: bool = False,
         on_progress: Callable[[str, float, float | None], None] | None = None,
     ) -> None:
-        """Take the loaded functions by folder.
+        """Take the loaded functions.
 
         Args:
-            functions: by folder.
-            stack: a function's physical name is "<stack>_<folder>".
-            debug: tracebacks include the toolkit's own frames.
+            functions: the functions by folder; it may change later.
+            stack: the stack's name; a function's name in AWS is "<stack>_<folder>".
+            debug: whether tracebacks include the toolkit's own frames.
             on_progress: called with the folder, `progress` and `total` when a function reports progress.
         """
+        self._functions = functions
+        self._stack = stack
+        self._debug = debug
         self._on_progress = on_progress
-        self._functions, self._stack, self._debug = functions, stack, debug
 
     def run(self, folder: str, event: bytes) -> Outcome:
         """Call the function of a folder with an event as JSON."""
-        seconds = WORKER_TIMEOUT if folder.endswith(WORKER) else TIMEOUT
-        context, began = _context(f"{self._stack}_{folder}", seconds), time.monotonic()
+        name = folder.removesuffix(WORKER)
+        seconds = TIMEOUT if folder == name else WORKER_TIMEOUT
+        context = _context(f"{self._stack}_{folder}", seconds)
+        began = time.monotonic()
         error = None
-        listening = listener.set(lambda notes: self._show(folder, notes.raised))
-        name = running.set(folder.removesuffix(WORKER))
-        progressing = progress_listener.set(partial(self._on_progress, folder) if self._on_progress else None)
+        on_progress = partial(self._on_progress, folder) if self._on_progress else None
+        # These context variables belong to this call alone. The toolkit tells the two listeners what a handler raised,
+        # and how far it is. `running` chooses the environment variables that the function sees.
+        raised_token = listener.set(lambda notes: self._show(folder, notes.raised))
+        progress_token = progress_listener.set(on_progress)
+        running_token = running.set(name)
         try:
-            handler = self._functions[folder.removesuffix(WORKER)].handler
-            payload = _to_json(handler(json.loads(event), context))
+            result = self._functions[name].handler(json.loads(event), context)
+            payload = _to_json(result)
         except BaseException as raised:  # noqa: BLE001 - Lambda survives every exception of a function
             error = LAMBDA_NAMES.get(type(raised), type(raised).__name__)
             payload = _error_object(raised, error, context.aws_request_id)
             self._show(folder, raised)
         finally:
-            progress_listener.reset(progressing)
-            running.reset(name)
-            listener.reset(listening)
+            running.reset(running_token)
+            progress_listener.reset(progress_token)
+            listener.reset(raised_token)
         milliseconds = (time.monotonic() - began) * 1000
         return Outcome(payload=payload, request_id=context.aws_request_id, milliseconds=milliseconds, error=error)
 

@@ -1,4 +1,8 @@
-"""Lambda's Invoke API: with AWS_ENDPOINT_URL_LAMBDA, boto3's `invoke` calls the same functions."""
+"""Lambda's Invoke API on this machine, by which one function calls another.
+
+The environment variable AWS_ENDPOINT_URL_LAMBDA sends boto3's `invoke` here. Three invocation types are served:
+RequestResponse waits for the result, Event runs the function in a thread, and DryRun only checks the request.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +21,10 @@ if TYPE_CHECKING:
     from mcp_functions.local.loopback import HttpRequest
 
 PATH = re.compile(r"/2015-03-31/functions/([^/?]+)/invocations(?:\?.*)?")
-# a name, a partial ARN or a whole ARN, each with or without a qualifier
+# A function is named by its name, a partial ARN or a whole ARN, each with or without a qualifier.
 NAME = re.compile(r"(?:(?:arn:aws:lambda:[a-z0-9-]+:)?\d{12}:function:)?([A-Za-z0-9_-]+)(?::[A-Za-z0-9_$-]+)?")
-RETRY_SECONDS = 0.1  # between two tries of a throttled event
-DRAIN_SECONDS = 2.0  # for events that still run when the harness stops
+RETRY_SECONDS = 0.1  # pause between two tries of an event for which no function was free
+DRAIN_SECONDS = 2.0  # longest wait for each event that still runs when the harness stops
 
 
 class InvokeApi:
@@ -29,7 +33,9 @@ class InvokeApi:
     def __init__(self, lambdas: Lambdas) -> None:
         """Answer for the functions of `lambdas`."""
         self._lambdas = lambdas
-        self._lock, self._running, self._stopped = Lock(), list[Thread](), Event()
+        self._lock = Lock()  # guards _running
+        self._running: list[Thread] = []  # one thread for each event that still runs
+        self._stopped = Event()
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request; the signature itself is not checked.

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import CodeType, ModuleType
 
-COMMON = Path("layers/common/python")  # in a project: modules that functions share; a layer, at /opt/python on Lambda
-IN_THE_RUNTIME = sys.stdlib_module_names | {"awslambdaric", "mcp_functions"}
+COMMON = Path("layers/common/python")  # modules that a project's functions share; on Lambda the layer /opt/python
+IN_THE_RUNTIME = sys.stdlib_module_names | {"awslambdaric", "mcp_functions"}  # modules that every function finds
 
-_numbers = count(1)
+_numbers = count(1)  # make the names of packages unique
 
 
 def common(directory: Path) -> Path:
-    """Return where the functions of a directory have the modules that they share."""
+    """Return the folder of the modules that the functions of a directory share."""
     return directory.resolve().parent / COMMON
 
 
@@ -40,16 +40,18 @@ def holds(folder: Path, name: str) -> bool:
 
 
 def elsewhere(name: str, root: Path) -> str:
-    """Return where a project has a module that Lambda does not get; nothing, if it is installed, or missing.
+    """Return the path of a module in a project that Lambda does not get; "" if it is installed, or missing.
 
     Args:
-        name: of the module, as an import outside of its folder names it.
+        name: the module's name, as an import outside of its folder writes it.
         root: the project's folder.
     """
     spec = PathFinder.find_spec(name, [*sys.path, str(root)])
     if spec is None:
         return ""
-    for place in [spec.origin] if spec.origin else spec.submodule_search_locations or ():
+    # A package without an __init__.py has no origin, but the folders of its modules.
+    places = [spec.origin] if spec.origin else spec.submodule_search_locations
+    for place in places or ():
         path = Path(str(place)).resolve()
         if path.is_relative_to(root) and "site-packages" not in path.parts:
             return str(path.relative_to(root))
@@ -63,14 +65,15 @@ class Folder(MetaPathFinder):
         """Make the folder importable.
 
         Args:
-            path: of the folder.
+            path: the folder.
             package: its name for importers, "functions.add" in tests, which import the shared code by `sys.path`. If it
                 is left out, the name is unique, and the folder gets its own copy of the shared code.
         """
-        self.path, self._root = path, path.parent.parent.resolve()
+        self.path = path
+        self._root = path.parent.parent.resolve()
         self._is_unique = not package
         self.package = package or f"_function_{next(_numbers)}_{path.name}"
-        self._elsewhere: dict[str, str] = {}
+        self._elsewhere: dict[str, str] = {}  # the results of `elsewhere`, by module
         importlib.invalidate_caches()
         sys.meta_path.insert(0, self)
 
@@ -114,7 +117,7 @@ class Folder(MetaPathFinder):
         Raises:
             ImportError: Lambda would not find it.
         """
-        __tracebackhide__ = True  # of pytest
+        __tracebackhide__ = True  # pytest leaves this frame out of its tracebacks
         top = name.partition(".")[0]
         if level:
             self._check_relative(str((namespace or {}).get("__package__")), level)
@@ -129,12 +132,15 @@ class Folder(MetaPathFinder):
         return holds(self.path, top) or (self._is_unique and holds(common(self.path.parent), top))
 
     def _check_relative(self, package: str, level: int) -> None:
+        """Refuse a relative import that leaves the packages inside the folder."""
         __tracebackhide__ = True
-        if level > len(package.removeprefix(self.package).split(".")) - 1:
+        depth = package.removeprefix(self.package).count(".")
+        if level > depth:
             outside = "attempted relative import with no known parent package: Lambda loads app.py without a package"
             raise ImportError(outside)
 
     def _check_elsewhere(self, top: str) -> None:
+        """Refuse a module that is elsewhere in the project, because Lambda would not find it."""
         __tracebackhide__ = True
         if top in IN_THE_RUNTIME or holds(common(self.path.parent), top):
             return
@@ -146,6 +152,8 @@ class Folder(MetaPathFinder):
 
 
 class _Loader(SourceFileLoader):
+    """Runs a module of a folder with an `__import__` of its own, which looks into the folder first."""
+
     def __init__(self, fullname: str, path: str, folder: Folder) -> None:
         super().__init__(fullname, path)
         self._folder = folder
@@ -156,5 +164,8 @@ class _Loader(SourceFileLoader):
         super().exec_module(module)
 
     def get_code(self, fullname: str) -> CodeType:
-        """Compile the file. Bytecode may be of an earlier save in the same second, and SAM would package it."""
+        """Compile the file, and keep no bytecode: SAM would package it.
+
+        Bytecode may also be older than the file, if the file was saved twice in one second.
+        """
         return self.source_to_code(self.get_data(self.path), self.get_filename(fullname))

@@ -1,7 +1,7 @@
-"""The variables of template.yaml in one process: as on Lambda, each function sees its own only.
+"""The environment variables of template.yaml in one process: as on Lambda, each function sees only its own.
 
-For a while `os.environ` is a mapping with layers: over the process's variables are those of the function that runs. A
-thread of the author's without a context sees the variables of all functions.
+Until the harness stops, `os.environ` is a mapping with two layers: over the process's variables lie those of the
+function that runs. A thread that the author starts without a context sees the variables of all functions.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from mcp_functions.local import environment
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-running: ContextVar[str] = ContextVar("running", default="")  # the folder of the function that runs
+running: ContextVar[str] = ContextVar("running", default="")  # the folder of the function that runs; "" for none
 
 
 class _Layers(MutableMapping[str, str]):
-    """What `os.environ` can do."""
+    """The mapping in place of `os.environ`."""
 
     def __init__(self, process: MutableMapping[str, str]) -> None:
         self.process = process
-        self.functions: dict[str, dict[str, str | None]] = {}  # by folder; None hides another function's
+        # by folder: a function's own variables. None hides a variable of the process, which another function has.
+        self.functions: dict[str, dict[str, str | None]] = {}
 
     def _own(self) -> dict[str, str | None]:
         return self.functions.get(running.get(), {})
@@ -77,16 +78,17 @@ class OwnVariables:
 
     def __init__(self, layers: _Layers) -> None:
         """Start without variables."""
-        self._layers, self._applied = layers, ExitStack()
+        self._layers = layers
+        self._applied = ExitStack()  # takes the variables out of the process again
 
     def set(self, variables: Mapping[str, Mapping[str, str]]) -> None:
         """Replace the variables of every function, by folder."""
-        everyones = {name: value for own in variables.values() for name, value in own.items()}
-        hidden = dict.fromkeys(everyones)
-        # in one step: functions may run meanwhile
+        of_all = {name: value for own in variables.values() for name, value in own.items()}
+        hidden = dict.fromkeys(of_all)
+        # Functions may run meanwhile, so one assignment replaces everything.
         self._layers.functions = {folder: hidden | dict(own) for folder, own in variables.items()}
         self._applied.close()
-        self._applied.enter_context(environment.applied(everyones))
+        self._applied.enter_context(environment.applied(of_all))
 
     def clear(self) -> None:
         """Forget the variables of every function."""

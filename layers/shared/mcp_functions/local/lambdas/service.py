@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
 MAX_PAYLOAD = 6 * 1024 * 1024  # bytes of an event or of a result
-MAX_INVOCATIONS = 1000  # that are kept
+MAX_INVOCATIONS = 1000  # how many records of the last invocations are kept
 
 
 @dataclass(frozen=True, kw_only=True)
 class Execution:
     """The figures of one call of a function."""
 
-    request_id: str  # Lambda's
+    request_id: str  # Lambda's id of the invocation
     milliseconds: float  # duration, without the start of the process
-    error: str | None = None  # the error's type, or None
-    pid: int | None = None  # of the process that ran the function; None: the harness's own
+    error: str | None = None  # the error's type; None if the function returned
+    pid: int | None = None  # the process that ran the function; None: the harness's own
     init_milliseconds: float | None = None  # duration of the process's start; None if it was running already
     memory_mb: int | None = None  # the peak of the process's memory; None if unknown
 
@@ -47,13 +47,13 @@ class Outcome(Execution):
 class Invocation(Execution):
     """The record of one finished call."""
 
-    folder: str  # of the function
+    folder: str  # the function's folder
     status: int | None  # the HTTP status that it returned; None if it failed, or returned no HTTP response
     event_bytes: int  # size of the event as JSON
     result_bytes: int  # size of the result as JSON
 
 
-Run: TypeAlias = "Callable[[str, bytes], Outcome]"  # (folder, event as JSON)
+Run: TypeAlias = "Callable[[str, bytes], Outcome]"  # runs the function of a folder with an event as JSON
 
 
 class Throttled(Exception):
@@ -75,13 +75,16 @@ class Lambdas:
         """Serve the functions of these folders.
 
         Args:
-            folders: of the functions.
+            folders: the folders of the functions; the collection may change later.
             run: calls a function and waits for it.
-            stack: a function's physical name is "<stack>_<folder>".
-            ended: called after every invocation, in its thread.
-            observers: called before it with the folder, the event as JSON and the outcome.
+            stack: the stack's name; a function's name in AWS is "<stack>_<folder>".
+            ended: called with the record of every invocation, in the thread of the invocation.
+            observers: called before `ended`, with the folder, the event as JSON and the outcome.
         """
-        self._folders, self._run, self._stack, self._ended = folders, run, stack, ended
+        self._folders = folders
+        self._run = run
+        self._stack = stack
+        self._ended = ended
         self._observers = observers
         self._invocations: deque[Invocation] = deque(maxlen=MAX_INVOCATIONS)
 
@@ -91,9 +94,14 @@ class Lambdas:
         return list(self._invocations)
 
     def folder(self, name: str) -> str | None:
-        """Return the folder of a physical name, with the suffix WORKER for a worker; None if no function has it."""
+        """Return the folder of a function's name in AWS; None if no function has it.
+
+        The name of a worker, which continues the tasks of a function, gives the folder with the suffix WORKER.
+        """
         folder = name.removeprefix(f"{self._stack}_")
-        return folder if folder != name and folder.removesuffix(WORKER) in self._folders else None
+        if folder == name or folder.removesuffix(WORKER) not in self._folders:
+            return None
+        return folder
 
     def invoke(self, folder: str, event: bytes) -> Outcome:
         """Call one function with an event as JSON, and wait for it.
@@ -104,8 +112,9 @@ class Lambdas:
         outcome = self._run(folder, event)
         for observe in self._observers:
             observe(folder, event, outcome)
-        # a function may return bytes that are not JSON
-        status = None if outcome.failed else json_object(outcome.payload).get("statusCode")
+        status = None
+        if not outcome.failed:
+            status = json_object(outcome.payload).get("statusCode")
         invocation = Invocation(
             folder=folder,
             status=status if isinstance(status, int) else None,

@@ -1,4 +1,8 @@
-"""Reads the body of an HTTP/1.1 request, by its length or in chunks, up to a limit (RFC 9112, section 6)."""
+"""Reads the body of an HTTP/1.1 request, by its length or in chunks, up to a limit (RFC 9112, section 6).
+
+A chunk is its size in hexadecimal, a line break, the bytes, and a line break. A chunk of size 0, trailers (headers
+after the body) and an empty line end the body.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,9 @@ if TYPE_CHECKING:
     from email.message import Message
     from io import BufferedIOBase
 
-LINE = 1024  # bytes of a chunk's size line, or of one trailer
-SIZE_DIGITS = 16  # of a chunk's size: 64 bits
-TRAILERS = 64
+LINE = 1024  # longest line with a chunk's size, and longest trailer, in bytes
+SIZE_DIGITS = 16  # most digits of a chunk's size: 64 bits
+TRAILERS = 64  # most trailers, which are header lines after the last chunk
 DISCARDED = 32 * 1024 * 1024  # bytes read beyond the limit, so that the client can read the 413
 
 
@@ -27,9 +31,9 @@ def read_body(stream: BufferedIOBase, headers: Message, limit: int) -> bytes | N
     """Read the body of one request.
 
     Args:
-        stream: after the request's headers.
-        headers: of the request.
-        limit: bytes.
+        stream: the connection, after the request's headers.
+        headers: the request's headers.
+        limit: the most bytes that a body may have.
 
     Returns:
         None if the request has no body.
@@ -38,9 +42,11 @@ def read_body(stream: BufferedIOBase, headers: Message, limit: int) -> bytes | N
         BadBody: the framing is ambiguous or broken.
         TooLarge: the body is over the limit. Up to DISCARDED bytes of it were read.
     """
-    coding, lengths = headers.get("Transfer-Encoding"), headers.get_all("Content-Length") or []
+    coding = headers.get("Transfer-Encoding")
+    lengths = headers.get_all("Content-Length") or []
     if coding is not None:
-        # "A server MAY reject a request that contains both Content-Length and Transfer-Encoding": smuggling
+        # "A server MAY reject a request that contains both Content-Length and Transfer-Encoding" (section 6.1), because
+        # two readings of the length would let one request hide inside another.
         if lengths or coding.strip().lower() != "chunked":
             raise BadBody
         return _limited(_chunks(stream), limit)
@@ -52,7 +58,9 @@ def read_body(stream: BufferedIOBase, headers: Message, limit: int) -> bytes | N
 
 
 def _limited(pieces: Iterator[bytes], limit: int) -> bytes:
-    kept, size = [], 0
+    """Join the pieces of a body; read and forget a body over the limit, up to DISCARDED bytes."""
+    kept = []
+    size = 0
     for piece in pieces:
         size += len(piece)
         if size > limit + DISCARDED:
@@ -74,10 +82,12 @@ def _counted(stream: BufferedIOBase, length: int) -> Iterator[bytes]:
 
 
 def _chunks(stream: BufferedIOBase) -> Iterator[bytes]:
-    while length := _chunk_size(stream):
+    length = _chunk_size(stream)
+    while length > 0:
         yield from _counted(stream, length)
         if stream.read(2) != b"\r\n":
             raise BadBody
+        length = _chunk_size(stream)
     for _ in range(TRAILERS):
         if stream.readline(LINE) == b"\r\n":
             return
@@ -85,7 +95,9 @@ def _chunks(stream: BufferedIOBase) -> Iterator[bytes]:
 
 
 def _chunk_size(stream: BufferedIOBase) -> int:
-    size = stream.readline(LINE).partition(b";")[0].strip()
-    if not size or len(size) > SIZE_DIGITS or size.strip(b"0123456789abcdefABCDEF"):
+    size = stream.readline(LINE).partition(b";")[0].strip()  # after a semicolon come extensions, which are ignored
+    if not size or len(size) > SIZE_DIGITS:
+        raise BadBody
+    if size.strip(b"0123456789abcdefABCDEF"):  # int() would accept a sign, "0x" and underscores too
         raise BadBody
     return int(size, 16)

@@ -11,22 +11,26 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True)
 class HttpRequest:
-    """One HTTP request: `body` is None if it has none, `target` is the path and query as the client sent them."""
+    """One HTTP request."""
 
     method: str
-    target: str
+    target: str  # the path and the query as the client sent them
     headers: tuple[tuple[str, str], ...]
-    body: bytes | None
+    body: bytes | None  # None if it has no body
     protocol: str = "HTTP/1.1"
-    source_ip: str = HOST
-    port: int = 80
+    source_ip: str = HOST  # the client's address
+    port: int = 80  # the server's port
 
     def header(self, name: str) -> str:
-        """Return the first value of a header, or ""."""
+        """Return the first value of a header, or "".
+
+        Args:
+            name: the header's name, in lower case.
+        """
         return next(iter(self.values(name)), "")
 
     def values(self, name: str) -> list[str]:
-        """Return every value of a header."""
+        """Return every value of a header; its name is given in lower case."""
         return [value for key, value in self.headers if key.lower() == name]
 
     @property
@@ -45,7 +49,7 @@ class HttpResponse:
 
 
 def json_object(text: str | bytes) -> dict[str, Any]:
-    """Read a JSON object; {} if the text is none."""
+    """Read a JSON object; {} if the text is no JSON, or another value."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

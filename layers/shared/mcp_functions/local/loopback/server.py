@@ -29,9 +29,9 @@ __all__ = ["HttpRequest", "HttpResponse", "Loopback"]
 
 Request: TypeAlias = "socket.socket | tuple[bytes, socket.socket]"  # socketserver's type
 OUR_NAMES = {"localhost", HOST, "[::1]"}
-NAMED = re.compile(r"(.*?)(?::\d{1,5})?", re.ASCII)
+HOST_HEADER = re.compile(r"(.*?)(?::\d{1,5})?", re.ASCII)  # a name, then perhaps a port
 ABSOLUTE = re.compile(r"http://([^/?]*)(.*)", re.IGNORECASE)  # "absolute-form", RFC 9112, section 3.2.2
-DRAIN_SECONDS = 2.0  # for answers that are not sent when the server stops
+DRAIN_SECONDS = 2.0  # longest wait for answers that are not sent when the server stops
 
 
 class Loopback(contextlib.AbstractContextManager["Loopback", None]):
@@ -41,10 +41,10 @@ class Loopback(contextlib.AbstractContextManager["Loopback", None]):
         """Bind; nothing is answered before `start`.
 
         Args:
-            port: 0 for any free port.
-            max_body: bytes of a request's body; a longer one gets 413.
-            address: of this machine. Containers reach the address of their bridge, and never 127.0.0.1.
-            names: that the Host header may have, beside this machine's address and names.
+            port: the port to listen on; 0 for any free port.
+            max_body: the most bytes of a request's body; a longer one gets 413.
+            address: an address of this machine. Containers reach the address of their bridge, and never 127.0.0.1.
+            names: names that the Host header may have, beside this machine's address and names.
 
         Raises:
             Problem: the port is in use or forbidden.
@@ -76,7 +76,8 @@ class Loopback(contextlib.AbstractContextManager["Loopback", None]):
 
     def stop(self) -> None:
         """Accept no more requests, send pending answers, close every connection. A second call does nothing."""
-        thread, self._thread = self._thread, None
+        thread = self._thread
+        self._thread = None
         if thread:
             self._server.shutdown()
             thread.join()
@@ -104,6 +105,8 @@ def _why(error: OSError | OverflowError, address: str, port: int) -> str:
 
 
 class _Server(ThreadingHTTPServer):
+    """Knows its open connections, so that a stop can end them."""
+
     request_queue_size = 128
     answer: Callable[[HttpRequest], HttpResponse]
     max_body: int
@@ -116,7 +119,8 @@ class _Server(ThreadingHTTPServer):
 
     def server_bind(self) -> None:
         TCPServer.server_bind(self)  # HTTPServer.server_bind asks the DNS for this machine's name
-        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
+        self.server_name = str(self.server_address[0])
+        self.server_port = self.server_address[1]
 
     def process_request(self, request: Request, client_address: object) -> None:
         thread = Thread(target=self._serve, args=(request, client_address), daemon=True)
@@ -133,6 +137,7 @@ class _Server(ThreadingHTTPServer):
                 self._open = {thread: open_ for thread, open_ in self._open.items() if open_ is not request}
 
     def drain(self, seconds: float) -> None:
+        """Let pending answers be sent, then close every connection; wait `seconds` at most."""
         until = time.monotonic() + seconds
         with self._lock:
             left = dict(self._open)
@@ -144,6 +149,7 @@ class _Server(ThreadingHTTPServer):
                 thread.join(max(0.0, until - time.monotonic()))
 
     def handle_error(self, _request: object, _client_address: object) -> None:
+        """Write the type of an error only: its text may have something of a request."""
         error = sys.exc_info()[1]
         if not isinstance(error, ConnectionError | TimeoutError):  # a client may disconnect at any time
             sys.stderr.write(f"a connection failed: {type(error).__name__}\n")
@@ -156,10 +162,11 @@ class _Connection(BaseHTTPRequestHandler):
     server: _Server
     bodiless: ClassVar[frozenset[int]] = frozenset({204, 304})
 
-    def _any(self) -> None:
+    def _answer(self) -> None:
+        """Answer one request, of any method."""
         self._read_absolute_form()
-        named = NAMED.fullmatch(",".join(self.headers.get_all("Host", [])))
-        if named is None or named[1].lower() not in self.server.names:
+        host = HOST_HEADER.fullmatch(",".join(self.headers.get_all("Host", [])))
+        if host is None or host[1].lower() not in self.server.names:
             return self._refuse(403, "Forbidden")
         try:
             body = read_body(self.rfile, self.headers, self.server.max_body)
@@ -169,7 +176,7 @@ class _Connection(BaseHTTPRequestHandler):
             return self._refuse(400, "Bad Request")
         return self._send(self.server.answer(self._request(body)))
 
-    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _any  # noqa: N815 - http.server's names
+    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _answer  # noqa: N815 - http.server's names
 
     def _read_absolute_form(self) -> None:
         """Split a target that is a whole URL, so that the name check sees its host.
@@ -204,11 +211,11 @@ class _Connection(BaseHTTPRequestHandler):
         self.send_response(response.status)
         for name, value in response.headers:
             self.send_header(name, value)
-        silent = response.status in self.bodiless
-        if not silent:
+        has_body = response.status not in self.bodiless
+        if has_body:
             self.send_header("content-length", str(len(response.body)))
         self.end_headers()
-        if not silent and self.command != "HEAD":
+        if has_body and self.command != "HEAD":
             self.wfile.write(response.body)
 
     def send_error(self, code: int, message: str | None = None, _explain: str | None = None) -> None:

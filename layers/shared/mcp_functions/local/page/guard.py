@@ -1,6 +1,6 @@
-"""The guard of the page's routes: only the page itself may use them, in this run of the harness.
+"""Refuses requests to the page's routes that the page itself did not send, in this run of the harness.
 
-Another page of this machine, a page of the internet, and a name that resolves to 127.0.0.1 (DNS rebinding) must not.
+Refused are other pages of this machine or of the internet, and a name that resolves to 127.0.0.1 (DNS rebinding).
 The Host and the Origin must be exactly this server's. The header `x-page-token` must hold the token of this run, which
 only the page's HTML contains. No response allows another origin to read it.
 """
@@ -15,8 +15,8 @@ from mcp_functions.local.loopback import HOST, json_response
 if TYPE_CHECKING:
     from mcp_functions.local.loopback import HttpRequest, HttpResponse
 
-PROOF = "x-page-token"  # the header with the token of this run
-NAMES = (HOST, "localhost")
+PROOF_HEADER = "x-page-token"  # the header with the token of this run
+NAMES = (HOST, "localhost")  # the names of this machine that a browser may use
 # With trusted types, a script that parses text as markup fails.
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-ancestors 'none'; "
@@ -56,7 +56,7 @@ class Guard:
             return refusal(405, "send a POST", ("allow", "POST"))
         if request.values("origin") != [f"http://{request.header('host').lower()}"]:
             return refusal(403, "the Origin is not this page")
-        if not hmac.compare_digest(request.header(PROOF).encode(), self._token):
+        if not hmac.compare_digest(request.header(PROOF_HEADER).encode(), self._token):
             return refusal(403, "the token is not of this run: load the page again")
         if request.header("content-type").partition(";")[0].strip().lower() != "application/json":
             return refusal(415, "send application/json")

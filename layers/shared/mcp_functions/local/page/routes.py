@@ -1,4 +1,10 @@
-"""The routes of the page: its files, and what its scripts ask of the harness."""
+"""The routes of the page: its files, and what its scripts ask of the harness.
+
+GET  /, /page/<file>            HTML, styles and scripts
+POST /page/control/access       an access token for the page
+POST /page/control/executions   which functions ran for a request, and how long
+POST /page/control/open         what is in a state, and why a server would refuse it
+"""
 
 from __future__ import annotations
 
@@ -27,9 +33,11 @@ if TYPE_CHECKING:
     from mcp_functions.local.lambdas.service import Outcome
     from mcp_functions.local.loopback import HttpRequest
 
-MAX_EXECUTIONS = 1000  # that are kept
-FILES, CONTROL = "/page/", "/page/control/"
-INDEX, PLACE_OF_TOKEN = "index.html", b"{{token}}"
+MAX_EXECUTIONS = 1000  # how many of the last executions are kept
+FILES = "/page/"
+CONTROL = "/page/control/"
+INDEX = "index.html"
+PLACE_OF_TOKEN = b"{{token}}"  # stands in index.html for the token of this run
 MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -38,10 +46,10 @@ MEDIA_TYPES = {
 
 
 class Access(NamedTuple):
-    """An access token of the local issuer, and whom it names."""
+    """An access token of the local issuer."""
 
     token: str
-    subject: str
+    subject: str  # the user whom it names
     scopes: tuple[str, ...]
 
 
@@ -57,7 +65,11 @@ class ExecutionLog:
         return [execution for id_, execution in list(self._executions) if id_ == request_id]
 
     def add(self, folder: str, event: bytes, outcome: Outcome) -> None:
-        """Add a call to the log. The front door forwards API Gateway's id; the event of a worker has none."""
+        """Add a call to the log.
+
+        functions/mcp, the endpoint, forwards API Gateway's id to the function that it calls. The event of a worker,
+        which continues a task without a request, has no id.
+        """
         match json.loads(event):
             case {"requestContext": {"requestId": str(request_id)}}:
                 execution = {
@@ -80,11 +92,11 @@ class Page:
     """Answers requests for the page of one run, and leaves every other request to the API.
 
     Attributes:
-        port: of this server.
-        token: of this run; random, with characters of URLs.
-        key_arn: of the harness's own key, the only one that opens states here.
-        folders: of the functions.
-        executions: of the requests so far.
+        port: this server's port.
+        token: the random token of this run.
+        key_arn: the ARN of the harness's own key, the only one that opens states here.
+        folders: the folders of the functions.
+        executions: the executions for the requests so far.
         access: makes an access token; None if the server wants none.
         now: the clock, unix seconds.
 
@@ -117,11 +129,13 @@ class Page:
             return self._control(request, path.removeprefix(CONTROL))
         if request.method not in {"GET", "HEAD"}:
             return None
-        if path == "/":
-            return self._guard.refuse_host(request) or self._file(INDEX)
-        if path.startswith(FILES):
-            return self._guard.refuse_host(request) or self._file(path.removeprefix(FILES))
-        return None
+        if path != "/" and not path.startswith(FILES):
+            return None
+        refused = self._guard.refuse_host(request)
+        if refused:
+            return refused
+        name = INDEX if path == "/" else path.removeprefix(FILES)
+        return self._file(name)
 
     def _file(self, name: str) -> HttpResponse:
         if name not in self._files:
@@ -139,42 +153,47 @@ class Page:
         if name not in self._controls:
             return refusal(404, "Not Found")
         try:
-            made = self._controls[name](_read_object(request.body))
+            answer = self._controls[name](_read_object(request.body))
         except (BadRequest, Problem) as error:
             return refusal(400, str(error))
-        return json_response(200, made, *SECURITY_HEADERS)
+        return json_response(200, answer, *SECURITY_HEADERS)
 
     def _give_access(self, _asked: Mapping[str, Any]) -> dict[str, Any]:
         access = self.access()
         return {"access": access._asdict() if access else None}
 
     def _list_executions(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        return {"executions": self.executions.of(_text(asked, "request"))}
+        return {"executions": self.executions.of(_read_text(asked, "request"))}
 
     def _open(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Open a state like `mcp-functions open`, with the harness's own key and no other."""
+        """Open a state like `mcp-functions open`, with the harness's own key and no other.
+
+        A state holds the record of a call: the answers of its user, and the result of each step that has run.
+        """
+        # `in` of a tuple compares, so that a list or an object as the method is refused, not hashed.
         if "method" in asked and asked["method"] not in tuple(CALLS):
             message = f"method must be one of {', '.join(CALLS)}"
             raise BadRequest(message)
         if "target" in asked:
-            _text(asked, "target")
-        compared: Any = {name: asked[name] for name in ("method", "target", "arguments") if name in asked}
-        first = asked.get("function")  # the likeliest to have sealed it
-        scopes = [local_scope(folder) for folder in sorted(self.folders, key=lambda name: (name != first, name))]
-        keys = KeySource([KmsKey(self.key_arn)], scopes, None)
-        explained = explain(_text(asked, "state"), keys, compared, now=self.now())
-        record = explained.record
+            _read_text(asked, "target")
+        request: Any = {name: asked[name] for name in ("method", "target", "arguments") if name in asked}
+        # Each function seals for its own scope. The function of the request comes first: it probably sealed the state.
+        function = asked.get("function")
+        folders = sorted(self.folders, key=lambda folder: (folder != function, folder))
+        keys = KeySource([KmsKey(self.key_arn)], [local_scope(folder) for folder in folders], None)
+        explained = explain(_read_text(asked, "state"), keys, request, now=self.now())
+        steps = (explained.record or {}).get("steps", {})
         return {
-            "lines": [line for line in explained.lines if ON_REQUEST not in line],  # `record` has it
+            "lines": [line for line in explained.lines if ON_REQUEST not in line],  # `record` tells more
             "reasons": [{"reason": reason, "why": WHY.get(reason, "")} for reason in explained.reasons],
-            "steps": [{"key": key, "milliseconds": step[2]} for key, step in (record or {}).get("steps", {}).items()],
-            "record": record if asked.get("values") is True else None,
+            "steps": [{"key": key, "milliseconds": step[2]} for key, step in steps.items()],
+            "record": explained.record if asked.get("values") is True else None,
         }
 
 
 def _read_object(body: bytes | None) -> dict[str, Any]:
     try:
-        read = json_reader.loads(body or b"")  # like the server, because arguments are compared
+        read = json_reader.loads(body or b"")  # the server's reader, because arguments are compared with a state
     except ParseError:
         read = None
     if not isinstance(read, dict):
@@ -183,7 +202,7 @@ def _read_object(body: bytes | None) -> dict[str, Any]:
     return read
 
 
-def _text(asked: Mapping[str, Any], name: str) -> str:
+def _read_text(asked: Mapping[str, Any], name: str) -> str:
     value = asked.get(name)
     if not isinstance(value, str):
         message = f"{name} must be a string"

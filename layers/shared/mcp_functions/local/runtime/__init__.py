@@ -1,6 +1,9 @@
 """`--runtime`: each function is a process of the real `awslambdaric`, behind a Lambda Runtime API on loopback.
 
-This room does what Lambda does around a process: environment variables, timeout and memory from template.yaml, one
+    Runtime -> Fleet: the environments of all functions -> Sandbox: one environment, which Lambda reuses
+            -> Process: an operating system's process -> RuntimeApi: gives it events, takes its results
+
+This package does what Lambda does around a process: environment variables, timeout and memory from template.yaml, one
 environment for each concurrent request, cold starts, crashes and the log lines around an invocation. The interpreter is
 the harness's own, not the template's, and there are no containers.
 """
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Runtime"]
 
 AUTHOR_PROCESS = str(Path(__file__).with_name("author_process.py"))
-WORKER_SECONDS = 900  # Lambda's longest timeout
+WORKER_SECONDS = 900  # timeout of a worker, which continues a function's MCP tasks; Lambda allows no longer one
 MIN_STARTS = 2  # processes that may start at once on the smallest machine, so that one that hangs does not block others
 
 
@@ -42,14 +45,14 @@ class Runtime:
     """The functions of a directory as processes, while its block runs.
 
     Attributes:
-        directory: with a folder for each function.
-        folders: the functions.
-        settings: the variables of a deployment (MCP_…).
-        endpoints: credentials and endpoints of the harness.
+        directory: contains a folder for each function.
+        folders: the names of the functions' folders.
+        settings: the environment variables that a deployment sets (MCP_…).
+        endpoints: credentials and endpoints of the harness, as environment variables.
         on_log: called with a folder and a line of its log, in any thread.
-        reuse: a process takes a second request.
-        reports: processes write whole tracebacks and their progress into their log.
-        fleet: its processes.
+        reuse: whether a process takes a second request.
+        reports: whether processes write whole tracebacks and their progress into their log.
+        fleet: the processes of the functions.
 
     Raises:
         Problem: awslambdaric is not installed, or the template cannot be read.
@@ -78,7 +81,8 @@ class Runtime:
             starts=max(MIN_STARTS, os.cpu_count() or 1),
             reuse=self.reuse,
         )
-        self._running, self._compiled = ExitStack(), fingerprints.NOTHING
+        self._running = ExitStack()
+        self._compiled = fingerprints.NOTHING  # the toolkit's files for which bytecode was written
 
     def __enter__(self) -> Self:
         """Get ready; a process starts with a request."""
@@ -99,10 +103,11 @@ class Runtime:
         """
         path = configuration.find(self.directory)
         self._template = Template(path, self._settings, stack=environment.STACK, shell=self._shell) if path else None
-        configurations = {folder: self._configuration(folder) for folder in folders}
-        self._configurations = configurations | {
-            f"{folder}{WORKER}": self._worker(folder, configurations[folder]) for folder in folders
-        }
+        self._configurations: dict[str, Configuration] = {}
+        for folder in folders:
+            configured = self._configuration(folder)
+            self._configurations[folder] = configured
+            self._configurations[f"{folder}{WORKER}"] = self._worker(folder, configured)
 
     def _configuration(self, folder: str) -> Configuration:
         if self._template is None:
@@ -119,6 +124,7 @@ class Runtime:
         return configured or replace(of_function, timeout=WORKER_SECONDS)
 
     def _fingerprint(self, folder: str) -> object:
+        """Return what differs once a process would load other code, or run with another configuration."""
         toolkit = fingerprints.of_toolkit()
         if toolkit != self._compiled:
             fingerprints.compile_toolkit()
@@ -130,7 +136,8 @@ class Runtime:
         return self.directory / folder.removesuffix(WORKER)
 
     def _make(self, folder: str, fingerprint: object, on_start: Callable[[], None]) -> Sandbox:
-        configured, code = self._configurations[folder], self._code(folder)
+        configured = self._configurations[folder]
+        code = self._code(folder)
 
         def log(line: str) -> None:
             self.on_log(folder, line)

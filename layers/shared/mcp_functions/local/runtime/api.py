@@ -1,7 +1,11 @@
 """The Lambda Runtime API of one environment, version 2018-06-01.
 
-The process calls `next` to wait for an event, `response` or `error` to end an invocation, and `init/error` to end the
-environment. Each call becomes an event for the environment, in order.
+    the process asks            it gets          the environment reads from `events`
+    GET  invocation/next        the next task    Ready
+    POST invocation/ID/response 202 or 413       Response, or ResponseTooLarge
+    POST invocation/ID/error    202              FunctionError
+    POST init/error             202              FunctionError
+    (it ends)                                    Exit, which `Process` puts there
 
 A web page can send requests to this machine too. So requests from a browser, or with another Host header, are refused.
 """
@@ -21,19 +25,19 @@ if TYPE_CHECKING:
 BASE = "/2018-06-01/runtime"
 ENDED = re.compile(rf"{BASE}/invocation/([^/]+)/(response|error)")
 MAX_RESPONSE = 6_291_556  # bytes, the number in Lambda's own error
-MAX_POSTED = 64 * 1024 * 1024  # bytes that are read, so that the process gets the reason for a 413
+MAX_POSTED = 64 * 1024 * 1024  # bytes; a response up to this size is read, so that the process gets a 413
 
 
 @dataclass
 class Task:
-    """One event for a process, with its deadline in unix milliseconds; `taken` is true once the process has it."""
+    """One event for a process."""
 
     request_id: str
-    event: bytes
-    arn: str
+    event: bytes  # JSON
+    arn: str  # the function's ARN
     trace_id: str
-    deadline_ms: int = 0
-    taken: bool = False
+    deadline_ms: int = 0  # unix milliseconds
+    taken: bool = False  # whether the process has received it
 
 
 @dataclass(frozen=True)
@@ -74,20 +78,20 @@ class RuntimeApi:
     """The endpoint in AWS_LAMBDA_RUNTIME_API, for one process.
 
     Attributes:
-        events: of the process, its end included.
+        events: what the process did, in order; the last one is its Exit.
     """
 
     def __init__(self) -> None:
         """Start to listen."""
         self.events: SimpleQueue[ProcessEvent] = SimpleQueue()
-        self._tasks: SimpleQueue[Task | None] = SimpleQueue()
-        self._current: Task | None = None
+        self._tasks: SimpleQueue[Task | None] = SimpleQueue()  # None ends the environment
+        self._current: Task | None = None  # the task whose result is awaited
         self._loopback = Loopback(max_body=MAX_POSTED)
         self._loopback.start(self._answer)
 
     @property
     def address(self) -> str:
-        """Its host and port."""
+        """The host and the port of this API."""
         return self._loopback.url.removeprefix("http://")
 
     def hand(self, task: Task) -> None:
@@ -95,7 +99,7 @@ class RuntimeApi:
         self._tasks.put(task)
 
     def stop(self) -> None:
-        """Stop to answer; the process has ended."""
+        """Stop the API, after the process has ended."""
         self._tasks.put(None)
         self._loopback.stop()
 
@@ -118,7 +122,8 @@ class RuntimeApi:
         task = self._tasks.get()
         if task is None:
             return _refused(410, "Gone", "The environment has ended")
-        self._current, task.taken = task, True
+        self._current = task
+        task.taken = True
         headers = {
             "content-type": "application/json",
             "lambda-runtime-aws-request-id": task.request_id,
@@ -144,8 +149,10 @@ class RuntimeApi:
 
 
 def _is_from_browser(request: HttpRequest) -> bool:
+    if request.values("origin"):
+        return True
     # "none": the request was "explicitly caused by a user's interaction with the user agent" (Fetch Metadata)
-    return bool(request.values("origin")) or any(site != "none" for site in request.values("sec-fetch-site"))
+    return any(site != "none" for site in request.values("sec-fetch-site"))
 
 
 def _accepted() -> HttpResponse:

@@ -1,6 +1,7 @@
 """Runs Lambda's runtime client for an author: as on Lambda, but with whole tracebacks and with the progress of calls.
 
-A bare interpreter runs this file as a script, in the folder of the function, instead of `-m awslambdaric`.
+The harness starts this file as a script, in the folder of the function, instead of `python -m awslambdaric`. Both go
+into the log of the process, where the harness finds progress by the beginning of its lines.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ PROGRESS = "mcp-functions progress "  # the beginning of a line for the harness
 
 
 def show_traceback(notes: Notes) -> None:
-    """Write what a handler raised by accident."""
+    """Write the traceback of what a handler raised by accident."""
     if notes.raised:
         from mcp_functions.local import failures  # noqa: PLC0415 - a process without a failure does not need it
 
@@ -35,8 +36,8 @@ def show_progress(done: float, total: float | None) -> None:
 
 
 def main() -> None:
-    """Run the client in this process, whose context passes to every call."""
-    sys.path[0] = str(Path.cwd())  # as `-m` does
+    """Run the client in this process; it calls the function in this context, so the two listeners hear of each call."""
+    sys.path[0] = str(Path.cwd())  # `python -m` looks there first too
     listener.set(show_traceback)
     progress_listener.set(show_progress)
     runpy.run_module("awslambdaric", run_name="__main__", alter_sys=True)

@@ -1,7 +1,10 @@
 """Reads each function's configuration from template.yaml: handler, timeout, memory, concurrency and variables.
 
-The harness decides what a deployment decides: the stack, the key and the authentication. A variable that the template
-does not set is missing, as on Lambda. The shell may give another value to one that it sets, as with `sam local`.
+The value of a variable comes from the first of these that has one:
+    1. the harness, for what a deployment decides: the stack, the authentication and the key (MCP_…)
+    2. the developer's shell, as with `sam local`
+    3. the template itself, whose intrinsic functions (!Ref, !Sub, …) are resolved
+A variable that the template does not set is missing, as on Lambda.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 
 FILES = ("template.yaml", "template.yml")
 FUNCTION = "AWS::Serverless::Function"
-KEYS = "MCP_KMS_KEYS"  # the template decides if a function has a key, the harness which key it is
+KEYS = "MCP_KMS_KEYS"  # the template decides whether a function has a KMS key, the harness which key it is
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,8 @@ class Configuration:
     memory: int = 512  # MB
     variables: Mapping[str, str] = field(default_factory=dict)  # its environment in the template
     reserved: int | None = None  # its reserved concurrency, if it has one
-    log_format: str = "Text"  # of its logger, "Text" or "JSON"
-    log_level: str = "INFO"  # of its logger, if it writes JSON
+    log_format: str = "Text"  # the format of its log, "Text" or "JSON"
+    log_level: str = "INFO"  # the least level that its log shows, if the format is JSON
 
 
 class Template:
@@ -45,15 +48,18 @@ class Template:
         """Read it.
 
         Args:
-            path: of the file.
+            path: the template's file.
             own: the harness's values of variables (MCP_…); its KEYS replaces every key of the template.
             stack: the stack's name.
-            shell: the shell's values of variables that the template sets.
+            shell: the variables of the developer's shell.
 
         Raises:
             Problem: the file is no template, or PyYAML is not installed.
         """
-        self._path, self._own, self._stack, self._shell = path, own, stack, shell
+        self._path = path
+        self._own = own
+        self._stack = stack
+        self._shell = shell
         self._template = _read(path, own)
         globals_: Mapping[str, Any] = self._template.get("Globals") or {}
         self._globals: Mapping[str, Any] = globals_.get("Function") or {}
@@ -63,8 +69,8 @@ class Template:
         """Return the configuration of the function in a folder; None if the template has no block for it.
 
         Args:
-            folder: with its code.
-            name: of its worker; then the block must have this name.
+            folder: the folder of its code.
+            name: the name that the block must have, for a worker; "" for the function itself.
 
         Raises:
             Problem: a value of the block is known to a deployment only.
@@ -78,11 +84,18 @@ class Template:
         return ({}, []) if block is None else self._variables(block)
 
     def _block(self, folder: Path, name: str) -> Mapping[str, Any] | None:
+        """Return the properties of the function with this code and name; without a name, any block of the code will do.
+
+        The block of a worker has the same code as that of its function.
+        """
         found = [block for block in self._blocks() if self._is_in(folder, block.get("CodeUri"))]
-        physical = f"{self._stack}_{name or folder.name}"
-        named = [block for block in found if self._value(block, "FunctionName", "") == physical]
-        fitting = named or ([] if name else found)
-        return fitting[0] if fitting else None
+        function_name = f"{self._stack}_{name or folder.name}"
+        for block in found:
+            if self._value(block, "FunctionName", "") == function_name:
+                return block
+        if name or not found:
+            return None
+        return found[0]
 
     def _blocks(self) -> Iterator[Mapping[str, Any]]:
         resources: Mapping[str, Any] = self._template.get("Resources") or {}
@@ -121,7 +134,8 @@ class Template:
 
     def _variables(self, block: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
         # "Environment variables are additive": the block's own go over those of Globals
-        known, unknown = dict[str, object](), list[str]()
+        known: dict[str, object] = {}
+        unknown: list[str] = []
         for name, written in {**_variables(self._globals), **_variables(block)}.items():
             try:
                 known[name] = self._variable(name, written)
@@ -130,7 +144,8 @@ class Template:
         return {name: text(value) for name, value in known.items() if value is not NO_VALUE}, unknown
 
     def _variable(self, name: str, written: object) -> object:
-        if name != KEYS and name in (known := {**self._shell, **self._own}):
+        known = {**self._shell, **self._own}
+        if name in known and name != KEYS:
             return known[name]
         return self._resolved(name, written)
 
@@ -154,13 +169,13 @@ def own_variables(
     """Read the variables that template.yaml gives to functions, without those that the harness itself decides.
 
     Args:
-        directory: of the functions; the template is in its parent.
-        folders: of the functions.
-        settings: the harness's values.
-        shell: its values replace those of the template, as with `sam local`.
+        directory: contains the functions' folders; the template is in its parent.
+        folders: the names of the functions' folders.
+        settings: the variables that the harness decides.
+        shell: the developer's variables, which replace those of the template.
 
     Returns:
-        The variables by folder, and a line for each that only a deployment knows.
+        The variables by folder, and a line for each variable that only a deployment knows.
 
     Raises:
         Problem: the template cannot be read.
@@ -170,7 +185,8 @@ def own_variables(
         return {}, []
     own = {name: value for name, value in settings.items() if value is not None}
     template = Template(path, own, stack=STACK, shell=shell)
-    variables, unknown = dict[str, dict[str, str]](), dict[str, None]()
+    variables: dict[str, dict[str, str]] = {}
+    unknown: dict[str, None] = {}  # an ordered set
     for folder in folders:
         try:
             found, missing = template.variables(directory / folder)
@@ -182,7 +198,10 @@ def own_variables(
 
 
 def _read(path: Path, own: Mapping[str, str]) -> dict[str, Any]:
-    """Read a template; with `oauth` as it is after `mcp-functions auth oauth`, because no other mode has the front."""
+    """Read a template; with AuthMode oauth, as it is after `mcp-functions auth oauth`.
+
+    Only then does it deploy the sign-in front (functions/oauth), which this mode needs.
+    """
     parsed = template.read(path)
     if own.get("MCP_AUTH_MODE") != "oauth":
         return parsed

@@ -1,4 +1,7 @@
-"""Fingerprints of the files that a process has loaded: the function's, and the toolkit's while it is developed."""
+"""Fingerprints of the files that a process has loaded: the function's, and the toolkit's while it is developed.
+
+A fingerprint is the path, the time and the size of each file. When it changes, the process has old code.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ import mcp_functions
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-Fingerprint: TypeAlias = "tuple[tuple[str, int, int], ...]"
+Fingerprint: TypeAlias = "tuple[tuple[str, int, int], ...]"  # path, nanoseconds of the last change, bytes
 
 TOOLKIT = Path(mcp_functions.__file__).parent
 NOTHING: Fingerprint = ()
@@ -21,12 +24,12 @@ NOT_LOADED = frozenset({"__pycache__", "local", "testing"})  # a function loads 
 
 
 def of(folder: Path) -> Fingerprint:
-    """Return path, time and size of each of a function's files."""
+    """Return the fingerprint of a folder."""
     return tuple(sorted(_files(folder)))
 
 
 def of_file(path: Path) -> Fingerprint:
-    """Return the same of one file; NOTHING if it is missing."""
+    """Return the fingerprint of one file; NOTHING if it is missing."""
     try:
         status = path.stat()
     except OSError:
@@ -35,8 +38,10 @@ def of_file(path: Path) -> Fingerprint:
 
 
 def of_toolkit() -> Fingerprint:
-    """Return the same of the toolkit's files; NOTHING if it is installed, because then they do not change."""
-    return () if "site-packages" in TOOLKIT.parts else tuple(sorted(_files(TOOLKIT, NOT_LOADED)))
+    """Return the fingerprint of the toolkit; NOTHING if it is installed, because then its files do not change."""
+    if "site-packages" in TOOLKIT.parts:
+        return NOTHING
+    return tuple(sorted(_files(TOOLKIT, NOT_LOADED)))
 
 
 def compile_toolkit() -> None:
@@ -48,13 +53,13 @@ def _files(directory: Path | str, skipped: Collection[str] = ("__pycache__",)) -
     try:
         entries = list(os.scandir(directory))
     except OSError:
-        return  # deleted in the meantime
+        return  # the folder was deleted in the meantime
     for entry in entries:
         if entry.name.startswith(".") or entry.name in skipped:
             continue
         if entry.is_dir(follow_symlinks=False):
             yield from _files(entry.path, skipped)
         else:
-            with contextlib.suppress(OSError):  # deleted in the meantime
+            with contextlib.suppress(OSError):  # the file was deleted in the meantime
                 status = entry.stat()
                 yield (entry.path, status.st_mtime_ns, status.st_size)

@@ -1,8 +1,10 @@
 """All execution environments of a stack: a request takes one, and returns it.
 
-One environment runs one request at a time. A request without an idle environment waits until one is idle, or until it
-may start a new one. So many short requests share a few processes, and long requests get one each. An environment whose
-files have changed is not used again.
+    idle: waits for a request -> busy: runs one -> idle again, or ending: killed, its end is awaited
+
+An environment (`Sandbox`) is a process of one function, and runs one request at a time. A request without an idle
+environment waits until one is idle, or until it may start a new one. So many short requests share a few processes, and
+long requests get one each. An environment whose files have changed is not used again.
 """
 
 from __future__ import annotations
@@ -24,30 +26,29 @@ if TYPE_CHECKING:
 
     from mcp_functions.local.lambdas import Outcome
 
-# Processes of one function. All functions together have no limit: a front door with the last process would
-# wait for ever for the function behind it.
+# How many processes one function may have. All functions together have no limit: functions/mcp, which forwards requests
+# to the other functions, would hold the last process and wait for ever.
 CONCURRENCY = 32
-WAIT_SECONDS = 29.0  # for a process; API Gateway gives up after 30
-CHECK_SECONDS = 0.05  # between two checks of memory
+WAIT_SECONDS = 29.0  # longest wait for a free process; API Gateway gives up after 30
+CHECK_SECONDS = 0.05  # pause between two checks of the processes' memory
 
 
 @dataclass(eq=False, kw_only=True)
 class Fleet:
     """The environments of every function, while its block runs."""
 
-    # makes an environment for a folder and a fingerprint; calls its last argument when its process has started
+    # Makes an environment for a folder and a fingerprint. It calls the last argument when its process has started.
     make: Callable[[str, object, Callable[[], None]], Sandbox]
-    fingerprint: Callable[
-        [str], object
-    ]  # of the files and the configuration that a folder's environment would load now
+    # Returns the fingerprint of the files and the configuration that a folder's environment would load now.
+    fingerprint: Callable[[str], object]
     reserved: Callable[[str], int | None]  # how many environments of a folder may run at once; None: CONCURRENCY
-    starts: int  # processes that may start at once. On Lambda each has its own processor, here all share a few
-    reuse: bool = True  # an environment takes a second request
-    _lock: Condition = field(default_factory=Condition, init=False)
+    starts: int  # how many processes may start at once. On Lambda each has its own processor, here all share a few.
+    reuse: bool = True  # whether an environment takes a second request
+    _lock: Condition = field(default_factory=Condition, init=False)  # guards the fields below, and wakes `_take`
     _stopped: Event = field(default_factory=Event, init=False)
     _idle: dict[str, list[Sandbox]] = field(default_factory=dict, init=False)
     _busy: dict[Sandbox, str] = field(default_factory=dict, init=False)
-    _ending: list[Sandbox] = field(default_factory=list, init=False)
+    _ending: list[Sandbox] = field(default_factory=list, init=False)  # killed; `_check` waits for their ends
     _preparing: set[str] = field(default_factory=set, init=False)  # folders whose next process is starting
 
     def __enter__(self) -> Self:
@@ -60,7 +61,9 @@ class Fleet:
         """End every process, and wait until all have ended."""
         self._stopped.set()
         with self._lock:
-            all_ = [*self._busy, *self._ending, *(one for idle in self._idle.values() for one in idle)]
+            all_ = [*self._busy, *self._ending]
+            for idle in self._idle.values():
+                all_ += idle
             self._idle.clear()
             self._lock.notify_all()
         for sandbox in all_:
@@ -78,7 +81,8 @@ class Fleet:
         now = time.time()
         trace = f"Root=1-{int(now):08x}-{uuid.uuid4().hex[:24]};Parent={uuid.uuid4().hex[:16]};Sampled=0"
         while True:
-            task, sandbox = Task(str(uuid.uuid4()), event, arn(physical_name(folder)), trace), self._take(folder)
+            task = Task(str(uuid.uuid4()), event, arn(physical_name(folder)), trace)
+            sandbox = self._take(folder)
             try:
                 return sandbox.invoke(task)
             except ProcessGoneError:
@@ -87,7 +91,10 @@ class Fleet:
                 self._give_back(sandbox)
 
     def kill(self, folder: str, *, alone: bool = False) -> int:
-        """Kill the processes that run a request of a folder, or (`alone`) only a single one; return their number."""
+        """Kill the processes that run a request of a folder; return their number.
+
+        With `alone`, none is killed unless there is exactly one.
+        """
         with self._lock:
             running = [sandbox for sandbox, busy in self._busy.items() if busy == folder]
         if alone and len(running) != 1:
@@ -120,7 +127,9 @@ class Fleet:
             self._give_back(sandbox)
 
     def _take(self, folder: str) -> Sandbox:
-        fingerprint, until = self.fingerprint(folder), time.monotonic() + WAIT_SECONDS
+        """Wait for an environment, and make it busy."""
+        fingerprint = self.fingerprint(folder)
+        until = time.monotonic() + WAIT_SECONDS
         with self._lock:
             while not self._stopped.is_set() and not self._is_full(folder):
                 sandbox = self._find(folder, fingerprint)
@@ -152,7 +161,7 @@ class Fleet:
         return self.make(folder, fingerprint, self._on_start)
 
     def _on_start(self) -> None:
-        """Let the next process start."""
+        """Let the next process start; called when an environment's first process has started or failed."""
         with self._lock:
             self.starts += 1
             self._lock.notify_all()
@@ -172,6 +181,7 @@ class Fleet:
         self._ending += sandboxes
 
     def _check(self) -> None:
+        """Check the memory of processes, and wait for those that were killed, until the fleet stops."""
         while not self._stopped.wait(CHECK_SECONDS):
             with self._lock:
                 ended, self._ending = self._ending, []
@@ -183,5 +193,5 @@ class Fleet:
 
 
 def physical_name(folder: str) -> str:
-    """Return the name of a function in its stack."""
+    """Return a function's name in AWS."""
     return f"{STACK}_{folder}"

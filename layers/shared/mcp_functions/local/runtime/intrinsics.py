@@ -1,6 +1,7 @@
-"""CloudFormation's intrinsic functions, as far as environment variables need them.
+"""Resolves CloudFormation's intrinsic functions, as far as environment variables need them.
 
-A value that only a deployment knows raises `Unknown`: an import of another stack, or most attributes of a resource.
+A template value comes in, e.g. {"Fn::Sub": "${AWS::StackName}_add"}, and its plain value goes out. A value that only a
+deployment knows raises `Unknown`: an import of another stack, or most attributes of a resource.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONValue
 
 NO_VALUE = object()  # AWS::NoValue: the property is left out
-PLACEHOLDER = re.compile(r"\$\{([^!][^}]*)\}")
+PLACEHOLDER = re.compile(r"\$\{([^!][^}]*)\}")  # ${Name} of Fn::Sub; ${!Name} is a literal ${Name}
 
 
 class Unknown(ValueError):
@@ -30,11 +31,12 @@ class Resolver:
         """Read the template's parameters, which have their defaults.
 
         Args:
-            template: with its tags in their long form ({"Ref": …}).
-            stack: its name.
-            key_arn: replaces every KMS key of the template.
+            template: the parsed template, with its tags in their long form ({"Ref": …}).
+            stack: the stack's name.
+            key_arn: the ARN that replaces every KMS key of the template.
         """
-        self._stack, self._key_arn = stack, key_arn
+        self._stack = stack
+        self._key_arn = key_arn
         self._resources: Mapping[str, Any] = template.get("Resources") or {}
         self._conditions: Mapping[str, Any] = template.get("Conditions") or {}
         self._mappings: Mapping[str, Any] = template.get("Mappings") or {}
@@ -59,7 +61,7 @@ class Resolver:
             "Fn::Equals": lambda two: text(self.value(two[0])) == text(self.value(two[1])),
             "Fn::FindInMap": self._find_in_map,
             "Fn::GetAtt": self._attribute,
-            "Fn::If": lambda three: self.value(three[1 if self.holds(three[0]) else 2]),
+            "Fn::If": self._if,
             "Fn::Join": lambda two: text(two[0]).join(text(one) for one in self.value(two[1])),
             "Fn::Not": lambda one: not self.value(one[0]),
             "Fn::Or": lambda any_: any(self.value(one) for one in any_),
@@ -97,6 +99,10 @@ class Resolver:
             raise Unknown(condition)
         return bool(self.value(self._conditions[condition]))
 
+    def _if(self, three: list[Any]) -> JSONValue:
+        condition, yes, no = three
+        return self.value(yes if self.holds(condition) else no)
+
     def _ref(self, name: str) -> object:
         if name in self._names:
             return self._names[name]
@@ -109,7 +115,8 @@ class Resolver:
         return f"{self._stack}-{name}"  # CloudFormation's generated name, without its random end
 
     def _attribute(self, path: str | list[object]) -> str:
-        name, _, attribute = (path if isinstance(path, str) else ".".join(map(str, path))).partition(".")
+        dotted = path if isinstance(path, str) else ".".join(map(str, path))
+        name, _, attribute = dotted.partition(".")
         type_ = self._resource(name).get("Type", "")
         if attribute == "Arn" and type_ in {"AWS::KMS::Key", "AWS::KMS::ReplicaKey"}:
             return self._key_arn
@@ -125,15 +132,21 @@ class Resolver:
         return resource
 
     def _sub(self, written: str | list[Any]) -> str:
-        template, variables = (written, {}) if isinstance(written, str) else written
+        if isinstance(written, str):
+            return self._substituted(written, {})
+        template, variables = written
+        return self._substituted(template, variables)
 
-        def named(found: re.Match[str]) -> str:
-            name = found[1].strip()
+    def _substituted(self, template: str, variables: Mapping[str, Any]) -> str:
+        def value_of(placeholder: re.Match[str]) -> str:
+            name = placeholder[1].strip()
             if name in variables:
                 return text(self.value(variables[name]))
-            return text(self._attribute(name) if "." in name else self._ref(name))
+            if "." in name:
+                return text(self._attribute(name))
+            return text(self._ref(name))
 
-        return PLACEHOLDER.sub(named, template).replace("${!", "${")
+        return PLACEHOLDER.sub(value_of, template).replace("${!", "${")
 
     def _find_in_map(self, path: list[Any]) -> JSONValue:
         first, second, third = (text(self.value(one)) for one in path[:3])
@@ -141,7 +154,7 @@ class Resolver:
             return self._mappings[first][second][third]
         except KeyError:
             asked = f"{first}.{second}.{third}"
-            raise Unknown(asked) from None
+            raise Unknown(asked) from None  # the KeyError names one of the three only
 
 
 def text(value: object) -> str:
@@ -150,4 +163,6 @@ def text(value: object) -> str:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
-    return ",".join(map(text, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        return ",".join(map(text, value))
+    return str(value)

@@ -1,12 +1,14 @@
-"""One process of a function, in its own process group. Its output is read line by line, its state in Linux's /proc.
+"""One process of a function, in its own process group.
 
-Other systems have no /proc, so there the memory limit does not apply.
+Two threads follow it: one reads its output line by line, the other waits for its end. Its memory is read from /proc.
+Other systems than Linux have no /proc, so there the memory limit does not apply.
 
 The harness writes its own lines into the same pipe, so that they keep their order among the function's lines.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -23,26 +25,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 MB = 1024 * 1024
-KILL = 1 << (signal.SIGKILL - 1)
-EXIT_SECONDS = 5.0  # for a killed process to end, and for its last output
-OUTPUT_SECONDS = 2.0  # for the output of an ended process: a child that left its group may keep the pipe open
+KILL = 1 << (signal.SIGKILL - 1)  # the bit of SIGKILL in a set of pending signals
+EXIT_SECONDS = 5.0  # longest wait for a killed process to end, and for its last output
+# Longest wait for the output of an ended process. A child that left its process group may keep the pipe open.
+OUTPUT_SECONDS = 2.0
 
 
 @dataclass(eq=False)
 class Process:
     """A running process, started when the object is made, and the Runtime API that it alone uses."""
 
-    command: Sequence[str]  # to run
+    command: Sequence[str]  # the program and its arguments
     folder: Path = field(kw_only=True)  # its working directory
-    variables: Callable[[str], Mapping[str, str]] = field(kw_only=True)  # its environment, by the API's address
+    # returns its environment variables; called with the address of its Runtime API
+    variables: Callable[[str], Mapping[str, str]] = field(kw_only=True)
     watchdog: watchdog.Watchdog = field(kw_only=True)  # kills it if the harness is killed
     on_line: Callable[[str], None] = field(kw_only=True)  # called with each line of its output, in a separate thread
 
     def __post_init__(self) -> None:
         """Start it."""
-        self._lock = Lock()
+        self._lock = Lock()  # guards _in
         self.api = api.RuntimeApi()
-        self._out, self._in = os.pipe()
+        self._out, self._in = os.pipe()  # _in is -1 once the process has ended
         try:
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter and a function of the user's
                 self.command,
@@ -60,9 +64,10 @@ class Process:
             raise
         self.pid = self._process.pid
         self.watchdog.watch(self.pid)
-        self._threads = [Thread(target=target, daemon=True) for target in (self._read, self._wait)]
-        for thread in self._threads:
-            thread.start()
+        self._reader = Thread(target=self._read, daemon=True)
+        self._waiter = Thread(target=self._wait, daemon=True)
+        self._reader.start()
+        self._waiter.start()
 
     @property
     def alive(self) -> bool:
@@ -75,7 +80,7 @@ class Process:
             if self._in >= 0:
                 os.write(self._in, f"{line}\n".encode())
                 return
-        self._threads[0].join(OUTPUT_SECONDS)
+        self._reader.join(OUTPUT_SECONDS)
         self.on_line(line)
 
     def next_event(self, until: float) -> api.ProcessEvent | None:
@@ -87,13 +92,13 @@ class Process:
 
     def kill(self) -> None:
         """Kill it and its children; its last event is its end."""
-        if self._process.returncode is None:  # later the pid may be another process's
+        if self._process.returncode is None:  # after its end, the pid may belong to another process
             watchdog.end(self.pid)
 
     def join(self) -> None:
         """Wait until it has ended and its last line was read."""
-        for thread in self._threads:
-            thread.join(EXIT_SECONDS)
+        self._reader.join(EXIT_SECONDS)
+        self._waiter.join(EXIT_SECONDS)
 
     def _wait(self) -> None:
         status = self._process.wait()
@@ -117,25 +122,36 @@ def resident(pid: int) -> int | None:
         pages = int(Path(f"/proc/{pid}/statm").read_bytes().split()[1])
     except (OSError, IndexError, ValueError):
         return None
-    return -(-pages * os.sysconf("SC_PAGE_SIZE") // MB)
+    return math.ceil(pages * os.sysconf("SC_PAGE_SIZE") / MB)
 
 
 def peak(pid: int) -> int | None:
     """Return the peak of a process's memory in MB; None if unknown."""
-    high = _status(pid).get("VmHWM")
-    return -(-int(high.split()[0]) // 1024) if high else None
+    high = _status(pid).get("VmHWM")  # "high water mark", e.g. "51200 kB"
+    if high is None:
+        return None
+    return math.ceil(int(high.split()[0]) / 1024)
 
 
 def _is_ending(pid: int) -> bool:
-    """Whether a process was killed or has exited, although its status was not read yet."""
+    """Whether a process was killed or has exited, although its exit status was not read yet."""
     status = _status(pid)
+    if not status:
+        return False  # without /proc nobody knows
     pending = int(status.get("SigPnd", "0"), 16) | int(status.get("ShdPnd", "0"), 16)
-    return bool(status) and (bool(pending & KILL) or "VmHWM" not in status)
+    if pending & KILL:
+        return True
+    return "VmHWM" not in status  # a process that has exited has no memory
 
 
 def _status(pid: int) -> dict[str, str]:
+    """Return the fields of /proc/PID/status; {} if there is none."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return {}
-    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    fields: dict[str, str] = {}
+    for line in lines:
+        name, _, value = line.partition(":")
+        fields[name] = value.strip()
+    return fields

@@ -16,11 +16,13 @@ from mcp_functions.local.runtime import api
 if TYPE_CHECKING:
     from mcp_functions.local.lambdas import Outcome
 
-# The platform's errors, by Lambda's names; every other error is the function's own.
-EXITED, OUT_OF_MEMORY, TIMED_OUT = "Runtime.ExitError", "Runtime.OutOfMemory", "Sandbox.Timedout"
+# The errors that the platform notices, by Lambda's names; every other error is the function's own.
+EXITED = "Runtime.ExitError"
+OUT_OF_MEMORY = "Runtime.OutOfMemory"
+TIMED_OUT = "Sandbox.Timedout"
 TOO_LARGE = "Function.ResponseSizeTooLarge"
 PLATFORM = frozenset({EXITED, OUT_OF_MEMORY, TIMED_OUT, TOO_LARGE})
-LAMBDA_PREFIXES = frozenset({"Function", "Runtime", "Sandbox"})  # of the names of Lambda's own errors
+LAMBDA_PREFIXES = frozenset({"Function", "Runtime", "Sandbox"})  # the names of Lambda's own errors begin so
 
 
 class FailedError(Exception):
@@ -29,22 +31,26 @@ class FailedError(Exception):
     def __init__(self, error: str, payload: bytes) -> None:
         """Take the error's type and the payload."""
         super().__init__(error)
-        self.error, self.payload = error, payload
+        self.error = error
+        self.payload = payload
 
 
 def report(outcome: Outcome, size: int) -> str:
     """Return the REPORT line of an invocation, with Lambda's tabs; `size` is the memory limit in MB."""
-    error, init = outcome.error or "", outcome.init_milliseconds
+    error = outcome.error or ""
+    init = outcome.init_milliseconds
     parts = [
         f"REPORT RequestId: {outcome.request_id}",
         f"Duration: {outcome.milliseconds:.2f} ms",
         f"Billed Duration: {math.ceil(outcome.milliseconds + (init or 0))} ms",
         f"Memory Size: {size} MB",
-        *(() if outcome.memory_mb is None else (f"Max Memory Used: {outcome.memory_mb} MB",)),
-        *(() if init is None else (f"Init Duration: {init:.2f} ms",)),
-        # Lambda does not write the function's own exceptions into this line
-        *(_status(error) if error.partition(".")[0] in LAMBDA_PREFIXES else ()),
     ]
+    if outcome.memory_mb is not None:
+        parts.append(f"Max Memory Used: {outcome.memory_mb} MB")
+    if init is not None:
+        parts.append(f"Init Duration: {init:.2f} ms")
+    if error.partition(".")[0] in LAMBDA_PREFIXES:  # the function's own exceptions are not in this line
+        parts += _status(error)
     return "\t".join(parts)
 
 
@@ -54,12 +60,12 @@ def init_failed(milliseconds: float, error: str, phase: str) -> str:
 
 
 def failure(event: api.ProcessEvent | None, request_id: str, timeout: int, *, too_much_memory: bool) -> FailedError:
-    """Make the failure of a process's last event.
+    """Make the failure that a process's last event means.
 
     Args:
-        event: None if it timed out.
-        request_id: "" before an invocation.
-        timeout: seconds of an invocation.
+        event: the process's last event; None if it timed out.
+        request_id: Lambda's id of the invocation; "" before an invocation.
+        timeout: seconds that an invocation may take.
         too_much_memory: whether the process was over its limit.
     """
     if too_much_memory:
@@ -76,7 +82,9 @@ def failure(event: api.ProcessEvent | None, request_id: str, timeout: int, *, to
 
 
 def _status(error: str) -> tuple[str, ...]:
-    return ("Status: timeout",) if error == TIMED_OUT else ("Status: error", f"Error Type: {error}")
+    if error == TIMED_OUT:
+        return ("Status: timeout",)
+    return ("Status: error", f"Error Type: {error}")
 
 
 def _reason(status: int) -> str:
@@ -85,7 +93,8 @@ def _reason(status: int) -> str:
         return "Runtime exited without providing a reason"
     if status > 0:
         return f"Runtime exited with error: exit status {status}"
-    return f"Runtime exited with error: signal: {(signal.strsignal(-status) or str(-status)).lower()}"
+    name = signal.strsignal(-status) or str(-status)
+    return f"Runtime exited with error: signal: {name.lower()}"
 
 
 def _of_platform(error: str, message: str, request_id: str) -> FailedError:

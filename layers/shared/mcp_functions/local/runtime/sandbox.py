@@ -1,5 +1,7 @@
 """One execution environment: a process of the real runtime that runs one invocation at a time.
 
+    start the process -> init: it imports the function -> invocation -> invocation -> … -> end
+
 An init that fails, or takes longer than ten seconds, runs again as a part of the invocation, as on Lambda. If it fails
 again, the invocation fails.
 """
@@ -7,6 +9,7 @@ again, the invocation fails.
 from __future__ import annotations
 
 import json
+import signal
 import time
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -32,7 +35,7 @@ class Sandbox:
     """Runs one invocation after another, until `end`.
 
     Attributes:
-        fingerprint: of the files that its process has loaded.
+        fingerprint: identifies the files and the configuration that its process has loaded.
     """
 
     def __init__(
@@ -46,15 +49,20 @@ class Sandbox:
         """Start no process yet: the first invocation does.
 
         Args:
-            configuration: timeout and memory.
-            fingerprint: of the files that its process will load.
+            configuration: says the timeout and the memory limit.
+            fingerprint: identifies the files and the configuration that its process will load.
             start: starts a process.
             log: writes the lines around an invocation while there is no process.
             on_start: called once, when its first process has started or failed.
         """
         self.fingerprint = fingerprint
-        self._configuration, self._start, self._log = configuration, start, log
-        self._on_start, self._lock, self._over, self._memory = on_start, Lock(), False, 0
+        self._configuration = configuration
+        self._start = start
+        self._log = log
+        self._on_start = on_start
+        self._lock = Lock()  # guards _over and _running
+        self._over = False  # whether `end` was called
+        self._memory = 0  # MB, the most that its process had
         self._running: Process | None = None
 
     @property
@@ -68,14 +76,18 @@ class Sandbox:
         Raises:
             ProcessGoneError: the process ended before it took the event.
         """
-        cold, init = self._running is None, None
+        init = None
+        cold = self._running is None
         if cold:
             init = self._init_phase()
-        began, error = time.monotonic(), None
+        error = None
+        began = time.monotonic()
         self._write(f"START RequestId: {task.request_id} Version: $LATEST")
         try:
             until = began + self._configuration.timeout
-            running = self._running or self._init(until, "invoke", task.request_id)
+            running = self._running
+            if running is None:  # the init phase failed
+                running = self._init(until, "invoke", task.request_id)
             payload = self._run(running, task, until, cold=cold)
         except FailedError as failed:
             payload, error = failed.payload, failed.error
@@ -102,13 +114,17 @@ class Sandbox:
     def check_memory(self) -> None:
         """Kill the process if it has too much memory."""
         running = self._running
-        if running and self._has_too_much(process.resident(running.pid)):
+        if running is None:
+            return
+        self._note_memory(process.resident(running.pid))
+        if self._has_too_much_memory:
             running.kill()
 
     def end(self) -> None:
         """Kill the process and start no other; `join` waits for its end."""
         with self._lock:
-            self._over, running = True, self._running
+            self._over = True
+            running = self._running
         if running:
             running.kill()
 
@@ -118,6 +134,7 @@ class Sandbox:
             self._running.join()
 
     def _init_phase(self) -> float | None:
+        """Start the process; return the milliseconds of its init, None if it failed."""
         began = time.monotonic()
         try:
             self._init(began + INIT_SECONDS, "init", "")
@@ -132,9 +149,9 @@ class Sandbox:
         began = time.monotonic()
         with self._lock:
             if self._over:
-                raise self._failure(api.Exit(-9), request_id)
-            running, self._memory = self._start(), 0
-            self._running = running
+                raise self._failure(api.Exit(-signal.SIGKILL), request_id)
+            self._memory = 0
+            self._running = running = self._start()
         event = running.next_event(until)
         if event == api.Ready():
             return running
@@ -146,12 +163,13 @@ class Sandbox:
     def _run(self, running: Process, task: api.Task, until: float, *, cold: bool) -> bytes:
         task.deadline_ms = int((time.time() + until - time.monotonic()) * 1000)
         running.api.hand(task)
-        event: api.ProcessEvent | None = api.Ready()
-        while event == api.Ready():  # it ended the last invocation and asked before this task existed
+        event = running.next_event(until)
+        while event == api.Ready():  # an old event: it asked for this task after its last invocation
             event = running.next_event(until)
         if isinstance(event, api.Exit) and not task.taken and not cold:
             raise ProcessGoneError
-        too_much = self._has_too_much(process.peak(running.pid))
+        self._note_memory(process.peak(running.pid))
+        too_much = self._has_too_much_memory
         if isinstance(event, api.Response) and not too_much:
             return event.payload
         if isinstance(event, api.ResponseTooLarge):
@@ -161,11 +179,16 @@ class Sandbox:
         raise self._failure(event, task.request_id)
 
     def _failure(self, event: api.ProcessEvent | None, request_id: str) -> FailedError:
-        return reports.failure(event, request_id, self._configuration.timeout, too_much_memory=self._has_too_much(0))
+        timeout = self._configuration.timeout
+        return reports.failure(event, request_id, timeout, too_much_memory=self._has_too_much_memory)
 
-    def _has_too_much(self, memory: int | None) -> bool:
-        self._memory = max(self._memory, memory or 0)
+    @property
+    def _has_too_much_memory(self) -> bool:
         return self._memory > self._configuration.memory
+
+    def _note_memory(self, megabytes: int | None) -> None:
+        """Keep the peak of the process's memory; None is unknown."""
+        self._memory = max(self._memory, megabytes or 0)
 
     def _write(self, line: str) -> None:
         if self._running:

@@ -1,4 +1,4 @@
-"""The environment of a function's process: variables of Lambda, the template and the harness, and few of the shell.
+"""Collects the environment variables of a function's process, from Lambda, the template, the harness and the shell.
 
 A variable that only the developer's shell sets would be missing on Lambda, so it is missing here too.
 """
@@ -46,20 +46,22 @@ def of(
     """Return the environment of one process.
 
     Args:
-        name: of the function, "<stack>_<folder>".
-        folder: with its code.
-        configuration: from the template.
-        endpoints: credentials and endpoints of the harness.
-        address: of its Runtime API.
+        name: the function's name in AWS, "<stack>_<folder>".
+        folder: the folder of its code.
+        configuration: what the template says about the function.
+        endpoints: credentials and endpoints of the harness; None: the variable is not set.
+        address: host and port of its Runtime API.
     """
     shell = {variable: os.environ[variable] for variable in FROM_SHELL if variable in os.environ}
-    python_path = [str(common(folder.parent)), *filter(None, [shell.get("PYTHONPATH")])]
+    python_path = [str(common(folder.parent))]
+    if shell.get("PYTHONPATH"):
+        python_path.append(shell["PYTHONPATH"])
     return {
         **shell,
         "PYTHONPATH": os.pathsep.join(python_path),
         "LANG": "en_US.UTF-8",
         "TZ": ":UTC",
-        "PYTHONDONTWRITEBYTECODE": "1",  # SAM packages the folder
+        "PYTHONDONTWRITEBYTECODE": "1",  # SAM would package bytecode in the folder
         **configuration.variables,
         **{variable: value for variable, value in endpoints.items() if value is not None},
         **_lambda(name, configuration),

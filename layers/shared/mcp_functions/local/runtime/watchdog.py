@@ -1,7 +1,11 @@
 """A process that kills the harness's processes if the harness itself is killed.
 
-It reads "+<group>" and "-<group>" from its stdin. When stdin ends, it kills the groups that are left. A bare
-interpreter runs this file as a script, so it imports nothing of the package.
+    line on its stdin    meaning
+    +<group>             a process group has started: watch it
+    -<group>             it has ended: forget it
+    (stdin ends)         the harness has ended: kill the groups that are left
+
+A bare interpreter runs this file as a script, so it imports nothing of the package.
 """
 
 from __future__ import annotations
@@ -40,7 +44,7 @@ class Watchdog:
             self._process.communicate()
 
     def _write(self, line: str) -> None:
-        # if the watchdog was killed, processes end only with an orderly stop
+        # An error means that the watchdog was killed. Then an orderly stop of the harness still ends all processes.
         with self._lock, contextlib.suppress(OSError, ValueError):
             if self._process.stdin:
                 self._process.stdin.write(line.encode())
@@ -57,7 +61,11 @@ def main() -> None:
     """Watch until stdin ends."""
     groups: set[int] = set()
     for line in sys.stdin:
-        (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
+        group = int(line[1:])
+        if line.startswith("+"):
+            groups.add(group)
+        else:
+            groups.discard(group)
     for group in groups:
         end(group)
 

@@ -9,8 +9,8 @@ from mcp_functions.local import catalog
 from mcp_functions.local.problems import first_line, stop
 from mcp_functions.local.scaffold import blocks, files, samples, spelling, toolkit
 
-FIRST = "book_flight"
-WHEELS = "layers/dependencies/wheels"
+FIRST = "book_flight"  # the sample, and the name of the new project's function
+WHEELS = "layers/dependencies/wheels"  # where a project keeps packages that no index has
 
 WRITTEN = """\
 {directory} is a project of {count} files, which pins mcp-functions {version}.
@@ -30,7 +30,7 @@ def init(directory: Path) -> str:
     """Write a project.
 
     Args:
-        directory: of the project; it may exist, if it has none of the project's files.
+        directory: the project's folder; it may exist, if it has none of the project's files.
 
     Returns:
         The text for the terminal.
@@ -45,7 +45,7 @@ def init(directory: Path) -> str:
     files.write(directory, texts)
     catalog.write(directory / "functions", catalog.generate(directory / "functions"))
     enter = "" if directory.resolve() == Path.cwd() else f"\n  cd {directory}"
-    shown = directory.resolve().name if not enter else directory
+    shown = directory if enter else directory.resolve().name
     text = WRITTEN.format(directory=shown, enter=enter, count=len(texts) + 1, version=package.version)
     return text + _copy_toolkit(directory / WHEELS, toolkit.origin(package))
 

@@ -1,4 +1,8 @@
-"""Puts a function's block into template.yaml as text, after the last block, so that the rest does not change."""
+"""Puts a function's block into template.yaml as text, after the last block, so that the rest does not change.
+
+A block is the resources that deploy one function. Before a file is written, the project's own checks read the new
+template. If they complain about more than before, nothing is written.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +23,10 @@ if TYPE_CHECKING:
     from mcp_functions.local.scaffold.samples import Sample
 
 FUNCTION = re.compile(r".*\bType: *AWS::Serverless::Function\b")
-OF_OTHER_FILES = (checks.routes.every_folder_is_listed, a_function_finds_on_lambda_what_it_imports)
-OF_BLOCKS = [check for check in checks.CHECKS if check not in OF_OTHER_FILES]
+CHECKS_OF_OTHER_FILES = (checks.routes.every_folder_is_listed, a_function_finds_on_lambda_what_it_imports)
+CHECKS_OF_BLOCKS = [check for check in checks.CHECKS if check not in CHECKS_OF_OTHER_FILES]
 BY_HAND = "template.yaml is not as init wrote it, so nothing was written; by hand: {}"
-POLICIES = {"": [], "seal": [SEAL], "keep": [SEAL, KEEP], "task": [SEAL, KEEP]}  # by what a function needs
+POLICIES = {"": [], "seal": [SEAL], "keep": [SEAL, KEEP], "task": [SEAL, KEEP]}  # by `Sample.needs`
 
 
 def block(sample: Sample) -> str:
@@ -31,7 +35,10 @@ def block(sample: Sample) -> str:
     if sample.needs:
         powers = block_lines.tags(sample.name) + block_lines.policies(POLICIES[sample.needs])
     values = {"name": sample.name, "id": sample.logical_id, "remark": sample.remark, "powers": powers}
-    return files.template("block.yaml", values) + (worker(sample) if sample.needs == "task" else "")
+    text = files.template("block.yaml", values)
+    if sample.needs == "task":
+        text += worker(sample)
+    return text
 
 
 def worker(sample: Sample) -> str:
@@ -43,24 +50,29 @@ def added(text: str, sample: Sample, project: Project) -> str:
     """Add the block of a new function to a template.
 
     Args:
-        text: of template.yaml.
+        text: the text of template.yaml.
         sample: the function.
-        project: without the function.
+        project: the project without the function.
 
     Raises:
         Problem: the template has one of its names already, or is not written as `init` writes it.
     """
-    name = frozenset({sample.name})
-    grown = replace(
-        project,
-        folders=project.folders | name,
-        asking=project.asking | (name if sample.needs else frozenset()),
-        keeping=project.keeping | (name if KEEP in POLICIES[sample.needs] else frozenset()),
-        catalog={**project.catalog, "tasks": sorted(project.tasks | (name if sample.needs == "task" else frozenset()))},
-    )
     lines = inserted(text.splitlines(keepends=True), sample, project)
-    check(sample, project, read(lines, grown))
+    check(sample, project, read(lines, _with_function(project, sample)))
     return "".join(lines)
+
+
+def _with_function(project: Project, sample: Sample) -> Project:
+    """Return the project as the checks see it once the function is written."""
+    name = frozenset({sample.name})
+    grown = replace(project, folders=project.folders | name)
+    if SEAL in POLICIES[sample.needs]:
+        grown = replace(grown, asking=grown.asking | name)
+    if KEEP in POLICIES[sample.needs]:
+        grown = replace(grown, keeping=grown.keeping | name)
+    if sample.needs == "task":
+        grown = replace(grown, catalog={**grown.catalog, "tasks": sorted(grown.tasks | name)})
+    return grown
 
 
 def inserted(lines: Lines, sample: Sample, project: Project) -> Lines:
@@ -97,6 +109,7 @@ def check(sample: Sample, before: Project, after: Project) -> None:
     Raises:
         Problem: the template is not written as `init` writes it, so a change by hand is needed.
     """
+    # The beginnings of complaints about this function; a W begins "Worker".
     own = (f"functions/{sample.name} ", f"functions/{sample.name}/", f"{sample.logical_id} ", f"{sample.logical_id}W")
     earlier = _complaints(before)
     for line in _complaints(after):
@@ -108,4 +121,4 @@ def _complaints(project: Project) -> list[str]:
     """List what the checks of blocks say, and which function lacks the layer of shared code."""
     imports = a_function_finds_on_lambda_what_it_imports(project)
     shared = [line for line in imports if f" of {COMMON}: " in line]
-    return [line for one in OF_BLOCKS for line in one(project)] + shared
+    return [line for check_block in CHECKS_OF_BLOCKS for line in check_block(project)] + shared

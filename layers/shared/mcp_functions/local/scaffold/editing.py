@@ -22,14 +22,15 @@ if TYPE_CHECKING:
     from mcp_functions.local.checks import Project
     from mcp_functions.local.scaffold.block_lines import Lines
 
-LAYER_ID, BESIDE = "CommonLayer", "DependenciesLayer"
+LAYER_ID = "CommonLayer"  # the layer of the code that functions share
+LAYER_BEFORE = "DependenciesLayer"  # the layer after which it is written
 WRITTEN = """\
 {files}
   template.yaml: {logical_id}, with its route /mcp/{name}
   functions/mcp/catalog.json"""
 NEXT = "\n\nWrite what it does in functions/{name}/app.py; then: make catalog test"
 UNCHANGED = "template.yaml has what functions/{name} needs"
-REMARKS = {
+REMARKS = {  # by `Sample.needs`: the comment on the block
     "": "a function that never asks",
     "seal": "a function that asks",
     "keep": "its rounds run once",
@@ -43,7 +44,7 @@ def new(root: Path, kind: str, name: str) -> str:
     Args:
         root: the project's folder.
         kind: one of `samples.KINDS`.
-        name: of the function.
+        name: the function's name.
 
     Returns:
         The text for the terminal.
@@ -73,7 +74,7 @@ def add(root: Path, sample: Sample) -> str:
 
 
 def shown(root: Path, name: str, kind: str | None) -> str:
-    """Return the block of a function: of one that is not written yet, if `kind` is given.
+    """Return the block of a function; with `kind`, of one that is not written yet.
 
     Raises:
         Problem: there is no such function, or one does not load.
@@ -89,7 +90,7 @@ def write(root: Path, name: str) -> str:
 
     Args:
         root: the project's folder.
-        name: of the function.
+        name: the function's name.
 
     Returns:
         The text for the terminal: the lines that changed.
@@ -98,11 +99,15 @@ def write(root: Path, name: str) -> str:
         Problem: there is no such function, or the template is not written as `init` writes it.
 
     """
-    project, path = _read(root), root / template.FILE
-    function, text = _function(project, name), template.text(path)
+    project = _read(root)
+    function = _function(project, name)
+    path = root / template.FILE
+    text = template.text(path)
     lines = text.splitlines(keepends=True)
-    edit = _edited if name in project.functions else blocks.inserted
-    lines = edit(lines, function, project)
+    if name in project.functions:
+        lines = _edited(lines, function, project)
+    else:
+        lines = blocks.inserted(lines, function, project)
     if imports.uses_shared_code(project, name):
         lines = _with_layer(lines, blocks.read(lines, project), name)
     blocks.check(function, project, blocks.read(lines, project))
@@ -119,6 +124,7 @@ def _read(root: Path) -> Project:
 
 
 def _function(project: Project, name: str) -> Sample:
+    """Describe a function of the project, to write its block."""
     if name not in project.folders:
         near = difflib.get_close_matches(name, project.folders, n=1)
         meant = f"; did you mean {near[0]}?" if near else ""
@@ -136,6 +142,7 @@ def _function(project: Project, name: str) -> Sample:
 
 
 def _edited(lines: Lines, function: Sample, project: Project) -> Lines:
+    """Set the tag and the policies of a function that has a block, and add or remove its worker."""
     logical_id = project.functions[function.name].logical_id
     lines = block_lines.set_tag(lines, logical_id, function.name, needed=bool(function.needs))
     lines = block_lines.set_policies(lines, logical_id, blocks.POLICIES[function.needs])
@@ -152,7 +159,8 @@ def _with_layer(lines: Lines, project: Project, name: str) -> Lines:
     """Add the layer of the code that functions share, and give it to the blocks of a function."""
     layer = imports.common_layer(project)
     if not layer:
-        layer, lines = LAYER_ID, block_lines.insert_after(lines, BESIDE, files.template("common_layer.yaml", {}))
+        layer = LAYER_ID
+        lines = block_lines.insert_after(lines, LAYER_BEFORE, files.template("common_layer.yaml", {}))
     for block in project.blocks_of(name):
         if not imports.has_layer(project, block, layer):
             lines = block_lines.add_layer(lines, block.logical_id, layer)
@@ -160,5 +168,6 @@ def _with_layer(lines: Lines, project: Project, name: str) -> Lines:
 
 
 def _changes(before: str, after: str) -> list[str]:
+    """List the lines that were added (+) or removed (-)."""
     compared = difflib.ndiff(before.splitlines(), after.splitlines())
     return [f"  {line.rstrip()}" for line in compared if line.startswith(("+ ", "- "))]

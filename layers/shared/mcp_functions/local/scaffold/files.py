@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 HERE = Path(__file__).parent
-SUFFIX, DOT = ".in", "dot-"
+SUFFIX = ".in"  # the end of a template's file name
+DOT = "dot-"  # stands for the dot of a hidden file, which a package would leave out
 PLACEHOLDER = re.compile(r"@([a-z]+)@")
 
 
@@ -29,20 +30,19 @@ def template(name: str, values: Mapping[str, str]) -> str:
 def tree(folder: str, values: Mapping[str, str]) -> dict[str, str]:
     """Fill in a folder of templates; return the texts by relative path."""
     root = HERE / folder
-    return {
-        path.relative_to(root).as_posix().removesuffix(SUFFIX).replace(DOT, "."): filled(
-            path.read_text(encoding="utf-8"), values
-        )
-        for path in sorted(root.rglob(f"*{SUFFIX}"))
-    }
+    texts: dict[str, str] = {}
+    for path in sorted(root.rglob(f"*{SUFFIX}")):
+        name = path.relative_to(root).as_posix().removesuffix(SUFFIX).replace(DOT, ".")
+        texts[name] = filled(path.read_text(encoding="utf-8"), values)
+    return texts
 
 
 def write(root: Path, texts: Mapping[str, str]) -> None:
     """Write new files.
 
     Args:
-        root: their folder; created if it is missing.
-        texts: by relative path.
+        root: the folder to write to; created if it is missing.
+        texts: the files' texts by relative path.
 
     Raises:
         Problem: a file exists already, and none was written; or the disk has an error.

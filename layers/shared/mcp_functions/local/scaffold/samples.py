@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from mcp_functions.local import recording
 from mcp_functions.local.checks import pascal
-from mcp_functions.local.scaffold.files import HERE, filled, template
+from mcp_functions.local.scaffold.files import template
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# kind -> the comment on its block in template.yaml, and the block's variant
+# kind -> the comment on its block in template.yaml, and `Sample.needs`
 SAMPLES = {
     "book_flight": ("a tool that asks where to sit", "seal"),
     "tool": ("a tool that never asks", ""),
@@ -30,10 +30,11 @@ KINDS = ("tool", "asking", "prompt", "resource", "task", "single_use")
 class Sample:
     """A function that is not written yet."""
 
-    name: str  # of the function, and of its folder
-    logical_id: str  # in template.yaml
+    name: str  # the name of the function and of its folder
+    logical_id: str  # the name of its resource in template.yaml
     remark: str  # the comment on its block
-    needs: str  # "seal": the key; "keep": also the table; "task": also a worker
+    # "": nothing; "seal": the KMS key, because it asks; "keep": also the table; "task": also a worker for MCP tasks
+    needs: str
     files: Mapping[str, str]  # path in the project -> text
 
 
@@ -54,11 +55,11 @@ def sample(kind: str, name: str) -> Sample:
 
 
 def _events(kind: str, name: str, values: Mapping[str, str]) -> dict[str, str]:
-    rounds = json.loads(filled((HERE / "samples" / kind / "rounds.json.in").read_text(encoding="utf-8"), values))
-    method, first = rounds["method"], rounds["params"]
-    return {
-        f"events/{name}/{number}-{called}.json": recording.text(
-            recording.round_of(name, number, method, {**first, **more})
-        )
-        for number, (called, more) in enumerate(rounds["rounds"].items(), start=1)
-    }
+    """Return the event of each round of the sample's conversation. A round is one request: a call, or its answers."""
+    conversation = json.loads(template(f"samples/{kind}/rounds.json", values))
+    events: dict[str, str] = {}
+    for number, (label, more) in enumerate(conversation["rounds"].items(), start=1):
+        params = {**conversation["params"], **more}
+        event = recording.round_of(name, number, conversation["method"], params)
+        events[f"events/{name}/{number}-{label}.json"] = recording.text(event)
+    return events

@@ -1,4 +1,4 @@
-"""The names of functions and projects: a name becomes a Python function, a folder, a Lambda and a resource."""
+"""Checks the names of functions and projects: a name becomes a Python function, a folder, a Lambda and a resource."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NAME = re.compile(r"[a-z](?:_?[a-z0-9])*")
-MAX_NAME, MAX_STACK = 33, 18  # characters: "<stack>-prod_<name>-worker" is a Lambda's name, of 64 at most
-RESERVED = {*mcp_functions.__all__, "elicit", "handler"}
+# Characters. The longest name of a Lambda is "<stack>-prod_<name>-worker", and AWS allows 64 characters.
+MAX_NAME = 33
+MAX_STACK = 18
+RESERVED = {*mcp_functions.__all__, "elicit", "handler"}  # names that a function's app.py imports or defines
 
 
 def check(name: str) -> str:

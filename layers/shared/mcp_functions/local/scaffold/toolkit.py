@@ -26,10 +26,12 @@ def installed() -> Distribution:
 
 
 def origin(toolkit: Distribution) -> Path | None:
-    """Return the wheel or the folder that pip installed it from; None if it was an index (PEP 610)."""
+    """Return the wheel or the folder from which pip installed the toolkit; None if it was an index (PEP 610)."""
     try:
         direct_url = json.loads(toolkit.read_text("direct_url.json") or "{}")
         address = urlsplit(direct_url.get("url", ""))
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError):  # pip did not write this file, so it says nothing
         return None
-    return Path(url2pathname(unquote(address.path))) if address.scheme == "file" else None
+    if address.scheme != "file":
+        return None
+    return Path(url2pathname(unquote(address.path)))

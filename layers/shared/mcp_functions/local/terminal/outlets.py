@@ -1,4 +1,7 @@
-"""Where the lines of `serve` go: to a person, or as Lambda writes them to a program."""
+"""The two forms of what `serve` writes: `TextOutlet` for a person, `JsonOutlet` with Lambda's JSON lines for a program.
+
+Both have the same methods. `serve` gives them to the harness, which calls them for each line, call and progress.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +24,17 @@ class TextOutlet(Screen):
     """Tells a person each round in a line, and the output of functions with their names."""
 
     def __init__(self, out: TextIO, *, show_answers: bool) -> None:
-        """Write to `out`; the answers of clients only on request."""
+        """Write to `out`; `show_answers` also writes what users answered."""
         super().__init__(out)
-        self._out, self._lines = out, RoundLines("", show_answers=show_answers)
+        self._out = out
+        self._lines = RoundLines("", show_answers=show_answers)
 
-    def opens_states_with(self, key_arn: str) -> None:
-        """Take the harness's key: a state that a client presents has the number of its round."""
+    def use_key(self, key_arn: str) -> None:
+        """Take the harness's KMS key, which opens a client's state: it contains the number of the round."""
         self._lines.key_arn = key_arn
 
     def log(self, folder: str, line: str) -> None:
-        """Take a line about a function, or of its process."""
+        """Write a line about a function, or of its process."""
         if line.startswith(PROGRESS):
             self.progress(folder, *json.loads(line.removeprefix(PROGRESS)))
         else:
@@ -39,14 +43,14 @@ class TextOutlet(Screen):
     def exchange(self, folder: str, event: bytes, outcome: Outcome) -> None:
         """Write the line of a call that has ended."""
         self.finish(folder)
-        told = self._lines.line(folder, event, outcome)
-        if told:
-            line, failed = told
+        written = self._lines.line(folder, event, outcome)
+        if written:
+            line, failed = written
             self.say(f"  {line}", FAILED if failed else "")
 
     @contextlib.contextmanager
     def output(self) -> Iterator[None]:
-        """Take what functions print and log, until the end of the block."""
+        """Write what functions print and log, until the end of the block."""
         with (
             contextlib.redirect_stdout(NamedOutput(self, self._out)),
             contextlib.redirect_stderr(NamedOutput(self, sys.stderr)),
@@ -60,23 +64,25 @@ class JsonOutlet:
 
     def __init__(self, out: TextIO) -> None:
         """Write to `out`."""
-        self._out, self._handler = out, lambdas_log(out)
+        self._out = out
+        self._handler = lambdas_log(out)
 
-    def opens_states_with(self, _key_arn: str) -> None:
+    def use_key(self, _key_arn: str) -> None:
         """Need no key: the toolkit's own line has the number of the round."""
 
     def say(self, text: str) -> None:
         """Write a text of the harness."""
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError):  # the reader of the pipe may have ended; functions go on
             sys.stderr.write(f"{text}\n")
             sys.stderr.flush()
 
     def log(self, _folder: str, line: str) -> None:
-        """Take a line about a function, or of its process."""
-        if not line.startswith(PROGRESS):
-            with contextlib.suppress(OSError, ValueError):  # its reader may have ended; functions go on
-                self._out.write(f"{line}\n")
-                self._out.flush()
+        """Write a line about a function, or of its process."""
+        if line.startswith(PROGRESS):
+            return
+        with contextlib.suppress(OSError, ValueError):  # the reader of the pipe may have ended; functions go on
+            self._out.write(f"{line}\n")
+            self._out.flush()
 
     def exchange(self, folder: str, event: bytes, outcome: Outcome) -> None:
         """Write nothing: the toolkit's own line tells the call."""
@@ -86,6 +92,6 @@ class JsonOutlet:
 
     @contextlib.contextmanager
     def output(self) -> Iterator[None]:
-        """Take what functions log, until the end of the block."""
+        """Write what functions log, until the end of the block."""
         with logged(self._handler):
             yield

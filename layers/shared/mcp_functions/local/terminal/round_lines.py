@@ -1,6 +1,7 @@
-"""The line of a round: `round 2 · reserve_table · date answered · asks phone · 3 ms · state 812 B`.
+"""Makes the line of a round: `round 2 · reserve_table · date answered · asks phone · 3 ms · state 812 B`.
 
-It is read from the event and the response alone, so it is the same for functions in this process and in others.
+A round is one request of a call: the call itself, or the user's answers to the questions of the round before. The line
+is made from the event and the response alone, so it is the same for functions in this process and in others.
 """
 
 from __future__ import annotations
@@ -20,91 +21,107 @@ from mcp_functions.seal.claims import read_claims
 from mcp_functions.seal.data_keys import KmsKey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from mcp_functions.local.lambdas.service import Outcome
     from mcp_functions.seal.envelope import Envelope
 
-INTERNAL_ERROR, SERVER_ERROR = -32603, 500  # of JSON-RPC, and the first of HTTP
-LONGEST = 60  # characters of a client's text that a line shows
-REMEMBERED = 200  # requests whose function has its line already
-CRASHED = "failed unexpectedly. The server's log says why."  # the toolkit's text, in a tool that raised by accident
+INTERNAL_ERROR = -32603  # JSON-RPC's code
+SERVER_ERROR = 500  # the first HTTP status of an error of the server
+LONGEST = 60  # how many characters of a client's text a line shows
+REMEMBERED = 200  # how many of the last requests are remembered as having a line
+CRASHED = "failed unexpectedly. The server's log says why."  # the toolkit's text for a tool that raised by accident
 ACTIONS = {"accept": "answered", "decline": "declined", "cancel": "cancelled"}
 BETWEEN = " · "
 
 
 @dataclass(eq=False)
 class RoundLines:
-    """Makes the line of each call; of a call that the front door forwards, the function's alone.
+    """Makes the line of each call.
+
+    functions/mcp, the endpoint, forwards a call to a function. Both are invoked, but only the function gets a line.
 
     Attributes:
-        key_arn: of the harness's key, which opens the state that a client presents: it has the number of the round.
-        show_answers: put the client's answers into the line.
+        key_arn: the ARN of the harness's key, which opens a client's state: it contains the number of the round.
+        show_answers: whether the line shows the user's answers.
     """
 
     key_arn: str
     show_answers: bool = False
-    _envelopes: dict[str, Envelope] = field(default_factory=dict, init=False)
-    _told: dict[str, None] = field(default_factory=dict, init=False)
+    _envelopes: dict[str, Envelope] = field(default_factory=dict, init=False)  # by folder: opens its states
+    _told: dict[str, None] = field(default_factory=dict, init=False)  # ids of the requests that have a line
 
     def line(self, folder: str, event: bytes, outcome: Outcome) -> tuple[str, bool] | None:
-        """Return the line of a call, and whether it failed; None if the function behind the front door has one already.
+        """Return the line of a call, and whether it failed; None if the forwarded call has a line already.
 
         Args:
-            folder: of the function.
-            event: as JSON.
-            outcome: of the call.
+            folder: the function's folder; with the suffix WORKER, its worker, which continues a task.
+            event: the event as JSON.
+            outcome: what the call returned.
         """
-        sent, returned = json_object(event), json_object(outcome.payload)
-        if self._is_told(folder, _dict(sent.get("requestContext")).get("requestId")):
-            return None
-        request, response = _message(sent), _message(returned)
-        params, result = _dict(request.get("params")), _dict(response.get("result"))
-        method, name, state = request.get("method"), params.get("name"), result.get("requestState")
-        is_call = method in CALLS and not folder.endswith(WORKER)
-        questions = [printable(key) for key in _dict(result.get("inputRequests"))]
+        sent = json_object(event)
+        request_id = _dict(sent.get("requestContext")).get("requestId")
+        if isinstance(request_id, str):
+            if folder == FRONT_DOOR and request_id in self._told:
+                return None
+            self._remember(request_id)
+        returned = json_object(outcome.payload)
+        request = _message(sent)
+        response = _message(returned)
+        is_round = request.get("method") in CALLS and not folder.endswith(WORKER)
         ended, failed = _ended(returned, response, outcome.error)
-        parts = [
-            f"round {self._round(folder, params.get('requestState'))}" if is_call else _method(method, sent),
-            printable(name) if isinstance(name, str) and name else folder,
-            *self._answered(_dict(params.get("inputResponses"))),
-            f"asks {', '.join(questions)}" if questions else "",
-            ended if is_call or ended != "done" else "",
-            f"{outcome.milliseconds:.0f} ms",
-            f"started in {outcome.init_milliseconds:.0f} ms" if outcome.init_milliseconds else "",
-            f"state {len(state)} B" if isinstance(state, str) else "",
-        ]
+        parts = [*self._asked(folder, sent, request, is_round=is_round)]
+        result = _dict(response.get("result"))
+        questions = [printable(key) for key in _dict(result.get("inputRequests"))]
+        if questions:
+            parts.append(f"asks {', '.join(questions)}")
+        if is_round or ended != "done":
+            parts.append(ended)
+        parts.append(f"{outcome.milliseconds:.0f} ms")
+        if outcome.init_milliseconds:
+            parts.append(f"started in {outcome.init_milliseconds:.0f} ms")
+        state = result.get("requestState")
+        if isinstance(state, str):
+            parts.append(f"state {len(state)} B")
         return BETWEEN.join(filter(None, parts)), failed
 
-    def _is_told(self, folder: str, request_id: object) -> bool:
-        if not isinstance(request_id, str):
-            return False
-        is_told = folder == FRONT_DOOR and request_id in self._told
+    def _remember(self, request_id: str) -> None:
         self._told[request_id] = None
         for old in list(self._told)[:-REMEMBERED]:
             self._told.pop(old, None)  # another thread may have done so
-        return is_told
 
-    def _answered(self, answers: Mapping[str, Any]) -> Iterator[str]:
-        for key, response in answers.items():
+    def _asked(self, folder: str, sent: dict[str, Any], request: dict[str, Any], *, is_round: bool) -> Iterator[str]:
+        """Yield what the client asked: the round or the method, the name, and the answers."""
+        params = _dict(request.get("params"))
+        name = params.get("name")
+        if is_round:
+            yield f"round {self._round(folder, params.get('requestState'))}"
+        else:
+            yield _method(request.get("method"), sent)
+        yield printable(name) if isinstance(name, str) and name else folder
+        for key, response in _dict(params.get("inputResponses")).items():
+            action = ACTIONS.get(str(_dict(response).get("action")), "answered")
             shown = f" {without_controls(json.dumps(response, ensure_ascii=False))}" if self.show_answers else ""
-            yield f"{printable(key)} {ACTIONS.get(str(_dict(response).get('action')), 'answered')}{shown}"
+            yield f"{printable(key)} {action}{shown}"
 
     def _round(self, folder: str, presented: object) -> str:
+        """Return the number of the round to which a state belongs; "1" without one, "?" if it cannot be opened."""
         if not isinstance(presented, str) or not presented:
             return "1"
         if folder not in self._envelopes:
             self._envelopes[folder] = unlimited_envelope(KmsKey(self.key_arn), local_scope(folder), now=time.time)
         try:
             return str(read_claims(self._envelopes[folder].unseal(presented)).round + 1)
-        except McpError:  # the function says why it refuses a state
+        except McpError:  # the function's own answer says why it refuses the state
             return "?"
 
 
 def printable(text: object) -> str:
     """Return a client's text without control characters, which a terminal would obey, and not longer than a line."""
     shown = without_controls(str(text)[: LONGEST + 1])
-    return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…"
+    if len(shown) <= LONGEST:
+        return shown
+    return f"{shown[:LONGEST]}…"
 
 
 def without_controls(text: str) -> str:
@@ -121,16 +138,20 @@ def _method(method: object, sent: dict[str, Any]) -> str:
 
 def _ended(returned: dict[str, Any], response: dict[str, Any], error: str | None) -> tuple[str, bool]:
     """Return how a call ended, in a few words, and whether the author has to correct something."""
-    refusal, status = response.get("error"), returned.get("statusCode")
     if error:
         return f"failed: {error}", True
+    status = returned.get("statusCode")
+    refusal = response.get("error")
     if isinstance(refusal, dict):
-        crashed = refusal.get("code") == INTERNAL_ERROR or (isinstance(status, int) and status >= SERVER_ERROR)
-        return f"{'failed' if crashed else 'refused'} {refusal.get('code')}", True
-    if "result" not in response:
-        return ("" if status is None else f"HTTP {status}"), False
-    result = _dict(response["result"])
-    return _outcome(result), result.get("isError") is True
+        is_server_error = isinstance(status, int) and status >= SERVER_ERROR
+        word = "failed" if is_server_error or refusal.get("code") == INTERNAL_ERROR else "refused"
+        return f"{word} {refusal.get('code')}", True
+    if "result" in response:
+        result = _dict(response["result"])
+        return _outcome(result), result.get("isError") is True
+    if status is None:
+        return "", False
+    return f"HTTP {status}", False
 
 
 def _outcome(result: dict[str, Any]) -> str:
@@ -139,7 +160,7 @@ def _outcome(result: dict[str, Any]) -> str:
     if isinstance(result.get("status"), str) and "taskId" in result:
         return f"task {printable(result['status'])}"
     if result.get("inputRequests"):
-        return ""
+        return ""  # the line lists the questions
     if result.get("resultType") == "input_required":
         return "goes on without a question"
     if result.get("isError") is True:
@@ -148,6 +169,7 @@ def _outcome(result: dict[str, Any]) -> str:
 
 
 def _message(carrier: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON-RPC message in the body of an event or of a result; {} if there is none."""
     try:
         return message_in(text_of(carrier))
     except ValueError:

@@ -25,11 +25,13 @@ from mcp_functions.local.problems import not_installed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FAILED, NAMED = "red", "cyan"
-TOOLKIT = "mcp_functions"
-LAMBDA_WARNING = "LAMBDA_WARNING: Unhandled exception"  # half a screen about updates of the runtime
+FAILED = "red"
+NAMED = "cyan"
+TOOLKIT = "mcp_functions"  # the name of the toolkit's logger
+LAMBDA_WARNING = "LAMBDA_WARNING: Unhandled exception"  # begins half a screen of text about updates of the runtime
 PLATFORM = ("START RequestId: ", "END RequestId: ", "REPORT RequestId: ")
-TOLD = ("answered: ", "failed: ", NO_AUTHENTICATION)  # what a line of a round, a traceback or the banner tells
+# Messages of the toolkit that begin so are not written: a round's line, a traceback or the banner tells the same.
+TOLD = ("answered: ", "failed: ", NO_AUTHENTICATION)
 
 
 class Screen:
@@ -39,7 +41,8 @@ class Screen:
         """Write to `out`."""
         self._console = Console(file=out, highlight=False, markup=False, emoji=False, soft_wrap=True)
         self._progress = Progress(console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False)
-        self._lock, self._bars = RLock(), dict[str, TaskID]()
+        self._lock = RLock()
+        self._bars: dict[str, TaskID] = {}  # by folder: the bar of a call that reports its progress
 
     def say(self, text: str, style: str = "") -> None:
         """Write a text of the harness."""
@@ -81,19 +84,21 @@ class NamedOutput(io.TextIOBase):
 
     def __init__(self, screen: Screen, out: TextIO) -> None:
         """Write lines of functions to the screen, and everything else to `out`."""
-        self._screen, self._out = screen, out
-        self._begun: dict[tuple[str, int], str] = {}
+        self._screen = screen
+        self._out = out
+        self._begun: dict[tuple[str, int], str] = {}  # by folder and thread: a line without its end
 
     def write(self, text: str) -> int:
         """Write the lines that are complete, and keep the rest."""
         folder = running.get()
         if not folder:
             return self._out.write(text)
-        *lines, rest = (self._begun.pop((folder, get_ident()), "") + text).split("\n")
+        writer = (folder, get_ident())
+        *lines, rest = (self._begun.pop(writer, "") + text).split("\n")
         for line in lines:
             self._screen.tell(folder, line)
         if rest:
-            self._begun[folder, get_ident()] = rest
+            self._begun[writer] = rest
         return len(text)
 
     def flush(self) -> None:
@@ -115,6 +120,7 @@ class FunctionsLog(logging.Handler):
         message = record.getMessage()
         if record.name == TOOLKIT and message.startswith(TOLD):
             return
+        # Outside of a function, only warnings and the toolkit's own messages are of interest.
         if not folder and record.levelno < logging.WARNING and record.name != TOOLKIT:
             return
         level = "" if record.levelno <= logging.INFO else f"{record.levelname} "
@@ -154,7 +160,7 @@ def logged(handler: logging.Handler) -> Iterator[None]:
 
 
 def readable(line: str) -> str | None:
-    """Return the message of a JSON line of Lambda's; None for metrics, and for what a round's line contains."""
+    """Return what a person reads of a line; None for metrics, and for what a round's line contains already."""
     record = json_object(line)
     message = record.get("message")
     if "_aws" in record or line.startswith(PLATFORM) or LAMBDA_WARNING in line:
@@ -162,12 +168,13 @@ def readable(line: str) -> str | None:
     if record.get("logger") == TOOLKIT and isinstance(message, str):
         return None if message.startswith(TOLD) else message
     if {"timestamp", "level", "requestId"} <= record.keys():
-        return _lambdas(record)
+        return _text_of_lambdas(record)
     return line
 
 
-def _lambdas(record: dict[str, Any]) -> str:
+def _text_of_lambdas(record: dict[str, Any]) -> str:
     """Return the text of a line that Lambda's own JSON formatter wrote."""
     level = "" if record["level"] == "INFO" else f"{record['level']} "
     texts = [str(record[name]) for name in ("message", "errorType", "errorMessage") if record.get(name)]
-    return "\n".join([level + ": ".join(texts), *(str(line).rstrip("\n") for line in record.get("stackTrace", ()))])
+    trace = [str(line).rstrip("\n") for line in record.get("stackTrace", ())]
+    return "\n".join([level + ": ".join(texts), *trace])
