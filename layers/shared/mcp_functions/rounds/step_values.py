@@ -1,4 +1,4 @@
-"""The values of a step as the record holds them: a digest of its arguments, and its result as JSON.
+"""The values of a step in the record of a conversation: a digest of its arguments, and its result as JSON.
 
 A later round may run in another process, where a set has another order. So the digest sorts sets. The recorded JSON is
 read as the type in the return annotation of the step's function.

@@ -74,7 +74,7 @@ class KeyCache:
     """The data keys that a container has opened.
 
     If the cache is full, it drops a key of the caller with the most keys: the least recently used one. So a caller who
-    sends tokens under a thousand keys loses keys of its own, and other callers' keys stay.
+    sends tokens under a thousand keys loses some of these, and other callers' keys stay.
     """
 
     def __init__(self, most: int) -> None:
