@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 NOT_KEPT = "This was done before, and its answer was not kept."
 TOO_LARGE = "This conversation has more to remember than it can carry. Answer more briefly."
 
-Played: TypeAlias = "tuple[dict[str, Any], Sequence[Mapping[str, Any]]]"  # the result of a round, and notifications
+Played: TypeAlias = "tuple[dict[str, Any], Sequence[Mapping[str, Any]]]"  # a result, and the notifications before it
 
 
 class _Turn(NamedTuple):
@@ -109,7 +109,7 @@ class Conversations:
         if self._states and (handler.needs_state or "requestState" in request.params):
             states = self._states(handler.answer_within)
         start = start_round(self._audience, request, states)
-        return self._result(self._turn(request, handler, states, start))
+        return self._answer(self._prepare(request, handler, states, start))
 
     def run_companion(self, request: Request, handler: Handler[..., Any], name: str) -> Played:
         """Run the round that a companion tool continues (`apps.companions`), or check that its state is not used.
@@ -122,9 +122,9 @@ class Conversations:
         from mcp_functions.apps import asking, companions  # noqa: PLC0415 - only for clients without elicitation
 
         call = companions.open_call(name, handler.name, request, self._audience, partial(self._label_states, handler))
-        turn = self._turn(call.request, handler, call.states, call.start, call.channel)
+        turn = self._prepare(call.request, handler, call.states, call.start, call.channel)
         if not call.is_check:
-            return self._result(turn)
+            return self._answer(turn)
         # A form that is shown again asks whether its question is still open.
         if handler.needs_table and call.start.state:
             self._claim(turn, call.start.state).check_unused()
@@ -136,7 +136,7 @@ class Conversations:
             raise InvalidRequestState(reason="function_has_no_keys")
         return self._states(handler.answer_within, label)
 
-    def _result(self, turn: _Turn) -> Played:
+    def _answer(self, turn: _Turn) -> Played:
         """Run a round, once if it must not be repeated; a crash becomes a result."""
         state = turn.start.state
         handler = turn.handler
@@ -151,7 +151,7 @@ class Conversations:
             result = crash_result(handler, crash)
         return result, turn.round.notifications
 
-    def _turn(
+    def _prepare(
         self,
         request: Request,
         handler: Handler[..., Any],
@@ -178,11 +178,9 @@ class Conversations:
             single_use=handler.single_use is not None,
             has_app=handler.form and is_asked_in_app(request.capabilities),
         )
-        if start.state:
-            round_ = Round(round_request, start.state.record, start.state.asked)
-        else:
-            round_ = Round(round_request, {}, {})
-        return _Turn(request, handler, states, start, round_, channel)
+        record = start.state.record if start.state else {}
+        asked = start.state.asked if start.state else {}
+        return _Turn(request, handler, states, start, Round(round_request, record, asked), channel)
 
     def _run_once(self, turn: _Turn, state: Claims) -> dict[str, Any]:
         """Run a round that must not run twice, or return its recorded result."""
@@ -201,7 +199,7 @@ class Conversations:
         return turn.handler.error_result(rungs.not_asked(turn.handler, questions, lacking, earlier=earlier))
 
     def _claim(self, turn: _Turn, state: Claims) -> RoundClaim:
-        """Return what reserves this round in the table, so that no other request runs it."""
+        """Return the claim of this round. It is written to the table, so that no other request runs the same round."""
         from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where a handler needs it
 
         table = self._table(single_use.item_lifetime(turn.handler.answer_within))
@@ -212,7 +210,7 @@ class Conversations:
         handler = turn.handler
         is_asked = False
         try:
-            result = self._play(turn)
+            result = self._run_function(turn)
             if result is None:
                 result = self._ask(turn)
                 is_asked = True
@@ -226,7 +224,7 @@ class Conversations:
                 record = turn.round.audit(handler.name, principal, sent=is_asked, answered_by=turn.answered_by)
                 self._audit(record)
 
-    def _play(self, turn: _Turn) -> dict[str, Any] | None:
+    def _run_function(self, turn: _Turn) -> dict[str, Any] | None:
         """Run the author's function; None if the round ended before the function returned."""
         call_as_task = None
         if self._tasks and turn.handler.task and not turn.channel:  # a form cannot follow a task
@@ -241,11 +239,11 @@ class Conversations:
 
         """
         declared = turn.request.capabilities
-        questions = turn.round.requests
+        questions = turn.round.requests  # empty if the round ended only because its time was up
         lacking = missing_capabilities(questions.values(), declared)
-        # Without a question, the client only has to send the next request; one that shows no forms may not do that.
-        may_not_continue = not questions and not shows_forms(declared)
-        if turn.channel or lacking or may_not_continue:
+        # Without a question, a client only has to send the next request. One that shows no forms may not know that.
+        may_stop = not questions and not shows_forms(declared)
+        if turn.channel or lacking or may_stop:
             from mcp_functions.apps import asking  # noqa: PLC0415 - only for clients without elicitation
 
             round_ = asking.OpenRound(turn.handler, turn.request, turn.channel, questions, lacking, self._now())

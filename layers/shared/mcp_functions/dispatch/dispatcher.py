@@ -23,7 +23,7 @@ from mcp_functions.http.lazy_values import lazy_value
 from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import APP_FORM, CALLS, LOG_LEVELS, META_LOG_LEVEL, TASKS
 from mcp_functions.protocol.errors import Crash, InvalidParams
-from mcp_functions.protocol.messages import MAX_ID, Result, complete, is_id
+from mcp_functions.protocol.messages import MAX_ID, Result, complete, is_id, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -111,19 +111,20 @@ class Dispatcher:
         return handler
 
     def _complete_argument(self, request: Request) -> dict[str, Any]:
+        """Complete the value of an argument, for which the client may also send the values of other arguments."""
         handler = self._admit(request, lookup.find_reference(self.catalog, request.params))
+        name = value_at(request.params, "argument", "name")
+        value = value_at(request.params, "argument", "value")
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise InvalidParams(message='params.argument must be {"name": …, "value": …}, both strings')
         context = request.params.get("context", {})
         arguments: Any = context.get("arguments", {}) if isinstance(context, dict) else None
-        match request.params.get("argument"):
-            case {"name": str(name), "value": str(value)}:
-                pass
-            case _:
-                raise InvalidParams(message='params.argument must be {"name": …, "value": …}, both strings')
         if not _is_dict_of(str, arguments):
             raise InvalidParams(message="params.context.arguments must be an object of strings")
         return cast("CompletableHandler[..., Any]", handler).completion(name, value, arguments)
 
     def _result(self, result: Mapping[str, Any], notifications: Sequence[Mapping[str, Any]] = ()) -> Result:
+        """Add what every result has, and the notifications that the client gets before it."""
         return Result(complete(result, self._server_info), tuple(notifications))
 
     @cached_property
@@ -143,14 +144,19 @@ def _run_alone(request: Request, handler: Handler[..., Any]) -> dict[str, Any]:
 
 
 def _check_params(method: str, params: Mapping[str, Any]) -> None:
-    """Check the shapes of the params that every call may have."""
-    meta, arguments = params["_meta"], params.get("arguments")
+    """Check the shapes of the params that every call may have.
+
+    Raises:
+        InvalidParams: one of them has another shape.
+    """
+    meta = params["_meta"]
+    arguments = params.get("arguments")
     if arguments is not None and not isinstance(arguments, dict):
         text = "params.arguments must be an object"
     elif method == "prompts/get" and arguments and not _is_dict_of(str, arguments):
         text = "The arguments of a prompt must be strings"
-    # "Servers SHOULD validate that the data provided by the client is a valid InputResponses object"
     elif "inputResponses" in params and not _is_dict_of(dict, params["inputResponses"]):
+        # "Servers SHOULD validate that the data provided by the client is a valid InputResponses object"
         text = "params.inputResponses must be an object of objects"
     elif META_LOG_LEVEL in meta and meta[META_LOG_LEVEL] not in LOG_LEVELS:
         text = f"{META_LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}"

@@ -94,7 +94,7 @@ class RoundClaim(NamedTuple):
         for _ in range(ATTEMPTS):
             try:
                 item = self.table.get(self.key)
-            except UnreadableItem:  # hidden, because the client cannot repair it: the reason is in the log
+            except UnreadableItem:  # hidden, because a client gets the same error for every bad state
                 raise InvalidRequestState(reason="used_unreadable") from None
             if item:
                 self._check_may_continue(item.payload, now)

@@ -44,7 +44,7 @@ class Endpoint(NamedTuple):
     """The settings and the functions with which a Lambda serves requests, made at its first event."""
 
     settings: Settings
-    handle_request: Callable[[Request], AnyResult]
+    handle_request: Callable[[Request], AnyResult]  # the handlers, behind the dispatcher or the endpoint's forwarding
     documents: Mapping[str, Mapping[str, Any]] = {}  # the metadata for clients without a token, by path
     header_parameters: Sequence[str] = ()  # the `Mcp-Param-*` headers that the tools read
     is_stopped: bool = False  # True if the operator stopped this function
@@ -100,7 +100,7 @@ class HttpExchange:
         _note_message(message)
         if is_request(message):
             self._id = message["id"]
-            events.check_media_type(http)
+            events.check_media_type(http)  # after the id is known, so that the error has it
             request = self._checked_request(http, message, endpoint.settings, now)
             result = endpoint.handle_request(request)
             _note_result(result)
@@ -153,6 +153,7 @@ def _without_message(http: HttpRequest, endpoint: Endpoint) -> Response | None:
 
 
 def _method_not_allowed(allowed: str) -> Response:
+    """Respond that a path has only the methods in `allowed`, separated by commas."""
     observability.current().reason = "http_method"
     return responses.empty(405, {"allow": allowed})
 
@@ -173,7 +174,7 @@ def _read_message(http: HttpRequest, endpoint: Endpoint) -> Message:
         raise
     try:
         return http, to_message(value)
-    except InvalidRequest:
+    except InvalidRequest:  # it is no message of this revision, but it may be one of a dialect
         if endpoint.continue_dialect is None:
             raise
         continuation = endpoint.continue_dialect(http, value)

@@ -1,11 +1,12 @@
 """Forwards an event to another Lambda function, and returns that function's HTTP response.
 
 The endpoint of a deployment receives every request, and each handler runs in a function of its own. A call may have
-effects, so nothing here repeats one. If a function does not respond, the client gets an error that says which it is:
+effects, so nothing here repeats one. If a function gives no response, the client gets one of these errors:
 
-    the call did not run                       Busy, TemporarilyUnavailable    the client may send it again
-    whether the call ran is unknown            OutcomeUnknown
-    the response is too large, or is none      ResultTooLarge, InternalError
+    the call did not run, and may be repeated       Busy, TemporarilyUnavailable
+    the Invoke API refused the call                 ContentTooLarge, Misconfigured
+    the function may have acted                     OutcomeUnknown
+    its response is too large, or is no response    ResultTooLarge, InternalError
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ ENDED_EARLY = "The function ended before it answered; whether it acted is unknow
 # Seconds after which an idle connection is replaced. Lambda freezes an environment between two requests, and a frozen
 # environment does not learn that the other side closed the connection.
 IDLE_SECONDS = 30.0
-LIMITS = aws.CallLimits(connect_seconds=1.0, read_seconds=29.0, attempts=1)
+LIMITS = aws.CallLimits(connect_seconds=1.0, read_seconds=29.0, attempts=1)  # API Gateway stops waiting after 30 s
 RESERVED_SECONDS = 0.25  # the wait ends so long before the deadline, so that the client still gets the timeout's error
 MIN_WAIT_SECONDS = 1.0  # the wait for a call whose deadline is over already
 MAX_RESPONSE_MEGABYTES = 6  # Lambda's limit for the response of a function
@@ -76,13 +77,6 @@ def lambda_client() -> ClosableClient:
     return client
 
 
-class _Invoked(NamedTuple):
-    """What the Invoke API returned for a call."""
-
-    payload: bytes  # the function's response as JSON, or Lambda's report of an error
-    is_error: bool
-
-
 class CachedClient:
     """Makes one client at the first call, and closes connections that were idle for too long to be trusted."""
 
@@ -106,6 +100,13 @@ class CachedClient:
             client.close()
         self._used_at = self._now()
         return client
+
+
+class _Invoked(NamedTuple):
+    """What the Invoke API returned for a call."""
+
+    payload: bytes  # the function's response as JSON, or Lambda's report of an error
+    is_error: bool
 
 
 def forward(

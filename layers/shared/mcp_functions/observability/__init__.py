@@ -1,8 +1,7 @@
-"""One log line for each request: the facts that it has, and how they are collected.
+"""One log line for each request: its facts are collected here, and `observability.lines` writes it.
 
-    code that learns a fact          ->  current().handler = "book_flight"    (the notes on the running request)
-    `http`, when the response is ready  ->  fields(notes)                        (the fields of the log line)
-    `lines`                          ->  one record of `logging`
+    code learns a fact       current().handler = "book_flight"
+    the response is ready    fields(notes) == {"handler": "book_flight", "outcome": "complete", "status": 200, …}
 
 A line holds codes, this package's names, sizes and times. It never holds an argument, answer, state or principal.
 """
@@ -45,16 +44,16 @@ LOGGED = (
 
 
 class Notes:
-    """The facts about one request. A field that nobody sets keeps the default below, and is left out of the line."""
+    """The facts about one request. A fact that is unknown (None) is left out of its line."""
 
     # A method of the specification or "unknown"; "metadata" or "preflight" for requests without JSON-RPC.
     method: str | None = None
     revision: str | None = None  # the client's revision, if that is not 2026-07-28
     handler: str | None = None  # a name in the catalog or "unknown"; None if the request has no name
-    round: int | None = None  # the number of the round in its conversation, from 1
+    round: int | None = None  # the number of this request in its conversation, from 1
     flow: str | None = None  # the conversation's id, which is logged as a digest
     caller: str | None = None  # the caller's pseudonym, if the deployment logs callers
-    # The caller (`binding.caller_id`) whose budget of failed unwraps a state of this request uses up. It is not logged.
+    # The caller (`binding.caller_id`). Its states whose key KMS cannot decrypt use up its budget. It is not logged.
     caller_id: str = ""
     jti: bytes | None = None  # the id of the client's state, once that proved authentic; logged as base64url
     answered_by: str | None = None  # who gave the answers of this request; None if it has none
@@ -82,7 +81,7 @@ class Notes:
     trace_id: str | None = None  # the trace id in the client's `traceparent`, if that is valid
 
     def conclude(self, outcome: str, reason: str | None = None) -> None:
-        """Set the outcome, unless an earlier one of the same batch is worse."""
+        """Set the outcome, unless an earlier one is worse: a client of 2025 may send several messages in a batch."""
         if SEVERITY.get(outcome, 0) >= SEVERITY.get(self.outcome, 0):
             self.outcome = outcome
             if reason:
@@ -101,7 +100,7 @@ class Notes:
             self.place = frames(error)
 
 
-# The notes on the request that this thread or task serves; `http.outcomes.run` sets them.
+# The notes on the request that is served; `http.outcomes.run` sets them. Each thread has its own.
 request_notes: ContextVar[Notes | None] = ContextVar("notes", default=None)
 
 
@@ -198,11 +197,6 @@ def frames(error: BaseException, *, of_author: bool = False) -> str:
     if omitted > 0:
         lines = [*lines[:EACH_END], f"{omitted} more", *lines[-EACH_END:]]
     return " < ".join(lines)
-
-
-def failed(notes: Notes) -> bool:
-    """Return whether the server failed. The HTTP status does not show it: a crashed tool has the status 200."""
-    return notes.outcome in {CRASHED, FAILED}
 
 
 def milliseconds(seconds: float) -> float:

@@ -14,7 +14,7 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mcp_functions.observability import CRASHED, FAILED, UNKNOWN, failed, fields
+from mcp_functions.observability import CRASHED, FAILED, UNKNOWN, fields
 from mcp_functions.protocol.constants import METHODS, PROTOCOL_VERSION
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NAME = "mcp_functions"  # the name of the logger
 
 # Reasons of complete responses to clients of 2025 (`legacy`): an answer came twice or too late, or the client has
-# cancelled or could not ask. Nobody has to act.
+# cancelled or could not ask. Neither the operator nor the author has to act.
 USUAL = {
     "answered_before", "answered_late", "cancelled", "client_error", "not_answered", "not_cancelled", "nothing_waits",
 }  # fmt: skip
@@ -105,10 +105,11 @@ def error_type(notes: Notes) -> str | None:
 
 def level_of(notes: Notes) -> int:
     """Return the level of a request's line."""
+    has_failed = notes.outcome in {CRASHED, FAILED}  # the HTTP status does not show it: a crashed tool has 200
     # A complete response with any other reason: a conversation, or a table's item, exceeded a limit. The reason has
     # the limit's number in it, so it cannot be looked up here.
     is_limited = notes.outcome == "complete" and notes.reason and notes.reason not in USUAL
-    return logging.ERROR if failed(notes) or is_limited else logging.INFO
+    return logging.ERROR if has_failed or is_limited else logging.INFO
 
 
 def message(notes: Notes) -> str:

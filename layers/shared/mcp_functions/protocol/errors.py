@@ -4,7 +4,8 @@ Codes and statuses are those of the specification (basic/transports). Where it l
 200, because the official TypeScript client reads JSON-RPC errors at 200 and 400 only. The message goes to the client;
 `reason`, a constant, goes to the log.
 
-The end of the module has the exceptions of an author's function: they become results, and not JSON-RPC errors.
+Each class is a row of a table, so it sets `code, status, sentence` in one line; what it omits, it inherits. The end of
+the module has the exceptions of an author's function: they become results, and not JSON-RPC errors.
 """
 
 from __future__ import annotations
