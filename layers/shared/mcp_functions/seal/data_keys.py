@@ -173,7 +173,7 @@ class Keyring:
             except Misconfigured:
                 if header.kek == self._primary:
                     raise
-                # An operator may have disabled a key that no longer seals. Its conversations start again, without alarm.
+                # The operator may have disabled a key that no longer seals. Its conversations start again, no alarm.
                 raise InvalidRequestState(TokenReason.KEK_RETIRED) from None
             except (InvalidRequestState, TemporarilyUnavailable):
                 raise
