@@ -173,7 +173,7 @@ class Keyring:
             except Misconfigured:
                 if header.kek == self._primary:
                     raise
-                # The operator may have disabled a key that no longer seals. Its conversations start again, no alarm.
+                # The operator disabled a key that no longer seals. Its conversations start again, without an alarm.
                 raise InvalidRequestState(TokenReason.KEK_RETIRED) from None
             except (InvalidRequestState, TemporarilyUnavailable):
                 raise
