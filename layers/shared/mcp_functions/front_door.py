@@ -122,7 +122,8 @@ class FrontDoor:
 
     def answer(self, request: Request) -> Result | ForwardedResponse:
         """Answer a list or discovery, and forward every other request."""
-        method, params = request.message["method"], request.params
+        method = request.message["method"]
+        params = request.params
         if method == "resources/read" and params.get("uri") == APP_FORM and self._catalog.get("asks"):
             # Hosts of MCP Apps read the page that shows questions; it is the same for every tool.
             return lookup.form_result(self._settings.server_info)

@@ -67,11 +67,13 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
         handlers: tools, prompts and resources; each with its own name.
         audience: a name for functions that share states. Functions with the same audience open each other's states, and
             the policies of their roles must name it. Without it, a state belongs to this function.
-        wrapping: another KMS than the keys of MCP_KMS_KEYS. The first entry wraps data keys for sealing; every entry
-            unwraps them for opening.
-        codec: replaces the seal altogether. The toolkit still writes the claims and the binding.
-        audit: called once in every round of a handler that may ask, before the answer is sent. It gets the user, the
-            questions and the answers. An exception that it raises ends the round as an internal error.
+        wrapping: services that wrap data keys, in the place of the KMS keys in MCP_KMS_KEYS. The first entry wraps data
+            keys for sealing; every entry unwraps them for opening.
+        codec: replaces the seal altogether. The toolkit still writes what a state is bound to: the caller, the request
+            and the time.
+        audit: a function that is called once in every round of a handler that may ask, before the answer is sent. It
+            gets the user, the questions and the answers. An exception that it raises ends the round as an internal
+            error.
         errors: exceptions whose text is meant for the model, by exact type; they are added to those of each tool.
         logger: writes the line of each request, with its fields as keys: Powertools' Logger, or one of `logging`. For
             the time of a request, Powertools' Logger has API Gateway's request id as its correlation id. The default is
@@ -80,8 +82,8 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
             which `serve_catalog` takes.
         server_info: title, description, website and icons of the server, if this function is all of it. Each of its
             results repeats them. For a server of several functions, `serve_catalog` takes them.
-        around: called with the `Call` before each round; the round runs inside the context manager that it returns. It
-            may raise a ToolError in place of a call or of another exception.
+        around: a function that gets the `Call` before each round; the round runs inside the context manager that it
+            returns. It may raise a ToolError in place of a call or of another exception.
         now: the clock, unix seconds, for tests.
 
     Returns:
@@ -98,7 +100,7 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     served = _with_options(handlers, errors, around, about)
     _check_names(served)
     offer = Offer(handlers=served, audience=audience, wrapping=wrapping, codec=codec, audit=audit)
-    with GcPause():  # imported modules live on: collecting garbage among them takes 4 ms of a cold start
+    with GcPause():  # imported modules stay in use: to look for garbage among them takes 4 ms of a cold start
         _import_needed(offer)
 
     def make_endpoint(function_name: str, now: Callable[[], float]) -> Endpoint:
@@ -111,7 +113,7 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
 
 
 class Offer(NamedTuple):
-    """The handlers of a function, and the options of `serve` that decide how it seals and who audits it."""
+    """The handlers of a function, and the options of `serve` (explained there) that its parts need."""
 
     handlers: tuple[Handler[..., Any], ...]
     audience: str | None
@@ -146,7 +148,13 @@ class Deployment:
     """
 
     def __init__(self, offer: Offer, settings: Settings, function_name: str, now: Callable[[], float]) -> None:
-        """Read the folder from the physical name of the Lambda.
+        """Decide which function this is, and what it uses.
+
+        Args:
+            offer: the handlers and options of `serve`.
+            settings: the settings of the environment.
+            function_name: the physical name of the Lambda, which contains the folder.
+            now: the clock, unix seconds.
 
         Raises:
             Misconfigured: a handler needs a table, and the environment names no table or no key.
@@ -196,6 +204,7 @@ class Deployment:
 
     @cached_property
     def _seals(self) -> SealFactory:
+        """What makes the seals of states, and reads and writes the table."""
         from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415 - many functions seal nothing
 
         offer = self._offer
@@ -215,6 +224,7 @@ class Deployment:
         return Dispatcher(self._offer.handlers, self._settings, conversations, tasks)
 
     def _tasks(self) -> tuple[Tasks, Worker]:
+        """Make the part that answers requests about tasks, and the part that runs tasks in the worker."""
         from mcp_functions.tasks import Tasks, Worker, WorkerInvoker, lambda_client  # noqa: PLC0415 - few functions have tasks
 
         settings = self._settings
@@ -230,6 +240,7 @@ class Deployment:
         return tasks, worker
 
     def _legacy(self, dispatcher: Dispatcher) -> LegacyServer:
+        """Make the server for clients of 2025, at the first request of one."""
         from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - clients of 2026-07-28 never need it
 
         seals = self._seals if self._has_keys else None
@@ -237,6 +248,7 @@ class Deployment:
         return LegacyServer(self._settings, modern, seals, now=self._now)
 
     def _with_dialects(self, endpoint: Endpoint) -> Endpoint:
+        """Add the dialects to an endpoint: proposals for the protocol that clients may declare."""
         from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one
 
         longest_wait = max((handler.answer_within for handler in self._offer.handlers), default=1)
@@ -272,7 +284,7 @@ def _with_options(
         from mcp_functions.handlers import hooks  # noqa: PLC0415 - most functions have none
 
         hooks.check(around, handlers)
-    changed = tuple(map(copy, handlers))  # another function may serve the author's own handlers too
+    changed = tuple(copy(handler) for handler in handlers)  # another `serve` may take the same handlers
     for handler in changed:
         handler.around = around
         handler.server = {**handler.server, **about}

@@ -1,7 +1,7 @@
 """`adopt`: an unchanged server, written with `mcp` or `fastmcp`, becomes handlers for `serve`.
 
 The lists of the server are read once, when the module loads. Each entry becomes a handler. One more handler of each
-kind serves names that the lists leave out, such as a resource that only its URI names.
+kind serves names that the lists leave out.
 """
 
 from __future__ import annotations

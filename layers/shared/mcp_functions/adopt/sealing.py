@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     Principal = Callable[[ServerRequestContext[Any, Any]], str | None]
 
 PURPOSE = "mcp-foreign-state"  # part of what KMS binds a data key to: no such key opens a state of our own functions
-LABEL = b"ks1/foreign-state"  # part of what derives the key of a state: no other kind of token has it
+LABEL = b"ks1/foreign-state"  # the kind of payload: a token opens only under the label that sealed it
 NOT_CHOSEN = "give principal=, which names the caller of a request, or anonymous=True: then anyone may use a state"
 
 

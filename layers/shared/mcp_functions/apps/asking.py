@@ -40,7 +40,7 @@ class OpenRound(NamedTuple):
     Attributes:
         handler: the handler that asks.
         request: the request that began the round.
-        channel: the way on which the answers came that began this round; None if the client itself sent the state.
+        channel: the channel of the companion that the request called; None if it called the handler itself.
         questions: the questions, by key; empty if the round ended only because its time was up.
         lacking: the capabilities that the client would need, as ClientCapabilities.
         now: the time in unix seconds.
@@ -82,7 +82,7 @@ def ask(
 
     Raises:
         ToolError: the user cannot be asked, and the text tells the model what to do.
-        MissingRequiredClientCapability: as `rungs.not_asked` raises it.
+        MissingRequiredClientCapability: the handler cannot do without what the client lacks.
 
     """
     handler = round_.handler

@@ -122,7 +122,11 @@ def open_call(
 
     """
     channel = channel_of(name, request.capabilities)
-    state, answers, is_check = _read_arguments(request.params.get("arguments"))
+    arguments = request.params.get("arguments")
+    if not isinstance(arguments, dict):
+        arguments = {}
+    _check_arguments(arguments)
+    state = arguments["state"]
     binding = bind(channel, audience, tool, request.principal)
     seal = states(channel.label)
     verified = seal.open(state, binding, caller=caller_id(request.principal, request.address))
@@ -134,32 +138,29 @@ def open_call(
         "name": tool,
         "arguments": original,
         "requestState": state,
-        "inputResponses": answers,
+        "inputResponses": arguments.get("answers", {}),
         "_meta": request.params["_meta"],
     }
     message = cast("JSONRPCRequest", {**request.message, "params": params})
     start = RoundStart(binding, verified.flow, verified)
     continued = request._replace(message=message)
+    is_check = arguments.get("check", False)
     return CompanionCall(channel=channel, request=continued, states=seal, start=start, is_check=is_check)
 
 
-def _read_arguments(arguments: object) -> tuple[str, dict[str, Any], bool]:
-    """Read the state, the answers by key, and whether the form only checks the state.
+def _check_arguments(arguments: Mapping[str, Any]) -> None:
+    """Refuse arguments that do not fit `INPUT_SCHEMA` or `FORM_SCHEMA`.
 
     Raises:
-        InvalidParams: one of them has the wrong type.
+        InvalidParams: one of them has the wrong type, or there is no state.
     """
-    if not isinstance(arguments, dict):
-        arguments = {}
-    state = arguments.get("state")
     answers = arguments.get("answers", {})
-    is_check = arguments.get("check", False)
-    if not isinstance(state, str):
+    if not isinstance(arguments.get("state"), str):
         message = "state must be a string"
     elif not isinstance(answers, dict) or not all(isinstance(answer, dict) for answer in answers.values()):
         message = "answers must be an object of objects"
-    elif not isinstance(is_check, bool):
+    elif not isinstance(arguments.get("check", False), bool):
         message = "check must be true or false"
     else:
-        return state, answers, is_check
+        return
     raise InvalidParams(message)

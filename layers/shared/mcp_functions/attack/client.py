@@ -131,39 +131,35 @@ class Exchange(NamedTuple):
     response: Response
 
 
+@dataclass
 class Client:
-    """Sends one request at a time, up to a number of requests and of seconds."""
+    """Sends one request at a time, up to a number of requests and of seconds.
 
-    def __init__(
-        self,
-        url: str,
-        credentials: Mapping[str, Sequence[tuple[str, str]]],
-        *,
-        requests: int,
-        seconds: float,
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """Start the clock.
+    Attributes:
+        url: the URL of the endpoint.
+        credentials: the headers of CALLER and OTHER.
+        requests: how many requests may be sent.
+        seconds: the longest time of the whole run, from now on; a single request may take it all.
+        now: returns monotonic seconds.
+        exchanges: the requests so far, with their responses.
+    """
 
-        Args:
-            url: the URL of the endpoint.
-            credentials: the headers of CALLER and OTHER.
-            requests: how many requests may be sent.
-            seconds: the longest time of the whole run; a single request may take it all.
-            now: returns monotonic seconds.
-        """
-        self.url = url
-        self.exchanges: list[Exchange] = []
-        self._credentials = credentials
-        self._requests = requests
-        self._now = now
-        self._response_seconds = seconds if requests == 1 else RESPONSE_SECONDS
-        self._end = now() + seconds
+    url: str
+    credentials: Mapping[str, Sequence[tuple[str, str]]] = field(repr=False)
+    requests: int = field(kw_only=True)
+    seconds: float = field(kw_only=True)
+    now: Callable[[], float] = field(default=time.monotonic, kw_only=True)
+    exchanges: list[Exchange] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        """Start the clock."""
+        self._response_seconds = self.seconds if self.requests == 1 else RESPONSE_SECONDS
+        self._end = self.now() + self.seconds
 
     @property
     def seconds_left(self) -> float:
         """The seconds until the end of the run."""
-        return self._end - self._now()
+        return self._end - self.now()
 
     def send(self, request: Request) -> Exchange:
         """Send a request and wait for its response; a broken connection gives a response of status 0.
@@ -171,7 +167,7 @@ class Client:
         Raises:
             LimitReached: all requests were sent, or the time is over.
         """
-        if len(self.exchanges) >= self._requests or self.seconds_left <= 0:
+        if len(self.exchanges) >= self.requests or self.seconds_left <= 0:
             raise LimitReached
         try:
             response = self._send(request)
@@ -192,7 +188,7 @@ class Client:
         has_host = any(name.lower() == "host" for name, _value in request.headers)
         try:
             connection.putrequest(request.method, path, skip_host=has_host, skip_accept_encoding=True)
-            for name, value in (*request.headers, *self._credentials.get(request.person, ())):
+            for name, value in (*request.headers, *self.credentials.get(request.person, ())):
                 connection.putheader(name, value)
             connection.putheader("Content-Length", str(length))
             connection.putheader("Connection", "close")
@@ -210,8 +206,8 @@ class Client:
         if not headers.get("content-type", "").startswith(EVENT_STREAM):
             return response.read(MAX_BODY)
         body = b""
-        end = self._now() + self._response_seconds
-        while self._now() < end and len(body) < MAX_BODY:
+        end = self.now() + self._response_seconds
+        while self.now() < end and len(body) < MAX_BODY:
             line = response.readline()
             if not line:
                 break

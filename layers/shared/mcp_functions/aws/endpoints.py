@@ -52,9 +52,9 @@ class Credentials(NamedTuple):
 class CallLimits(NamedTuple):
     """The limits of the calls of one client."""
 
-    connect_seconds: float  # for each address of the host, and for the TLS handshake
-    read_seconds: float  # for each response
-    attempts: int  # 1 for calls that must not happen twice
+    connect_seconds: float  # the limit of a connection to each address of the host, and of the TLS handshake
+    read_seconds: float  # the limit of each request and its response
+    attempts: int  # how often a call is tried; 1 for calls that must not happen twice
 
 
 class Endpoint(NamedTuple):

@@ -5,7 +5,7 @@ capability; other clients get the released revision. Each module `sep_…` is on
 "Specification Enhancement Proposal"), and deleting its file removes it.
 
 A dialect translates requests with a method. It also recognizes bodies without one: the client's answers to a turn, that
-is to the questions of one response. Such a body holds a sealed token, which begins with the function's folder.
+is to the questions of one response. These bodies hold a sealed token, which begins with the function's folder.
 A front door is the endpoint that forwards requests to the functions with their handlers.
 """
 

@@ -110,7 +110,7 @@ def _write_request(context: DialectContext, request: Request, modern: Result, op
     Each response is a separate POST, and no server joins two of them. So the other questions follow in later turns.
     """
     requests: Mapping[str, Any] = modern.result["inputRequests"]
-    key, question = next(iter(requests.items()), PING)
+    key, question = next(iter(requests.items()), PING)  # the first question, if the round has one
     asked = {"": TurnQuestion(key, question["method"])}
     turn = TurnState(modern.result["requestState"], asked, turn_state.call_parts(request))
     sealed = turn_state.seal_turn(context, NAME, request, turn)

@@ -73,7 +73,7 @@ def prompt(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
 
     Args:
         function: writes the prompt.
-        options: as for `tool`, without those that only a tool has (`annotations`, `task`, `errors` and so on).
+        options: the same as for `tool`, without those that only a tool has (`annotations`, `task`, `errors` and so on).
 
     Raises:
         TypeError: the signature or an option is wrong; the message says why.
@@ -88,7 +88,7 @@ def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Callable
 
     Args:
         uri: the URI or URI template; its variables are the function's parameters before `*`.
-        options: as for `prompt`, and:
+        options: the same as for `prompt`, and:
             `mime_type`: the media type of its contents. `size`: in bytes, if it is known; a template has none.
             `annotations`: hints about who should use it.
             `ttl_ms`: milliseconds for which a client may cache the contents.

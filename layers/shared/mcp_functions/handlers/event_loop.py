@@ -105,7 +105,7 @@ class Lifespan:
                 state.set_result(value)
                 await leaving.wait()
         except Exception as error:
-            if state.done():  # it was raised on leaving, and nobody waits for the state
+            if state.done():  # the exception came on leaving, when no call waits for the state
                 raise
             state.set_exception(error)
 

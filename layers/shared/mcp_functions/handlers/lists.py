@@ -35,7 +35,7 @@ class Lists:
         """Take the catalog and the settings.
 
         Args:
-            catalog: of a function, or of all functions.
+            catalog: the catalog of a function, or of all functions.
             settings: the settings of the deployment.
             about: what the endpoint says of itself, before what the servers in the catalog say: its `instructions` and
                 its `serverInfo`.

@@ -1,10 +1,12 @@
 """Reads the return annotation of a handler, which says what its results hold.
 
-Annotation                                What a result holds
-Booking, list[int], dict[str, float] …    structured content, whose type becomes the `outputSchema`
-str, None, Any, or no annotation          text, or whatever the value turns out to be; no schema
-Image, list[Text | Image] …               content, the blocks of the specification; no schema
-Booking | InputRequiredResult             the schema is that of Booking: the other member is a question, and no result
+    Annotation                                What a result holds
+    Booking, list[int], dict[str, float] …    structured content, whose type becomes the `outputSchema`
+    str, None, Any, or no annotation          text, or whatever the value turns out to be; no schema
+    Image, list[Text | Image] …               content, the blocks of the specification; no schema
+    Booking | InputRequiredResult             the same as Booking: the other member is a question, and no result
+
+Content inside another value, as in `dict[str, Image]`, is refused.
 """
 
 from __future__ import annotations

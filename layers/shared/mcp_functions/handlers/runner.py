@@ -50,7 +50,7 @@ def run_round(
     if round_:
         round_.close()
     if round_ and (round_.ended or round_.error):
-        # What ended the round counts, and not what the function did after it caught the signal.
+        # The cause of the end counts, and not what the function did after it caught the signal.
         result = None
         error = round_.error
     return result if error is None else _error_result(handler, error)

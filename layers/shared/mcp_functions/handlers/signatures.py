@@ -1,10 +1,12 @@
 """Reads an author's signature.
 
     def book(city: str, nights: int = 1, *, step: Step) -> Booking: ...
-             `sent`: the client sends     `injection`: the    `output`: the type of the structured content
-             these arguments              toolkit makes these
 
-`injection` is None for a function without parameters after `*`. Nothing here calls the function.
+    sent         city and nights: the arguments, which the client sends
+    injection    step: the parameters after `*`, which the toolkit makes; None if there are none
+    output       Booking: the type of a tool's structured content; None if it promises none
+
+Nothing here calls the function.
 """
 
 from __future__ import annotations
@@ -37,10 +39,10 @@ CAPABILITIES_MODULE = "mcp_functions.rounds.capabilities"
 class Signature(NamedTuple):
     """A signature as a handler reads it."""
 
-    sent: tuple[Parameter, ...]  # the parameters before `*`, which the client sends
-    hints: Mapping[str, Any]  # the type of each parameter
-    injection: Injection | None  # the parameters after `*`; None if there are none
-    output: JsonType | None  # the type of a tool's structured content; None if it promises none
+    sent: tuple[Parameter, ...]  # the parameters before `*`
+    hints: Mapping[str, Any]  # the annotations by parameter, without `Field`; "return" is that of the result
+    injection: Injection | None
+    output: JsonType | None
 
     def defaults(self, given: int, named: Mapping[str, Any]) -> dict[str, Any]:
         """Make the values of the arguments that a direct call leaves out, as in a unit test.

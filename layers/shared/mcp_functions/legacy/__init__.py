@@ -7,7 +7,7 @@ A request of an earlier revision becomes one of 2026-07-28, the "modern" one. It
     request_handler.py  one JSON-RPC request
     runner.py           runs it as modern requests; translation.py rewrites them
     conversations.py    calls that ask their user: the response ends with the question, and the answer is a request
-    mailbox.py          keeps the messages that such a client fetches next
+    mailbox.py          keeps the messages that the clients of these calls fetch next
 
 A session id is a sealed token: it holds the session itself, encrypted and authenticated. The modern path does not
 import this package, so deleting these files removes the feature.

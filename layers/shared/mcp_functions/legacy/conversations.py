@@ -27,11 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.legacy.exchange import Exchange
+    from mcp_functions.legacy.final_messages import Why
     from mcp_functions.legacy.mailbox import Mailbox, StoredRecord
     from mcp_functions.legacy.runner import Call, Outcome, Runner
     from mcp_functions.legacy.sealed_ids import IdSeals, PendingQuestion
     from mcp_functions.legacy.streams import Events
-    from mcp_functions.protocol.wire_types import InputRequest, RequestId
+    from mcp_functions.protocol.wire_types import InputRequest
 
 RESULT_AND_ERROR = "A response holds a result or an error, and not both"
 
@@ -82,15 +83,12 @@ class Conversations:
                 return Reply(tuple(record.messages))
             events = self._streams.events_after(StreamPosition(stream, 0), record)
             self._mailbox().create(stream, record)
-        except McpError as error:
-            notes = observability.current()
-            notes.reason = error.reason
+        except StateTooLarge as error:
             # The record does not fit into an item of the table, or the client's request id into an event id.
-            is_too_large = isinstance(error, StateTooLarge)
-            if not is_too_large:
-                notes.misconfigured = isinstance(error, Misconfigured)
-            last = final_messages.not_asked_message(call, outcome, "size" if is_too_large else "trouble")
-            return Reply((*outcome.notifications, last))
+            return _not_asked(call, outcome, "size", error)
+        except McpError as error:
+            observability.current().misconfigured = isinstance(error, Misconfigured)
+            return _not_asked(call, outcome, "trouble", error)
         return Reply(events=events)
 
     def resume(self, exchange: Exchange, last_event_id: str) -> Events | None:
@@ -102,10 +100,11 @@ class Conversations:
 
         Errors of the table are ignored. A notification has no response, and the call then ends at its deadline.
         """
-        is_request_id = isinstance(request, str | int) and not isinstance(request, bool)
-        if exchange.session and is_request_id:
+        if not isinstance(request, str | int) or isinstance(request, bool):
+            return
+        if exchange.session:
             with suppress(McpError):
-                self._mailbox().delete(exchange.session.id, cast("RequestId", request), exchange.principal)
+                self._mailbox().delete(exchange.session.id, request, exchange.principal)
 
     def receive(self, exchange: Exchange, message: Mapping[str, Any]) -> None:
         """Receive one response of a client. A late or repeated answer has no effect.
@@ -154,6 +153,13 @@ class Conversations:
             return False
         self._recorder.run(waiting, mailbox, claim, answers)
         return True
+
+
+def _not_asked(call: Call, outcome: Outcome, why: Why, error: McpError) -> Reply:
+    """Return the reply that ends a call, because its question cannot be stored."""
+    observability.current().reason = error.reason
+    last = final_messages.not_asked_message(call, outcome, why)
+    return Reply((*outcome.notifications, last))
 
 
 def _client_error(question: PendingQuestion, stored: StoredRecord, message: Mapping[str, Any]) -> CallRecord:

@@ -15,7 +15,8 @@ class SessionNotFound(InvalidRequest):
     "Session Management"): the client then starts again.
     """
 
-    status, sentence = 404, "Session not found: initialize again"
+    status = 404
+    sentence = "Session not found: initialize again"
 
 
 class UnknownQuestion(InvalidRequest):
@@ -27,10 +28,12 @@ class UnknownQuestion(InvalidRequest):
 class QuestionExpired(InternalError):
     """The call ended while its client still waits: the answer came too late, or the call was cancelled."""
 
-    status, sentence = 200, "The call has ended: its question was not answered in time"
+    status = 200
+    sentence = "The call has ended: its question was not answered in time"
 
 
 class ResultLost(InternalError):
     """The function finished the call, and the table cannot keep its result."""
 
-    status, sentence = 200, "The call was done, but its result is too large to be kept for this client"
+    status = 200
+    sentence = "The call was done, but its result is too large to be kept for this client"

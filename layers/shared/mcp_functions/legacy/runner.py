@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 MIN_ROUND_SECONDS = 15.0  # a call that ended without a question runs again at once if this much time is left
 SPARE_SECONDS = 1.5  # the part of the gateway's time that a round must leave, to store and write the outcome
-UNAUTHORIZED, FORBIDDEN = 401, 403
+UNAUTHORIZED = 401
+FORBIDDEN = 403
 
 
 class ModernServer(NamedTuple):

@@ -190,6 +190,7 @@ class Harness:
         self._running.close()
 
     def _start(self, starting: ExitStack) -> None:
+        """Start all parts, each before those that need it; `starting` stops them in the opposite order."""
         # The most frequent mistake is the wrong directory: report it before anything is opened.
         self._folders = self._find_folders()
         api = starting.enter_context(Loopback(port=self.port, max_body=MAX_BODY))
@@ -220,9 +221,9 @@ class Harness:
         invoke_api = InvokeApi(lambdas)
         starting.callback(invoke_api.drain)
         invoke.start(invoke_api.answer)
-        answer = Api(lambdas, self._folders, authorizer=authorizer, signs_in=self.auth == "oauth").answer
+        gateway = Api(lambdas, self._folders, authorizer=authorizer, signs_in=self.auth == "oauth")
         page = self._page(api.port, executions)
-        api.start(lambda request: page.answer(request) or answer(request))
+        api.start(lambda request: page.answer(request) or gateway.answer(request))  # the page answers its own routes
         starting.callback(api.stop)  # stops first, so that no client calls while the rest stops
 
     def _find_folders(self) -> list[str]:

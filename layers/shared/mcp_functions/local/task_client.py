@@ -7,6 +7,7 @@ a task    a response names a task, and the client polls it, answers its question
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from mcp_functions.attack.client import CALLER, Client
 from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS, EXTENSION_TASKS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from mcp_functions.attack.client import Response
 
@@ -40,36 +41,26 @@ class Refused(Exception):
         self.data = error.get("data")
 
 
+@dataclass(eq=False)
 class TaskClient:
-    """One client of one server."""
+    """One client of one server.
 
-    def __init__(  # noqa: PLR0913 - what a client decides
-        self,
-        url: str,
-        *,
-        headers: Mapping[str, str] | None = None,
-        capabilities: Mapping[str, Any] = WITH_TASKS,
-        timeout: float = 30,
-        told: Callable[[Mapping[str, Any]], object] = lambda _task: None,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        """Configure the client.
+    Attributes:
+        url: the URL of the endpoint, "https://…/mcp".
+        headers: more headers for every request, e.g. an access token.
+        capabilities: the capabilities that the client declares.
+        timeout: seconds for one request.
+        told: called with the task of every poll.
+        sleep: waits for a number of seconds.
+    """
 
-        Args:
-            url: the URL of the endpoint, "https://…/mcp".
-            headers: more headers for every request, e.g. an access token.
-            capabilities: the capabilities that the client declares.
-            timeout: seconds for one request.
-            told: called with the task of every poll.
-            sleep: waits for a number of seconds.
-        """
-        self._url = url
-        self._headers = headers or {}
-        self._capabilities = dict(capabilities)
-        self._timeout = timeout
-        self._on_poll = told
-        self._sleep = sleep
-        self._ids = count(1)  # the ids of requests
+    url: str
+    headers: Mapping[str, str] | None = field(default=None, kw_only=True, repr=False)
+    capabilities: Mapping[str, Any] = field(default_factory=lambda: WITH_TASKS, kw_only=True)
+    timeout: float = field(default=30, kw_only=True)
+    told: Callable[[Mapping[str, Any]], object] = field(default=lambda _task: None, kw_only=True)
+    sleep: Callable[[float], None] = field(default=time.sleep, kw_only=True)
+    _ids: Iterator[int] = field(default_factory=lambda: count(1), init=False)  # the ids of requests
 
     def run(self, name: str, arguments: Mapping[str, Any], answer: Answer | None = None) -> dict[str, Any]:
         """Call a tool and follow it to its end, through rounds and as a task.
@@ -125,9 +116,9 @@ class TaskClient:
             if task["status"] == "input_required" and "inputRequests" in task:
                 self.update(task["taskId"], _answers(task, answer))
             else:
-                self._sleep(task.get("pollIntervalMs", 1000) / 1000)
+                self.sleep(task.get("pollIntervalMs", 1000) / 1000)
             task = self.get(task["taskId"])
-            self._on_poll(task)
+            self.told(task)
         if task["status"] == "completed":
             return dict(task["result"])
         raise Refused(task.get("error", {"message": f"the task was {task['status']}"}))
@@ -158,7 +149,7 @@ class TaskClient:
             OSError: the server did not answer.
             ValueError: the answer is no JSON-RPC response.
         """
-        message = messages.message(method, params, next(self._ids), self._capabilities)
+        message = messages.message(method, params, next(self._ids), self.capabilities)
         response = self._send(message, repeated)
         if response.error is not None:
             raise Refused(response.error)
@@ -167,8 +158,8 @@ class TaskClient:
         return response.result
 
     def _send(self, message: dict[str, Any], repeated: Sequence[tuple[str, str]]) -> Response:
-        credentials = {CALLER: list(self._headers.items())}
-        client = Client(self._url, credentials, requests=1, seconds=self._timeout)
+        credentials = {CALLER: list((self.headers or {}).items())}
+        client = Client(self.url, credentials, requests=1, seconds=self.timeout)
         response = client.send(messages.write(message, repeated)).response
         if response.failed:
             raise OSError(response.failed)

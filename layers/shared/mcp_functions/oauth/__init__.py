@@ -1,1 +1,11 @@
-"""The authorization front: hosts sign people in at any OpenID Connect provider, and no session is kept."""
+"""The sign-in front: an OAuth authorization server before any OpenID Connect provider, which keeps no session.
+
+    client (an MCP host)  ->  /authorize: consent page  ->  the provider, where the user signs in
+                          <-  /callback: a code         <-
+                          ->  /token: the code          ->  the provider's code
+                          <-  the provider's token      <-
+
+MCP clients need a server at which they can register and ask for tokens for this resource, and many providers offer
+neither. What the front must remember between two requests travels with the browser or the client, sealed (encrypted and
+authenticated).
+"""

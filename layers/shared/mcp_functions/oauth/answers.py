@@ -1,6 +1,7 @@
-"""The responses of the front: JSON, redirects and pages. No cache stores them, and no other site can frame them.
+"""The responses of the sign-in front: JSON, redirects and pages.
 
-If a browser shows the response, an error is a page without any details. For other clients it is an error of OAuth.
+No cache stores them, except public documents, and no other site can frame them. An error at a path that a browser shows
+is a page without details. At any other path it is an error of OAuth, as JSON.
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ BAD_REQUEST = 400
 UNAUTHORIZED = 401
 SERVER_FAULT = 500
 UNAVAILABLE = 503
+# HTTP status -> error code of OAuth; any other status has `invalid_request`.
 CODES = {SERVER_FAULT: errors.SERVER_ERROR, UNAVAILABLE: errors.TEMPORARILY_UNAVAILABLE}
-SENTENCES = {
+SENTENCES = {  # error code of OAuth -> its description
     errors.INVALID_REQUEST: "the request cannot be read",
     errors.SERVER_ERROR: "the server failed",
     errors.TEMPORARILY_UNAVAILABLE: "try again in a moment",
@@ -100,9 +102,13 @@ def page(status: int, title: str, content: str, cookies: Sequence[str] = ()) -> 
 def refused(error: OAuthError, http: HttpRequest) -> Response:
     """Make the response of a request that was refused."""
     if http.path.endswith(PAGES):
-        return _error_page(BAD_REQUEST if error.status == UNAUTHORIZED else error.status)
-    used_basic = error.status == UNAUTHORIZED and "authorization" in http.headers
-    return _error(error, {"www-authenticate": 'Basic realm="token"'} if used_basic else {})
+        # With 401 a browser would ask for a password.
+        status = BAD_REQUEST if error.status == UNAUTHORIZED else error.status
+        return _error_page(status)
+    headers = {}
+    if error.status == UNAUTHORIZED and "authorization" in http.headers:
+        headers["www-authenticate"] = 'Basic realm="token"'
+    return _error(error, headers)
 
 
 def failed(error: McpError, http: HttpRequest) -> Response:

@@ -1,7 +1,13 @@
 """The endpoint `/authorize`: check a client's request, show the consent page, and send the browser to the provider.
 
-The user consents before the provider is asked. Many providers sign a user in without a question. So without the consent
-page, a click on a link could give a stranger's client a token ("confused deputy", MCP security best practices).
+    GET   begin    checks the request; shows the consent page, or redirects if the browser remembers the consent
+    POST  decide   reads the form of the page; redirects to the provider, or back to the client with an error
+
+The front (this authorization server) keeps no session. The checked request, `SignIn`, travels in the form of the page,
+then in the provider's `state`, sealed (encrypted and authenticated) for this browser.
+
+The consent comes before the provider is asked. Many providers sign a user in without a question. A click on a link
+would then be enough to give a stranger's client a token ("confused deputy", MCP security best practices).
 """
 
 from __future__ import annotations
@@ -27,10 +33,10 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.settings import FrontSettings
     from mcp_functions.oauth.visits import Visit
 
-CHALLENGE = r"[A-Za-z0-9_-]{43}"  # SHA-256 in base64url
-STATE = r"[ -~]{0,1536}"  # RFC 6749, appendix A.5; the length is limited, because a URL may contain the state twice
+CHALLENGE = r"[A-Za-z0-9_-]{43}"  # a PKCE challenge: SHA-256 in base64url
+STATE = r"[ -~]{0,1536}"  # printable ASCII (RFC 6749, appendix A.5); limited, because a URL may carry it twice
 MAX_SCOPE = 512  # characters
-PROMPTS = {"login", "select_account", "consent"}
+PROMPTS = {"login", "select_account", "consent"}  # the values of `prompt` that the provider gets
 # Clients ask every server for these scopes of OpenID Connect. The front asks the provider only for those that it needs.
 IGNORED_SCOPES = {"openid", "profile", "email", "address", "phone", "offline_access"}
 SEE_OTHER = 303
@@ -40,7 +46,7 @@ class SignIn(NamedTuple):
     """A checked request of a client. Sealed, it is in the consent page, in the provider's `state` and in the code."""
 
     client: str  # the digest of the client's id
-    redirect: str  # the redirect URI, which gets the answer
+    redirect: str  # the redirect URI, to which the answer goes
     state: str  # the client's `state`; "" if it sent none
     challenge: str = ""  # the client's PKCE challenge
     scope: str = ""  # the scope that the client asked for
@@ -50,7 +56,7 @@ class SignIn(NamedTuple):
     @classmethod
     def of(cls, claims: Mapping[str, Any]) -> SignIn:
         """Read the claims of a sealed value."""
-        return cls(**{name: claims[name] for name in cls._fields})
+        return cls(**{name: claims[name] for name in cls._fields})  # the sealed value has other claims too
 
     def answer_url(self, issuer: str, **answer: str) -> str:
         """Return the redirect URI with an answer, the client's state, and `iss` (RFC 9207)."""
@@ -81,7 +87,8 @@ def begin(visit: Visit, parts: Parts) -> Response:
         return _refuse(unchecked, error, parts)
     browser = parts.browsers.meet(visit)
     cookies = parts.browsers.cookies(browser)
-    if "consent" not in sign_in.prompt.split() and parts.browsers.has_consented(visit, browser, sign_in.consent):
+    must_ask = "consent" in sign_in.prompt.split()
+    if not must_ask and parts.browsers.has_consented(visit, browser, sign_in.consent):
         return _redirect_to_provider(sign_in, browser, parts, cookies)
     sealed = parts.values.seal(CONSENT, sign_in._asdict(), browser.bound)
     page = consent_page.write(client, sign_in, sealed, parts.settings)
@@ -96,13 +103,14 @@ def decide(visit: Visit, parts: Parts) -> Response:
     """
     headers = visit.http.headers
     browser = parts.browsers.recognise(visit)
-    if headers.get("origin") != parts.origin or headers.get("sec-fetch-site", "same-origin") != "same-origin":
+    is_same_site = headers.get("sec-fetch-site", "same-origin") == "same-origin"  # older browsers do not send it
+    if headers.get("origin") != parts.origin or not is_same_site:
         raise OAuthError(errors.INVALID_REQUEST, "the form comes from another site", status=403)
     if browser is None:
         raise OAuthError(errors.INVALID_REQUEST, "the browser sent no cookie", status=403)
     try:
         claims = parts.values.open(CONSENT, visit.parameters.get("request", ""), visit.caller_id, browser.bound)
-    except InvalidRequestState:
+    except InvalidRequestState:  # hidden, because the form's value is no requestState
         raise OAuthError(errors.INVALID_REQUEST, "the page was not shown to this browser, or some time ago") from None
     sign_in = SignIn.of(claims)
     if visit.parameters.get("decision") != "allow":
@@ -114,7 +122,7 @@ def decide(visit: Visit, parts: Parts) -> Response:
 
 
 def _redirect_to_provider(sign_in: SignIn, browser: Browser, parts: Parts, cookies: list[str]) -> Response:
-    """Send the browser to the provider."""
+    """Send the browser to the provider. The front's PKCE verifier and nonce derive from the seed of this sign-in."""
     seed = secrets.token_urlsafe(32)
     state = parts.values.seal(REQUEST, {**sign_in._asdict(), "seed": seed}, browser.bound)
     url = parts.provider.authorization_url(state, seed, sign_in.scope, sign_in.prompt)
@@ -139,10 +147,11 @@ def _is_trusted(visit: Visit, client: Client, redirect: str, parts: Parts) -> bo
 
 
 def _refuse(sign_in: SignIn, error: OAuthError, parts: Parts) -> Response:
-    answer = {"error": error.code, "error_description": error.description}
+    """Send the browser back to the client with an error."""
     parts.note(error)
-    # This may answer the form of the page. After 303, the browser does not send the form again (RFC 9700, 4.12).
-    return answers.redirect(SEE_OTHER, sign_in.answer_url(parts.settings.url, **answer))
+    url = sign_in.answer_url(parts.settings.url, error=error.code, error_description=error.description)
+    # With 303 the browser does not send the page's form again, to the client (RFC 9700, 4.12).
+    return answers.redirect(SEE_OTHER, url)
 
 
 def _check_request(sign_in: SignIn, client: Client, parameters: Mapping[str, str], settings: FrontSettings) -> SignIn:
@@ -166,7 +175,7 @@ def _check_request(sign_in: SignIn, client: Client, parameters: Mapping[str, str
 
 def _consent(client: Client, redirect: str, scope: str) -> str:
     """Return the name of a consent; "" if no browser may remember it."""
-    if not redirects.is_web(redirect):
+    if not redirects.is_web(redirect):  # any program on the user's machine could receive the answer
         return ""
     return consent_name(client.id, redirect, scope)
 
@@ -187,6 +196,7 @@ def check_resource(parameters: Mapping[str, str], settings: FrontSettings) -> No
 
 
 def _scope(text: str, settings: FrontSettings) -> str:
+    """Return the scope of a request: its known names, each once; all scopes of this server if it names none."""
     if len(text) > MAX_SCOPE:
         raise OAuthError(errors.INVALID_SCOPE, "scope is too long")
     supported = settings.common.scopes_supported

@@ -1,4 +1,10 @@
-"""The browser of a sign-in: its cookie, to which sealed values are bound, and the consents that it remembers."""
+"""The browser of a sign-in, and its two cookies.
+
+    mcp-browser    a random id; values that the front seals for a sign-in open only together with it
+    mcp-consents   the consents that the user gave before, sealed (encrypted and authenticated)
+
+The front, this authorization server, keeps no session, so the cookies hold what it must know about a browser.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +23,16 @@ if TYPE_CHECKING:
 
 BROWSER = "mcp-browser"
 CONSENTS = "mcp-consents"
-BROWSER_SECONDS = REMEMBERED.seconds
-BROWSER_ID = r"[A-Za-z0-9_-]{43}"  # 32 random bytes in base64url
-MAX_REMEMBERED = 24  # the consents that one browser remembers, so that the cookie stays small
+BROWSER_SECONDS = REMEMBERED.seconds  # how long a browser keeps both cookies
+BROWSER_ID = r"[A-Za-z0-9_-]{43}"  # 32 random bytes as base64url
+MAX_REMEMBERED = 24  # the consents that a cookie has room for
 
 
 class Browser(NamedTuple):
-    """A browser that visits the front."""
+    """A browser."""
 
-    id: str  # a random id, which only the browser's cookie and this front know
-    is_known: bool  # True if the browser sent its cookie; False if it gets one now
+    id: str  # random; only the cookie of the browser and this request know it
+    is_known: bool  # True if the browser has the cookie already
 
     @property
     def bound(self) -> str:
@@ -40,8 +46,8 @@ class Browsers:
     def __init__(self, settings: FrontSettings, values: SealedValues) -> None:
         """Take the settings, and the object that seals the remembered consents."""
         self._values = values
-        # The prefix "__Host-" proves that no other host has set the cookie. Browsers accept it only over https, so a
-        # front on this machine has no prefix.
+        # A cookie whose name begins with "__Host-" cannot come from another host. Browsers accept it over https alone,
+        # so a front without https, on this machine, does without it.
         self._is_secure = settings.url.startswith("https://")
 
     def recognise(self, visit: Visit) -> Browser | None:
@@ -68,8 +74,9 @@ class Browsers:
     def remember(self, visit: Visit, browser: Browser, consent: str) -> str:
         """Return the cookie with which a browser remembers one more consent."""
         others = [other for other in self._remembered(visit, browser) if other != consent]
-        claims = {"consents": [*others, consent][-MAX_REMEMBERED:]}
-        return self._cookie(CONSENTS, self._values.seal(REMEMBERED, claims, browser.bound))
+        newest = [*others, consent][-MAX_REMEMBERED:]
+        sealed = self._values.seal(REMEMBERED, {"consents": newest}, browser.bound)
+        return self._cookie(CONSENTS, sealed)
 
     def _remembered(self, visit: Visit, browser: Browser) -> list[str]:
         value = visit.cookies.get(self._name(CONSENTS))
@@ -78,20 +85,22 @@ class Browsers:
         try:
             consents: list[str] = self._values.open(REMEMBERED, value, visit.caller_id, browser.bound)["consents"]
         except InvalidRequestState:
-            return []
+            return []  # the cookie is too old or another browser's, so the user is asked again
         return consents
 
     def _name(self, name: str) -> str:
         return f"__Host-{name}" if self._is_secure else name
 
     def _cookie(self, name: str, value: str) -> str:
-        # SameSite is Lax, and not Strict: the provider's redirect to /callback comes from another site, and the browser
-        # must send the cookie with it.
-        cookie = f"{self._name(name)}={value}; Path=/; Max-Age={BROWSER_SECONDS}; HttpOnly; SameSite=Lax"
-        return f"{cookie}; Secure" if self._is_secure else cookie
+        # Lax: the provider's redirect to /callback is a navigation from another site, and has to carry the cookie.
+        attributes = f"Path=/; Max-Age={BROWSER_SECONDS}; HttpOnly; SameSite=Lax"
+        if self._is_secure:
+            attributes += "; Secure"
+        return f"{self._name(name)}={value}; {attributes}"
 
 
 def consent_name(client_id: str, redirect_uri: str, scope: str) -> str:
-    """Return the name of a consent: one client, one redirect, these scopes."""
-    parts = "\0".join((client_id, redirect_uri, " ".join(sorted(scope.split()))))
+    """Return the name of a consent: a digest of the client, the redirect URI and the scopes in any order."""
+    scopes = " ".join(sorted(scope.split()))
+    parts = f"{client_id}\0{redirect_uri}\0{scopes}"
     return base64url(hashlib.sha256(parts.encode()).digest()[:16])

@@ -1,7 +1,10 @@
-"""The endpoint `/callback`: the provider sends the browser back, and the front gives the client a code of its own.
+"""`/callback`: the provider sends the browser back, and the front (this authorization server) answers the client.
 
-The front's code is the provider's code, sealed. It opens only with the same client, redirect URI and resource. `/token`
-redeems the provider's code, which is possible once. So the front's code is valid once, too.
+    in    `state`, the sealed request of the client, and `code`, the provider's
+    out   a redirect to the client, with a code of the front
+
+The front's code holds the provider's code, sealed (encrypted and authenticated) for the client, its redirect URI and
+the resource. Only `/token` redeems the provider's code, so the front's code is valid once, and for this client alone.
 """
 
 from __future__ import annotations
@@ -23,9 +26,9 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.visits import Visit
 
 FOUND = 302
-# A provider's code (RFC 6749, A.11), without the characters that JSON escapes.
+# A provider's code: visible ASCII (RFC 6749, A.11) without `"` and the backslash, which JSON would make longer.
 CODE_SYNTAX = r"[!#-\[\]-~]{1,4096}"
-# The provider's errors that the client gets. Any other becomes `server_error`.
+# The client gets these errors of a provider. Any other becomes errors.SERVER_ERROR.
 FORWARDED_ERRORS = {errors.ACCESS_DENIED, errors.TEMPORARILY_UNAVAILABLE}
 
 
@@ -41,7 +44,7 @@ def receive(visit: Visit, parts: Parts) -> Response:
         raise OAuthError(errors.INVALID_REQUEST, "the browser sent no cookie", status=403)
     try:
         claims = parts.values.open(REQUEST, parameters.get("state", ""), visit.caller_id, browser.bound)
-    except InvalidRequestState:
+    except InvalidRequestState:  # hidden, because the provider's `state` is no requestState
         raise OAuthError(errors.INVALID_REQUEST, "this browser did not start the sign-in, or some time ago") from None
     parts.provider.check_issuer(parameters.get("iss"))
     sign_in = SignIn.of(claims)
@@ -50,14 +53,15 @@ def receive(visit: Visit, parts: Parts) -> Response:
 
 
 def _answer(sign_in: SignIn, seed: str, parameters: Mapping[str, str], parts: Parts) -> dict[str, str]:
+    """Return the parameters for the client: the front's code, or an error."""
     code = parameters.get("code", "")
     if "error" in parameters or not re.fullmatch(CODE_SYNTAX, code):
         error = _error(parameters.get("error", ""))
         parts.note(error)
         return {"error": error.code, "error_description": error.description}
     claims = {"code": code, "seed": seed, "challenge": sign_in.challenge, "scope": sign_in.scope}
-    bound = (sign_in.client, sign_in.redirect, parts.settings.resource)
-    return {"code": parts.values.seal(CODE, claims, *bound)}
+    sealed = parts.values.seal(CODE, claims, sign_in.client, sign_in.redirect, parts.settings.resource)
+    return {"code": sealed}
 
 
 def _error(code: str) -> OAuthError:

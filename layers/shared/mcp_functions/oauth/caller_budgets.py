@@ -1,4 +1,8 @@
-"""Limits what one caller can make the front do: fetches of clients' URLs, and refusals of the provider."""
+"""Limits what one caller can make the front (this authorization server) do.
+
+A caller, the network of an address, has a budget of fetches of clients' URLs, and one of requests that the provider
+refuses. Work takes a unit from the budget, which refills with time.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +16,8 @@ from mcp_functions.seal.budgets import Limits, UnwrapBudgets
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# A caller may cause 10 fetches at once, and one more every 6 seconds.
-FETCHES = Limits(burst=10, refill_seconds=6, ratio=1)
-# The front sends these requests in its own name. Without a limit, one caller could make the provider throttle it.
+FETCHES = Limits(burst=10, refill_seconds=6, ratio=1)  # ten fetches at once, then one every six seconds
+# The front calls the provider in its own name. After many refusals the provider would throttle the whole deployment.
 REFUSALS = Limits(burst=30, refill_seconds=2, ratio=1)
 
 
@@ -34,7 +37,7 @@ class CallerBudgets:
         self._now = now
 
     def charge(self, caller_id: str) -> None:
-        """Charge a caller.
+        """Take a unit from a caller's budget.
 
         Raises:
             Busy: the budget is empty.
@@ -44,12 +47,12 @@ class CallerBudgets:
 
     @contextmanager
     def charged_if_refused(self, caller_id: str) -> Iterator[None]:
-        """Charge a caller if the provider refuses the request that the block sends. An accepted request costs nothing.
+        """Take a unit from a caller's budget if the provider refuses what the block sends.
 
         Raises:
             Busy: the budget is empty, so the block does not run.
         """
-        self.charge(caller_id)  # the result is not known yet, so the caller pays first
+        self.charge(caller_id)  # first, so that many requests at once cannot pass; returned if nothing was refused
         is_refused = False
         try:
             yield

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.visits import Visit
 
 ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"  # RFC 7523, section 2.2
-MAX_ASSERTION_SECONDS = 600  # the longest time until an assertion expires
-SKEW_SECONDS = 60  # how far the client's clock may differ
+MAX_ASSERTION_SECONDS = 600  # the longest time for which an assertion may still be valid
+SKEW_SECONDS = 60  # the difference between two clocks that is allowed
 
 
 class Credentials(NamedTuple):
-    """The proof of a client in a request."""
+    """The credentials of a request, not checked yet."""
 
-    method: str  # one of `client_metadata.METHODS`
+    method: str  # one of client_metadata.METHODS
     client_id: str
-    secret: str = ""  # "" for a method without a secret
+    secret: str = ""  # the client's secret; "" if the method needs none
 
 
 def authenticate(visit: Visit, clients: Clients, audiences: set[str], now: float) -> Client:
@@ -39,7 +39,7 @@ def authenticate(visit: Visit, clients: Clients, audiences: set[str], now: float
     Args:
         visit: the request.
         clients: the registry that finds the client.
-        audiences: the accepted audiences of assertions: the front's issuer and the endpoint.
+        audiences: the accepted audiences of assertions: the issuer of this authorization server, and the endpoint.
         now: the current time in unix seconds.
 
     Raises:
@@ -48,13 +48,12 @@ def authenticate(visit: Visit, clients: Clients, audiences: set[str], now: float
     """
     credentials = _credentials(visit)
     client = clients.find(credentials.client_id, visit.caller_id)
-    method = credentials.method
-    # RFC 9700, 2.5: a client that registered a key or a secret must use it.
-    if method != client.method:
+    # RFC 9700, 2.5: a client that registered a key or a secret may not do without it.
+    if credentials.method != client.method:
         raise OAuthError(errors.INVALID_CLIENT, "the client authenticates by another method than it registered")
-    if method in SECRET_METHODS and not hmac.compare_digest(digest(credentials.secret), client.secret_digest):
+    if client.method in SECRET_METHODS and not hmac.compare_digest(digest(credentials.secret), client.secret_digest):
         raise OAuthError(errors.INVALID_CLIENT, "the client's secret is wrong")
-    if method == PRIVATE_KEY:
+    if client.method == PRIVATE_KEY:
         keys = clients.keys(client, visit.caller_id)
         _check_assertion(visit.parameters["client_assertion"], client, keys, audiences, now)
     return client
@@ -84,6 +83,7 @@ def _credentials(visit: Visit) -> Credentials:
 
 
 def _basic(header: str) -> tuple[str, str]:
+    """Return the client id and the secret of an Authorization header."""
     scheme, _, encoded = header.partition(" ")
     try:
         client_id, separator, secret = base64.b64decode(encoded, validate=True).decode().partition(":")
@@ -95,24 +95,27 @@ def _basic(header: str) -> tuple[str, str]:
 
 
 def _subject(form: Mapping[str, str]) -> str:
+    """Return the client id that an assertion names. Its signature is checked when the client's keys are known."""
     try:
         return str(json_web_tokens.claims_of(form["client_assertion"]).get("sub", ""))
-    except BadToken:
+    except BadToken:  # hidden, because the description says the same
         raise OAuthError(errors.INVALID_CLIENT, "the client assertion is malformed") from None
 
 
 def _check_assertion(assertion: str, client: Client, keys: Mapping[str, Any], audiences: set[str], now: float) -> None:
+    """Check a JWT with which a client proves that it has a private key (RFC 7523, section 3)."""
     try:
         claims = json_web_tokens.verify(assertion, keys)
-    except BadToken:
+    except BadToken:  # hidden, because the description says the same
         raise OAuthError(errors.INVALID_CLIENT, "the client assertion is not signed by a key of the client") from None
-    audience = claims.get("aud")
-    expires = claims.get("exp")
-    named = audience if isinstance(audience, list) else [audience]
-    if (claims.get("iss"), claims.get("sub")) != (client.id, client.id):
+    if claims.get("iss") != client.id or claims.get("sub") != client.id:
         raise OAuthError(errors.INVALID_CLIENT, "the client assertion is about another client")
+    audience = claims.get("aud")
+    named = audience if isinstance(audience, list) else [audience]
     if not any(isinstance(name, str) and name in audiences for name in named):
         raise OAuthError(errors.INVALID_CLIENT, "the client assertion is for another server")
-    # An assertion may be used again until it expires. A thief of one also needs a code or a refresh token.
-    if not isinstance(expires, int) or not now - SKEW_SECONDS < expires <= now + MAX_ASSERTION_SECONDS + SKEW_SECONDS:
+    # A thief of the assertion may present it until it expires, but needs a code or a refresh token too.
+    expires = claims.get("exp")
+    latest = now + MAX_ASSERTION_SECONDS + SKEW_SECONDS
+    if not isinstance(expires, int) or not now - SKEW_SECONDS < expires <= latest:
         raise OAuthError(errors.INVALID_CLIENT, "the client assertion has expired, or lives too long")

@@ -1,4 +1,7 @@
-"""The metadata of a client, as it registers, publishes or is configured with it (RFC 7591, section 2)."""
+"""The metadata of a client (RFC 7591, section 2): JSON comes in, a checked `Client` goes out.
+
+A client registers its metadata, publishes it under a URL, or the operator configures it.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,9 @@ if TYPE_CHECKING:
 
 MAX_REDIRECTS = 10  # the redirect URIs of one client
 MAX_REDIRECT_CHARS = 1200  # the characters of all its redirect URIs together
-MAX_NAME = 80
-MAX_KEYS = 1200  # characters of a key set that is part of the metadata
+MAX_NAME = 80  # the characters of a client's name that are kept
+MAX_KEYS = 1200  # the characters of a key set that is part of the metadata
+# Methods of authentication at the token endpoint, with the names of RFC 7591 and OpenID Connect.
 NONE = "none"
 BASIC = "client_secret_basic"
 POST = "client_secret_post"
@@ -34,7 +38,7 @@ UNSEEN = (
 
 
 class Client(NamedTuple):
-    """A client of the front."""
+    """A client of this authorization server."""
 
     id: str  # the id that the client sends
     name: str  # the unverified name that the client gave itself
@@ -58,7 +62,10 @@ def read(metadata: object, client_id: str = "") -> Client:
     if method not in METHODS:
         raise OAuthError(errors.INVALID_CLIENT_METADATA, "token_endpoint_auth_method is not supported")
     _check_flow(metadata)
-    keys, keys_url = _keys(metadata) if method == PRIVATE_KEY else (None, "")
+    keys: Mapping[str, Any] | None = None
+    keys_url = ""
+    if method == PRIVATE_KEY:
+        keys, keys_url = _keys(metadata)
     return Client(
         id=client_id,
         name=_name(metadata.get("client_name")),
@@ -70,6 +77,7 @@ def read(metadata: object, client_id: str = "") -> Client:
 
 
 def _check_flow(metadata: Mapping[str, Any]) -> None:
+    """Refuse a client that cannot use the authorization code flow. Metadata without these members means that flow."""
     for name, needed in (("response_types", "code"), ("grant_types", "authorization_code")):
         offered = metadata.get(name, [needed])
         if not isinstance(offered, list) or needed not in offered:
@@ -79,9 +87,10 @@ def _check_flow(metadata: Mapping[str, Any]) -> None:
 def _redirect_uris(uris: object) -> tuple[str, ...]:
     if not isinstance(uris, list) or not uris or not all(isinstance(uri, str) for uri in uris):
         raise OAuthError(errors.INVALID_REDIRECT_URI, "redirect_uris must be a list of URIs")
-    if len(uris) > MAX_REDIRECTS or sum(map(len, uris)) > MAX_REDIRECT_CHARS:
+    characters = sum(len(uri) for uri in uris)
+    if len(uris) > MAX_REDIRECTS or characters > MAX_REDIRECT_CHARS:
         raise OAuthError(errors.INVALID_REDIRECT_URI, "redirect_uris are too many or too long")
-    if not all(map(redirects.may_be_registered, uris)):
+    if not all(redirects.may_be_registered(uri) for uri in uris):
         sentence = "a redirect URI must be https, http on loopback, or of an application's own scheme, without fragment"
         raise OAuthError(errors.INVALID_REDIRECT_URI, sentence)
     return tuple(uris)
@@ -91,11 +100,13 @@ def _name(name: object) -> str:
     """Return a name that is safe to show: short, on one line, and without invisible characters."""
     if not isinstance(name, str):
         return ""
-    visible = re.sub(UNSEEN, "", name.encode(errors="replace").decode())
+    unicode = name.encode(errors="replace").decode()  # JSON can hold half of a surrogate pair, and UTF-8 cannot
+    visible = re.sub(UNSEEN, "", unicode)
     return " ".join(visible.split())[:MAX_NAME]
 
 
 def _keys(metadata: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str]:
+    """Return the client's JWK set and "", or None and the URL of its JWK set."""
     keys = metadata.get("jwks")
     url = metadata.get("jwks_uri")
     if (keys is None) == (url is None):  # "The jwks_uri and jwks parameters MUST NOT both be present"

@@ -1,9 +1,11 @@
-"""The secret that this front has at the provider, read from Secrets Manager and kept in memory for some minutes."""
+"""The client secret with which this authorization server authenticates at the provider.
+
+It is read from Secrets Manager, and kept in memory for some minutes.
+"""
 
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +24,13 @@ MEMBERS = ("client_secret", "ClientSecret", "secret")  # the member to read if t
 
 
 class ClientSecret:
-    """The provider's secret of this client."""
+    """The secret that this server has as a client of the provider."""
 
     def __init__(self, arn: str, now: Callable[[], float]) -> None:
         """Take the ARN; nothing is read.
 
         Args:
-            arn: the ARN of the secret; "" if the provider knows this front as a public client.
+            arn: the ARN of the secret; "" if this server is a public client of the provider.
             now: the clock, unix seconds.
         """
         self._arn = arn
@@ -63,24 +65,28 @@ def _read(arn: str) -> str:
     try:
         value: str = client.get_secret_value(SecretId=arn)["SecretString"]
     except (KeyError, ValueError, TypeError):
-        raise Misconfigured(reason=f"{SERVICE}:UnexpectedAnswer") from None
+        raise Misconfigured(reason=f"{SERVICE}:UnexpectedAnswer") from None  # the cause could quote the secret
     except Exception as error:  # noqa: BLE001 - botocore's classes are not imported; its text may quote the request
         failure = read_failure(error)
-        kind = TemporarilyUnavailable if failure.is_outage else Misconfigured
-        raise kind(reason=f"{SERVICE}:{failure.code}") from None
+        reason = f"{SERVICE}:{failure.code}"
+        if failure.is_outage:
+            raise TemporarilyUnavailable(reason) from None
+        raise Misconfigured(reason) from None
     finally:
         client.close()
     return value
 
 
 def _text(secret: str) -> str:
-    """Return the secret itself, if it is a member of a JSON object."""
-    value: Any = None
-    with suppress(ValueError):
-        value = json.loads(secret)
+    """Return the client secret: a member of a JSON object, or the whole text."""
+    try:
+        value: Any = json.loads(secret)
+    except ValueError:
+        return secret.strip()
     if not isinstance(value, dict):
         return secret.strip()
-    member = next((value[name] for name in MEMBERS if isinstance(value.get(name), str)), "")
-    if not member:
-        raise Misconfigured(reason="the secret is a JSON object without the member client_secret")
-    return str(member)
+    for name in MEMBERS:
+        member = value.get(name)
+        if isinstance(member, str) and member:
+            return member
+    raise Misconfigured(reason="the secret is a JSON object without the member client_secret")

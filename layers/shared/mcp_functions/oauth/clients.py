@@ -1,8 +1,10 @@
-"""The MCP clients of the sign-in front, of three kinds.
+"""The clients of this authorization server: a client id comes in, a checked `Client` goes out.
 
-pre-registered    the operator lists the client in the settings
-registered        the client registered itself; its id is its sealed metadata, so no store is needed
-published         its id is the https:// URL of a metadata document, which is fetched
+    a name that the operator chose   a pre-registered client, from MCP_OAUTH_CLIENTS
+    "ks1.…"                          a client that registered; the id is its metadata, sealed, so no store is needed
+    "https://…"                      a client that publishes a metadata document under this URL
+
+Sealed means encrypted and authenticated.
 """
 
 from __future__ import annotations
@@ -49,18 +51,18 @@ class Clients:
 
         Args:
             client_id: the id from the client.
-            caller_id: the id whose budgets are charged.
+            caller_id: the caller whose limits count the fetch of a document, or a forged id.
 
         Raises:
             OAuthError: there is no such client, or it is blocked.
             McpError: KMS does not answer, or the caller's budget is empty.
         """
-        observability.current().flow = client_id  # the line of a request names the client by a digest
-        names = {client_id, observability.digest(client_id), _site(client_id)}  # an operator may block any of these
-        if names & self._settings.blocked_clients:
+        observability.current().flow = client_id  # the log shows a digest of it
+        names = {observability.digest(client_id), client_id, _site(client_id)}  # an operator may block any of these
+        if not names.isdisjoint(self._settings.blocked_clients):
             raise OAuthError(errors.INVALID_CLIENT, "the client is blocked")
         client = self._find(client_id, caller_id)
-        # Every request of a client is checked: its refresh tokens live longer than an operator can wait.
+        # Each request of the client is checked, because its refresh tokens live longer than an operator may wait.
         if self._leads_to_blocked_host(client):
             raise OAuthError(errors.INVALID_CLIENT, "the host of a redirect URI is blocked")
         return client
@@ -85,7 +87,7 @@ class Clients:
             return client.keys
         try:
             return self._documents.get(client.keys_url, caller_id)
-        except NoAnswer:
+        except NoAnswer:  # hidden, because the description says the same
             raise OAuthError(errors.INVALID_CLIENT, "the keys of the client cannot be fetched") from None
 
     def register(self, metadata: object) -> tuple[Client, str]:
@@ -105,7 +107,8 @@ class Clients:
         return client._replace(id=client_id), secret
 
     def _leads_to_blocked_host(self, client: Client) -> bool:
-        return not self._settings.blocked_hosts.isdisjoint(map(redirects.host, client.redirect_uris))
+        hosts = {redirects.host(uri) for uri in client.redirect_uris}
+        return not hosts.isdisjoint(self._settings.blocked_hosts)
 
     def _find(self, client_id: str, caller_id: str) -> Client:
         metadata = self._settings.clients.get(client_id)
@@ -118,9 +121,10 @@ class Clients:
         raise OAuthError(errors.INVALID_CLIENT, UNKNOWN)
 
     def _registered(self, client_id: str, caller_id: str) -> Client:
+        """Read the client that is sealed in an id. An id that does not open is unknown, whatever the reason."""
         try:
             claims = self._values.open(CLIENT, client_id, caller_id)
-        except InvalidRequestState:
+        except InvalidRequestState:  # hidden, because the id is no requestState
             raise OAuthError(errors.INVALID_CLIENT, UNKNOWN) from None
         if claims["generation"] != self._settings.client_generation:
             raise OAuthError(errors.INVALID_CLIENT, UNKNOWN)
@@ -151,7 +155,7 @@ class Clients:
         """Read a metadata document (draft-ietf-oauth-client-id-metadata-document)."""
         try:
             document = self._documents.get(url, caller_id)
-        except NoAnswer:
+        except NoAnswer:  # hidden, as in `keys`
             raise OAuthError(errors.INVALID_CLIENT, "the client's metadata document cannot be fetched") from None
         # "The client_id property … MUST match the URL of the document using simple string comparison"
         if document.get("client_id") != url:

@@ -49,7 +49,7 @@ def write(client: Client, sign_in: SignIn, sealed: str, settings: FrontSettings)
 
 
 def _destination(redirect: str) -> str:
-    """Describe the destination of a redirect. A program on this machine could be any program."""
+    """Describe where a redirect leads. On the user's machine any program may receive it, so no name is promised."""
     host = redirects.host(redirect)
     if redirects.is_web(redirect):
         return host

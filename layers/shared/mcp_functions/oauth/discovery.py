@@ -1,4 +1,4 @@
-"""The metadata of the front, by which clients find its endpoints (RFC 8414, OpenID Connect Discovery)."""
+"""The metadata of this authorization server: clients find its endpoints there (RFC 8414, OpenID Connect Discovery)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 AUTHORIZATION_SERVER = "/.well-known/oauth-authorization-server"
 OPENID = "/.well-known/openid-configuration"
 KEYS = "/.well-known/jwks.json"
-NO_KEYS: dict[str, Any] = {"keys": []}  # the front signs nothing
+NO_KEYS: dict[str, Any] = {"keys": []}  # this server signs nothing: the provider issues the tokens
 
 
 def documents(settings: FrontSettings) -> dict[str, dict[str, Any]]:
@@ -46,7 +46,7 @@ def _metadata(settings: FrontSettings) -> dict[str, Any]:
         "authorization_response_iss_parameter_supported": True,
         "client_id_metadata_document_supported": settings.documents,
         "protected_resources": [settings.resource],
-        # OpenID Connect Discovery requires these; the front issues no ID token.
+        # OpenID Connect Discovery requires these members, although this server issues no ID token.
         "jwks_uri": f"{url}{KEYS}",
         "subject_types_supported": ["public"],
         "id_token_signing_alg_values_supported": ["RS256"],

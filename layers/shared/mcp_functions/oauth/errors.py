@@ -1,8 +1,12 @@
-"""The errors of OAuth. A description is a constant of this package, so a response and a log line may hold it."""
+"""The errors of OAuth. A description is a constant of this package, so a response and a log line may hold it.
+
+An OAuthError hides its cause (`from None`), because the cause may quote the request.
+"""
 
 from __future__ import annotations
 
-ACCESS_DENIED = "access_denied"  # the codes are those of RFC 6749, 7009, 7591, 8707 and of OpenID Connect
+# Error codes of RFC 6749, 7009, 7591, 8707 and of OpenID Connect.
+ACCESS_DENIED = "access_denied"
 INTERACTION_REQUIRED = "interaction_required"
 INVALID_CLIENT = "invalid_client"
 INVALID_CLIENT_METADATA = "invalid_client_metadata"

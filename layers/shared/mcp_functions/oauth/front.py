@@ -1,4 +1,12 @@
-"""The sign-in front: its routes, and the parts that answer them.
+"""The routes of the sign-in front, and the parts that answer them.
+
+    GET   /authorize      check a client's request, show the consent page or redirect to the provider
+    POST  /authorize      read the form of the consent page, and redirect to the provider
+    GET   /callback       read the provider's answer, and redirect to the client
+    POST  /token          give a client its tokens
+    POST  /revoke         revoke a refresh token
+    POST  /register       register a client
+    GET   /.well-known/…  return the metadata (discovery.py)
 
 The front is an OAuth authorization server in front of an OpenID Connect provider. It registers MCP clients, which few
 providers do, asks the user for consent, and sends the user to the provider to sign in.
@@ -48,11 +56,11 @@ class Parts(NamedTuple):
     """The parts that the endpoints of one deployment share."""
 
     settings: FrontSettings
-    values: SealedValues  # seals what a client or a browser keeps for the front, which has no store
-    clients: Clients
-    browsers: Browsers
-    provider: Provider
-    refusals: CallerBudgets  # limits how often a caller may cause a request that the provider refuses
+    values: SealedValues  # seals what browsers and clients carry
+    clients: Clients  # finds and registers clients
+    browsers: Browsers  # reads and writes cookies
+    provider: Provider  # the OpenID Connect provider
+    refusals: CallerBudgets  # limits how often one caller makes the provider refuse
     now: Callable[[], float]  # the clock, in unix seconds
 
     def at(self, context: Mapping[str, Any]) -> Parts:
@@ -85,7 +93,7 @@ class Front:
     def __init__(self, parts: Parts) -> None:
         """Keep the parts, and the methods and paths of the endpoints."""
         self._parts = parts
-        self._routes = [*ENDPOINTS]
+        self._routes = list(ENDPOINTS)
         if parts.settings.registration:
             self._routes.append(("POST", REGISTER))
 
@@ -100,13 +108,15 @@ class Front:
         parts = self._parts.at(http.context)
         document = discovery.documents(parts.settings).get(http.path)
         path = self._endpoint(http.path)
-        methods = [method for method, route in self._routes if route == path]
         if document is not None:
             methods = ["GET"]
-        if not methods:
-            notes.reason = "not_found"
-            return answers.empty(404)
-        notes.method = path.removeprefix("/") if document is None else "metadata"
+            notes.method = "metadata"
+        else:
+            methods = [method for method, route in self._routes if route == path]
+            if not methods:
+                notes.reason = "not_found"
+                return answers.empty(404)
+            notes.method = path.removeprefix("/")
         if http.method == "OPTIONS" and path not in answers.PAGES:
             return answers.empty(204, answers.PREFLIGHT)
         if http.method not in methods:
@@ -119,9 +129,11 @@ class Front:
         return ENDPOINTS[http.method, path](visits.read(event, http), parts)
 
     def _endpoint(self, path: str) -> str:
-        """Return the path of an endpoint within the front."""
+        """Return the path of a request within the front, whose URL may have a path of its own."""
         base = urlsplit(self._parts.settings.url).path
-        return path.removeprefix(base) if path.startswith(f"{base}/") else path
+        if path.startswith(f"{base}/"):
+            return path.removeprefix(base)
+        return path
 
 
 def make(
@@ -150,11 +162,13 @@ def make(
     if folder in common.stopped_functions:
         raise FunctionStopped
     values = SealedValues(SealFactory(common, f"{common.stack}/{folder}", wrapping, now=now), now)
-    api = ProviderApi(common.jwt_issuer, common.oauth_client_id, ClientSecret(configured.secret_arn, now), now)
+    secret = ClientSecret(configured.secret_arn, now)
+    api = ProviderApi(common.jwt_issuer, common.oauth_client_id, secret, now)
+    documents = SafeFetch(now, CallerBudgets(FETCHES, "fetch_budget", now), network)
     parts = Parts(
         settings=configured,
         values=values,
-        clients=Clients(configured, values, SafeFetch(now, CallerBudgets(FETCHES, "fetch_budget", now), network)),
+        clients=Clients(configured, values, documents),
         browsers=Browsers(configured, values),
         provider=Provider(configured, api, now),
         refusals=CallerBudgets(REFUSALS, "provider_budget", now),

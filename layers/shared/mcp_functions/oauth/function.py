@@ -1,7 +1,8 @@
 """The Lambda function of the sign-in front: `handler = serve_oauth()`.
 
-It keeps nothing that another container would need for the next request. If a request fails, a browser shows a page
-without details, and a client gets an error of OAuth. The log has the reason.
+The front is an OAuth authorization server for MCP clients, before the OpenID Connect provider of a deployment. It keeps
+nothing between two requests that another container would need. If a request fails, a browser shows a page without
+details, a client gets an error of OAuth, and the log has the reason.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ def serve_oauth(
     logger: Logger | None = None,
     now: Callable[[], float] = time.time,
 ) -> SignInFunction:
-    """Make the Lambda entry point of the authorization front.
+    """Make the Lambda entry point of the sign-in front.
 
     Args:
-        wrapping: another KMS than the keys of MCP_KMS_KEYS, as in `serve`.
+        wrapping: what encrypts data keys in place of the keys of MCP_KMS_KEYS, as in `serve`.
         network: the network for fetches of metadata documents, which tests replace.
         logger: the logger that writes the line of each request, as in `serve`.
-        now: the clock, unix seconds, for tests.
+        now: the clock, unix seconds, which tests replace.
     """
-    aws.prepare(aws.find_endpoint(os.environ, "kms"))  # at init, where Lambda gives a full CPU
+    aws.prepare(aws.find_endpoint(os.environ, "kms"))  # now, because Lambda gives a full CPU while it initializes
     return SignInFunction(wrapping, network, logger, now)
 
 
@@ -81,10 +82,10 @@ class SignInFunction:
         def answer() -> Response:
             return self._answer(event, http, context)
 
-        def error_response(error: McpError) -> Response:
+        def answer_error(error: McpError) -> Response:
             return answers.failed(error, http)
 
-        return self._log.respond(http, context, answer, error_response)
+        return self._log.respond(http, context, answer, answer_error)
 
     def fresh(self, *, now: Callable[[], float] | None = None) -> SignInFunction:
         """Make the same function as in a new container, with nothing cached. Tests pass their own clock."""

@@ -1,4 +1,7 @@
-"""HTTP requests of the front: each has one deadline and one limit of bytes, and follows no redirect and no proxy."""
+"""HTTP requests to the provider and to clients' URLs: each has one deadline and one limit of bytes.
+
+No request follows a redirect or uses a proxy.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
     from mcp_functions.aws.connection import Deadline
 
 USER_AGENT = "mcp-functions"
-CONNECT_SECONDS = 2.0
+CONNECT_SECONDS = 2.0  # the time limit for a connection to one address, and for the TLS handshake
 TLS_PORT = 443
 
 
@@ -40,8 +43,8 @@ class Answer(NamedTuple):
             NoAnswer: the body is not a JSON object.
         """
         media_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
-        is_kind_of_json = media_type.startswith("application/") and media_type.endswith("+json")
-        if media_type != "application/json" and not is_kind_of_json:
+        has_json_suffix = media_type.startswith("application/") and media_type.endswith("+json")
+        if media_type != "application/json" and not has_json_suffix:
             raise NoAnswer(reason="the response is not JSON")
         try:
             value = json.loads(self.body)
@@ -53,11 +56,11 @@ class Answer(NamedTuple):
 
 
 class Request(NamedTuple):
-    """An HTTP request: `target` is the path and the query; without a body it is a GET."""
+    """An HTTP request."""
 
-    target: str
+    target: str  # the path and the query
     headers: Mapping[str, str] = {}
-    body: bytes | None = None
+    body: bytes | None = None  # None for a GET; otherwise the request is a POST
 
 
 def connect(scheme: str, host: str, port: int, deadline: Deadline) -> HTTPConnection:
@@ -69,7 +72,7 @@ def connect(scheme: str, host: str, port: int, deadline: Deadline) -> HTTPConnec
     context = tls_context() if scheme == "https" else None
     connection = open_connection(host, port, context, CONNECT_SECONDS, deadline)
     if context:
-        connection.default_port = TLS_PORT  # so the Host header names no port
+        connection.default_port = TLS_PORT  # without this, http.client would write the port into the Host header
     return connection
 
 
@@ -89,11 +92,12 @@ def exchange(connection: HTTPConnection, request: Request, limit: int) -> Answer
     try:
         connection.request(method, request.target, request.body, headers)
         response = connection.getresponse()
-        body = response.read(limit + 1)
+        body = response.read(limit + 1)  # one byte more shows that the body is too large
     except (OSError, HTTPException, ValueError):
-        raise NoAnswer(reason="no response arrived in time") from None
+        raise NoAnswer(reason="no response arrived in time") from None  # the cause may quote the response
     finally:
         connection.close()
     if len(body) > limit:
         raise NoAnswer(reason="the response is too large")
-    return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, body)
+    received = {name.lower(): value for name, value in response.getheaders()}
+    return Answer(response.status, received, body)

@@ -1,4 +1,11 @@
-"""JSON Web Tokens that others signed: a provider's ID tokens, and assertions of clients (RFC 7515, 7517, 7519)."""
+"""JSON Web Tokens that others signed: a provider's ID tokens, and assertions of clients (RFC 7515, 7517, 7519).
+
+    token     = header "." claims "." signature, each as base64url
+    signed    = header "." claims
+    key set   = {"keys": [key, …]}; `kid` in the header may name the key
+
+This module verifies signatures alone. Its callers check the claims.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +23,15 @@ if TYPE_CHECKING:
 RSA = "RS256"
 ELLIPTIC = "ES256"
 ALGORITHMS = (RSA, ELLIPTIC)  # "none" and the symmetric algorithms are not among them
-MAX_CHARS = 16 * 1024
+KEY_TYPES = {RSA: "RSA", ELLIPTIC: "EC"}  # algorithm -> `kty` of its keys
+MAX_CHARS = 16 * 1024  # a longer token is refused before it is read
 LEAST_RSA_BITS = 2048
-MOST_RSA_BITS = 8192
-_COORDINATE = 32  # the bytes of one coordinate on the curve P-256
-PARTS = 3  # the header, the claims and the signature
+MOST_RSA_BITS = 8192  # a longer key would take too long to use
+_COORDINATE = 32  # the bytes of a coordinate on the curve P-256
 
 
 class ParsedToken(NamedTuple):
-    """The parts of a token that is not verified."""
+    """A token whose signature is not verified yet."""
 
     header: dict[str, Any]
     claims: dict[str, Any]
@@ -52,15 +59,14 @@ def verify(token: object, keys: Mapping[str, Any]) -> dict[str, Any]:
         BadToken: no key of the set has signed it.
     """
     parsed = _parse(token)
-    algorithm = parsed.header.get("alg")
-    if algorithm not in ALGORITHMS or "crit" in parsed.header:
+    # RFC 7515, 4.1.11: a token with an extension in `crit` that is not understood is invalid. None is understood here.
+    if parsed.header.get("alg") not in ALGORITHMS or "crit" in parsed.header:
         message = "the algorithm of the token is not supported"
         raise BadToken(message)
     listed = keys.get("keys")
-    if not isinstance(listed, list):
-        listed = []
-    for key in listed:
-        if isinstance(key, dict) and _fits(key, parsed.header) and _has_signed(key, algorithm, parsed):
+    candidates = listed if isinstance(listed, list) else []
+    for key in candidates:
+        if isinstance(key, dict) and _fits(key, parsed.header) and _has_signed(key, parsed):
             return parsed.claims
     message = "no key has signed the token"
     raise BadToken(message)
@@ -77,38 +83,42 @@ def decode(text: str) -> bytes:
 
 def _parse(token: object) -> ParsedToken:
     message = "the token is malformed"
-    if not isinstance(token, str) or len(token) > MAX_CHARS or token.count(".") != PARTS - 1:
+    if not isinstance(token, str) or len(token) > MAX_CHARS:
         raise BadToken(message)
+    signed, _dot, signature = token.rpartition(".")
+    header_text, _dot, claims_text = signed.partition(".")
     try:
-        head, body, signature = map(decode, token.split("."))
-        header = json.loads(head)
-        claims = json.loads(body)
+        header = json.loads(decode(header_text))
+        claims = json.loads(decode(claims_text))  # a further dot is not base64url
+        signature_bytes = decode(signature)
     except (ValueError, RecursionError):
-        raise BadToken(message) from None
+        raise BadToken(message) from None  # the cause could quote the token
     if not isinstance(header, dict) or not isinstance(claims, dict):
         raise BadToken(message)
-    return ParsedToken(header, claims, signed=token.rpartition(".")[0].encode(), signature=signature)
+    return ParsedToken(header, claims, signed.encode(), signature_bytes)
 
 
 def _fits(key: Mapping[str, Any], header: Mapping[str, Any]) -> bool:
-    """Check whether a key may have signed: its own algorithm counts, never the token's alone (RFC 8725, 3.1)."""
-    if key.get("kty") != {RSA: "RSA", ELLIPTIC: "EC"}[header["alg"]] or key.get("use", "sig") != "sig":
+    """Return whether a key may have signed: its own type and algorithm must be those of the header (RFC 8725, 3.1)."""
+    algorithm = header["alg"]
+    if key.get("kty") != KEY_TYPES[algorithm] or key.get("alg", algorithm) != algorithm:
         return False
-    if key.get("alg", header["alg"]) != header["alg"]:
+    if key.get("use", "sig") != "sig":
         return False
     return "kid" not in header or key.get("kid") == header["kid"]
 
 
-def _has_signed(key: Mapping[str, Any], algorithm: str, token: ParsedToken) -> bool:
-    check = _check_rsa if algorithm == RSA else _check_elliptic
+def _has_signed(key: Mapping[str, Any], token: ParsedToken) -> bool:
+    check = _check_rsa if token.header["alg"] == RSA else _check_elliptic
     try:
         check(key, token.signed, token.signature)
     except (InvalidSignature, UnsupportedAlgorithm, ValueError, TypeError, KeyError, AttributeError):
-        return False
+        return False  # the signature is another key's, or the key set is malformed
     return True
 
 
 def _check_rsa(key: Mapping[str, Any], signed: bytes, signature: bytes) -> None:
+    """Verify a signature; any exception means that the key has not signed, as in `_check_elliptic`."""
     numbers = rsa.RSAPublicNumbers(_integer(key["e"]), _integer(key["n"]))
     if not LEAST_RSA_BITS <= numbers.n.bit_length() <= MOST_RSA_BITS:
         raise ValueError

@@ -1,7 +1,8 @@
-"""The OpenID Connect provider at which people sign in. It must issue access tokens as JWTs.
+"""The provider: any OpenID Connect provider that issues access tokens as JWTs. People sign in there.
 
-The sign-in front (`front`) is a client of the provider, with its own PKCE and nonce. It checks the provider's tokens as
-this server's functions do, and gives MCP clients no token that the functions would refuse.
+The front (this package's authorization server for MCP clients) is a client of the provider. It has a PKCE verifier and
+a nonce of its own for each sign-in. It checks the provider's tokens as the MCP functions do, and hands no token out
+that they would refuse.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.provider_api import ProviderApi
     from mcp_functions.oauth.settings import FrontSettings
 
-RETRY_SECONDS = 60  # if a token does not verify, keys that were fetched longer ago are fetched again
-SKEW_SECONDS = 60  # how far the provider's clock may differ
+RETRY_SECONDS = 60  # keys that do not verify a token are read again if they are older than this
+SKEW_SECONDS = 60  # the difference between two clocks that is allowed
 
 
 class Tokens(NamedTuple):
@@ -103,14 +104,13 @@ class Provider:
             OAuthError: the code has been spent, or is too old.
             TemporarilyUnavailable, Misconfigured: the provider does not answer, or not as it has to.
         """
-        answer = self.api.request_tokens(
-            {
-                "grant_type": "authorization_code",
-                "code": code,
-                "redirect_uri": self.callback,
-                "code_verifier": derive(seed, "verifier"),
-            }
-        )
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": self.callback,
+            "code_verifier": derive(seed, "verifier"),
+        }
+        answer = self.api.request_tokens(form)
         self._check_id_token(answer.get("id_token"), derive(seed, "nonce"))
         return self._tokens(answer)
 
@@ -126,12 +126,15 @@ class Provider:
             TemporarilyUnavailable, Misconfigured: the provider does not answer, or not as it has to.
         """
         form = {"grant_type": "refresh_token", "refresh_token": token}
-        return self._tokens(self.api.request_tokens({**form, "scope": self._scope(scope)} if scope else form))
+        if scope:
+            form["scope"] = self._scope(scope)
+        return self._tokens(self.api.request_tokens(form))
 
     def _scope(self, scope: str) -> str:
         """Return the scopes to ask for. `openid` brings the ID token, whose nonce binds the response to the browser."""
         prefixed = [self._settings.common.oauth_scope_prefix + name for name in scope.split()]
-        return " ".join(dict.fromkeys(["openid", *self._settings.extra_scopes, *prefixed]))
+        names = ["openid", *self._settings.extra_scopes, *prefixed]
+        return " ".join(dict.fromkeys(names))  # each name once, in this order
 
     def _tokens(self, answer: Mapping[str, Any]) -> Tokens:
         """Check an access token as every function of this server does, and return it.
@@ -140,6 +143,7 @@ class Provider:
         """
         token = answer.get("access_token")
         now = self._now()
+        # The causes are hidden: for the user's client they would look like faults of its request.
         try:
             claims = json_web_tokens.claims_of(token)
             access_tokens.check(claims, {}, self._settings.common, now)
@@ -157,21 +161,23 @@ class Provider:
         )
 
     def _granted(self, scope: str) -> str:
-        own = {"openid", *self._settings.extra_scopes}
-        return " ".join(
-            name.removeprefix(self._settings.common.oauth_scope_prefix) for name in scope.split() if name not in own
-        )
+        """Return the scopes of the provider's answer with this server's names, without those that the front added."""
+        added = {"openid", *self._settings.extra_scopes}
+        prefix = self._settings.common.oauth_scope_prefix
+        names = [name.removeprefix(prefix) for name in scope.split() if name not in added]
+        return " ".join(names)
 
     def _check_id_token(self, token: object, nonce: str) -> None:
         """Check that an ID token belongs to this sign-in (OpenID Connect Core, 3.1.3.7). It goes no further."""
         claims = self._verified(token)
         audience = claims.get("aud")
         audiences = audience if isinstance(audience, list) else [audience]
-        expires = claims.get("exp")
         if claims.get("iss") != self.api.issuer or self.api.client_id not in audiences:
             raise OAuthError(errors.INVALID_GRANT, "the ID token is of another issuer, or for another client")
+        # `azp` names the client that asked for a token with several audiences.
         if len(audiences) > 1 and claims.get("azp") != self.api.client_id:
             raise OAuthError(errors.INVALID_GRANT, "the ID token is for another client")
+        expires = claims.get("exp")
         if not isinstance(expires, int | float) or not expires > self._now() - SKEW_SECONDS:
             raise OAuthError(errors.INVALID_GRANT, "the ID token has expired")
         if not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
@@ -180,7 +186,7 @@ class Provider:
     def _verified(self, token: object) -> dict[str, Any]:
         if token is None:
             raise Misconfigured(reason="provider:no_id_token")
-        # The provider may have changed its keys a moment ago. So the second attempt uses keys that are newer.
+        # A provider may have changed its keys a moment ago, so a second attempt accepts only keys that were just read.
         for max_age in (FRESH_SECONDS, RETRY_SECONDS):
             try:
                 return json_web_tokens.verify(token, self.api.keys(max_age))

@@ -1,4 +1,7 @@
-"""Requests to the provider: its metadata, its keys, and its token and revocation endpoints."""
+"""Requests to the OpenID Connect provider: its metadata, its keys, and its token and revocation endpoints.
+
+The front (this package's authorization server for MCP clients) sends them as one client of the provider.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +22,15 @@ if TYPE_CHECKING:
 
 DISCOVERY = "/.well-known/openid-configuration"
 SECONDS = 6.0  # the time limit of one request
-MAX_BYTES = 128 * 1024
+MAX_BYTES = 128 * 1024  # the largest response that is read
 FRESH_SECONDS = 3600  # how long metadata and keys stay in memory
 OK = 200
 TOO_MANY = 429
 SERVER_FAULT = 500
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-NEEDED = ("authorization_endpoint", "token_endpoint", "jwks_uri")
-# Errors of the token endpoint that a client can cause, and the errors that the client gets for them. A browser may send
-# any text as the provider's code, so a malformed code must not raise an alarm.
+NEEDED = ("authorization_endpoint", "token_endpoint", "jwks_uri")  # the URLs that the metadata must have
+# The provider's error -> the error for the client. A browser may bring any text as the provider's code, so a malformed
+# one must not raise an alarm.
 REFUSALS = {
     errors.INVALID_GRANT: errors.INVALID_GRANT,
     errors.INVALID_REQUEST: errors.INVALID_GRANT,
@@ -53,8 +56,7 @@ class ProviderApi:
         self.client_id = client_id
         self._secret = secret
         self._now = now
-        # By URL: when the document was fetched (unix seconds), and the document.
-        self._documents: dict[str, tuple[float, dict[str, Any]]] = {}
+        self._documents: dict[str, tuple[float, dict[str, Any]]] = {}  # URL -> when it was read (unix seconds), JSON
 
     def metadata(self) -> dict[str, Any]:
         """Return the provider's metadata.
@@ -87,8 +89,7 @@ class ProviderApi:
             TemporarilyUnavailable, Misconfigured: as `metadata`.
         """
         answer = self._post(str(self.metadata()["token_endpoint"]), form)
-        if answer.status != OK:
-            self._refuse(answer)
+        self._check_status(answer)
         return _json(answer)
 
     def revoke(self, token: str) -> None:
@@ -103,11 +104,12 @@ class ProviderApi:
             raise OAuthError(errors.CANNOT_REVOKE, "the provider cannot revoke tokens")
         _check_url(endpoint)
         answer = self._post(str(endpoint), {"token": token, "token_type_hint": "refresh_token"})
-        if answer.status != OK:
-            self._refuse(answer)
+        self._check_status(answer)
 
-    def _refuse(self, answer: Answer) -> None:
-        """Raise the error that an unsuccessful response means."""
+    def _check_status(self, answer: Answer) -> None:
+        """Raise the error of a response that is not 200."""
+        if answer.status == OK:
+            return
         if answer.status >= SERVER_FAULT or answer.status == TOO_MANY:
             raise _unavailable()
         code = _json(answer).get("error")
@@ -115,9 +117,8 @@ class ProviderApi:
             raise OAuthError(REFUSALS[code], "the provider does not accept it: it was used, revoked, or has expired")
         if code == "invalid_client":
             self._secret.reset()  # the secret may have been rotated: the next request reads it again
-        if code not in OPERATOR:
-            code = "unexpected_error"
-        raise Misconfigured(reason=f"provider:{code}")
+        logged = code if code in OPERATOR else "unexpected_error"  # any other text is the provider's, and is not logged
+        raise Misconfigured(reason=f"provider:{logged}")
 
     def _post(self, url: str, form: Mapping[str, str]) -> Answer:
         """Send a form with this client's own authentication."""
@@ -157,16 +158,20 @@ def _check_url(url: object) -> None:
     parts = urlsplit(url) if isinstance(url, str) else None
     if parts is None or not parts.hostname:
         raise Misconfigured(reason="the provider's metadata lacks an endpoint")
-    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
+    is_local = parts.scheme == "http" and parts.hostname in LOOPBACK
+    if parts.scheme != "https" and not is_local:
         raise Misconfigured(reason="an endpoint of the provider is not https")
 
 
 def _request(url: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
     parts = urlsplit(url)
-    port = parts.port or (443 if parts.scheme == "https" else 80)
+    port = parts.port
+    if port is None:
+        port = 443 if parts.scheme == "https" else 80
     target = parts.path or "/"
     if parts.query:
         target += f"?{parts.query}"
+    # The cause is hidden: it may quote the response, which can hold a token.
     try:
         connection = https.connect(parts.scheme, str(parts.hostname), port, Deadline.after(SECONDS))
         return https.exchange(connection, https.Request(target, headers, body), MAX_BYTES)
@@ -178,4 +183,4 @@ def _json(answer: Answer) -> dict[str, Any]:
     try:
         return answer.json()
     except NoAnswer:
-        raise TemporarilyUnavailable(reason="provider:no_json") from None
+        raise TemporarilyUnavailable(reason="provider:no_json") from None  # the cause says no more

@@ -1,4 +1,7 @@
-"""`/register`: dynamic client registration (RFC 7591). The front stores no client, so it cannot change one later."""
+"""`/register`: dynamic client registration (RFC 7591). A client's metadata comes in, its id and secret go out.
+
+The id holds the metadata, sealed. No client is stored, so none can be changed later.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ def register(http: HttpRequest, parts: Parts) -> Response:
     try:
         metadata = json_reader.loads(events.read_body(http, MAX_BODY))
     except ParseError:
-        raise OAuthError(errors.INVALID_CLIENT_METADATA, "the body is not JSON") from None
+        raise OAuthError(errors.INVALID_CLIENT_METADATA, "the body is not JSON") from None  # the cause is JSON-RPC's
     client, secret = parts.clients.register(metadata)
     return answers.json(CREATED, describe(client, secret, int(parts.now())))
 
@@ -55,7 +58,8 @@ def describe(client: Client, secret: str, now: int) -> dict[str, Any]:
     if client.name:
         described["client_name"] = client.name
     if secret:
-        described |= {"client_secret": secret, "client_secret_expires_at": now + CLIENT.seconds}
+        described["client_secret"] = secret
+        described["client_secret_expires_at"] = now + CLIENT.seconds
     if client.keys is not None:
         described["jwks"] = client.keys
     if client.keys_url:

@@ -1,7 +1,11 @@
 """Fetches what a client's URL names: a metadata document, or a set of keys. A stranger chose that URL.
 
-So it must be https on port 443, and every address of its host must be public. The connection goes to an address that
-was checked: a name that resolves to another address a moment later changes nothing. Redirects and proxies are not used.
+    the URL         https on port 443, with a host name
+    the addresses   the host is resolved once, and every address must be public
+    the connection  to one of these addresses, so a name that changes its address a moment later changes nothing
+    the response    a small JSON object; a redirect is an error, and no proxy is used
+
+Without these rules a stranger could make this server call private networks (server-side request forgery).
 """
 
 from __future__ import annotations
@@ -24,22 +28,26 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.caller_budgets import CallerBudgets
 
 SECONDS = 3.0  # the time limit for name, connection, handshake and response together
-MAX_BYTES = 5 * 1024
-MAX_URL = 512
+MAX_BYTES = 5 * 1024  # the largest document
+MAX_URL = 512  # characters
 FRESH_SECONDS = 300  # how long a document stays in memory
 FAILED_SECONDS = 60  # how long a failure stays in memory
-MAX_ENTRIES = 256
+MAX_ENTRIES = 256  # documents and failures in memory
 PORT = 443
 OK = 200
-# A host name and a path: no user, no port but 443, no address in the place of a name, no fragment.
-URL = r"https://((?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z](?:[a-z0-9-]*[a-z0-9])?)(?::443)?(/[!$-;=?-Z_a-z~]*)"
+# A host name with a dot, and a path: no user, no port but 443, no IP address in place of the name, no fragment.
+LABEL = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
+LAST_LABEL = r"[a-z](?:[a-z0-9-]*[a-z0-9])?"
+URL = rf"https://(?P<host>(?:{LABEL}\.)+{LAST_LABEL})(?::443)?(?P<target>/[A-Za-z0-9._~:/?@!$&'()*+,;=%-]*)"
 # Servers resolve "." and "..", so two different URLs could name the same document.
 DOT_SEGMENT = r"/(?:\.|%2[Ee]){1,2}(?:[/?]|$)"
 
 
 def may_be_fetched(url: str) -> bool:
     """Check that a URL is https on port 443, with a host name and a path, and without dot segments."""
-    return len(url) <= MAX_URL and re.fullmatch(URL, url) is not None and not re.search(DOT_SEGMENT, url)
+    if len(url) > MAX_URL or re.search(DOT_SEGMENT, url):
+        return False
+    return re.fullmatch(URL, url) is not None
 
 
 def resolve(host: str) -> list[str]:
@@ -49,7 +57,8 @@ def resolve(host: str) -> list[str]:
         OSError: the host has no address.
     """
     answers = socket.getaddrinfo(host, PORT, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[0]) for *_rest, address in answers))
+    ip_addresses = [str(address[0]) for *_rest, address in answers]
+    return list(dict.fromkeys(ip_addresses))  # each once, in the order of the resolver
 
 
 def connect(address: str, seconds: float) -> socket.socket:
@@ -80,7 +89,7 @@ class SafeFetch:
         self._budgets = budgets
         self._network = network or Network()
         self._lock = Lock()
-        # By URL: until when the entry counts (unix seconds), and the document; None if it could not be fetched.
+        # URL -> until when it is kept (unix seconds), and the document; None after a failure
         self._kept: OrderedDict[str, tuple[float, dict[str, Any] | None]] = OrderedDict()
 
     def get(self, url: str, caller_id: str) -> dict[str, Any]:
@@ -88,7 +97,7 @@ class SafeFetch:
 
         Args:
             url: the URL that a client named.
-            caller_id: the id whose budget is charged if the object is not in memory.
+            caller_id: the caller whose budget of fetches is used if the object is not in memory.
 
         Raises:
             NoAnswer: the URL may not be fetched, or has no usable document.
@@ -103,6 +112,7 @@ class SafeFetch:
         return document
 
     def _fetch(self, url: str) -> dict[str, Any] | None:
+        """Fetch a document, and keep it or its failure in memory; the oldest entries make room."""
         try:
             document: dict[str, Any] | None = fetch(url, self._network)
         except NoAnswer:
@@ -126,9 +136,10 @@ def fetch(url: str, network: Network) -> dict[str, Any]:
     if parts is None or not may_be_fetched(url):
         raise NoAnswer(reason="the URL is not https on port 443, with a host name and a path")
     deadline = Deadline.after(SECONDS)
-    connection = _open(parts[1], _public_addresses(parts[1], network, deadline), network, deadline)
-    answer = https.exchange(connection, https.Request(parts[2]), MAX_BYTES)
-    if answer.status != OK:  # a redirect is refused, too, because it may lead to a host that was not checked
+    public = _public_addresses(parts["host"], network, deadline)
+    connection = _open(parts["host"], public, network, deadline)
+    answer = https.exchange(connection, https.Request(parts["target"]), MAX_BYTES)
+    if answer.status != OK:  # a redirect is refused too, because nothing has checked where it leads
         raise NoAnswer(reason="the response is not a document")
     return answer.json()
 
@@ -144,13 +155,14 @@ def _public_addresses(host: str, network: Network, deadline: Deadline) -> list[s
         try:
             resolved.extend(network.resolve(host))
         except (OSError, UnicodeError):
-            return
+            return  # the host has no address, or cannot be one: `resolved` stays empty
 
     thread = Thread(target=ask, daemon=True)
     thread.start()
     thread.join(max(0.0, deadline.ends - deadline.clock()))
-    candidates = list(resolved)
-    if not candidates or thread.is_alive() or not all(map(addresses.is_public, candidates)):
+    candidates = list(resolved)  # a copy, because the thread may still run
+    is_resolved = bool(candidates) and not thread.is_alive()
+    if not is_resolved or not all(addresses.is_public(address) for address in candidates):
         raise NoAnswer(reason="the host has no address, or one that is not public")
     return candidates
 
@@ -169,7 +181,7 @@ def _open(host: str, public: Sequence[str], network: Network, deadline: Deadline
             connected.close()
             continue
         connection: Any = HTTPConnection(host, PORT)
-        connection.default_port = PORT  # so the Host header names no port
+        connection.default_port = PORT  # without this, http.client would write the port into the Host header
         connection.sock = DeadlineSocket(encrypted, deadline)
         return cast("HTTPConnection", connection)
     raise NoAnswer(reason="the host does not accept a connection")

@@ -1,7 +1,12 @@
-"""Sealed values that browsers and clients carry for the front, each for one purpose (sign-in.md, section 2).
+"""Sealed values that browsers and clients carry for this authorization server (sign-in.md, section 2).
 
-Every purpose has a label, so no value opens as another, nor as a requestState. The seal also covers a binding: a value
-opens only with the same client, redirect, resource or browser.
+    CLIENT      the id of a registered client        CODE        the code for a client
+    CONSENT     the form of the consent page         REFRESH     the refresh token for a client
+    REQUEST     the `state` for the provider         REMEMBERED  the cookie with consents
+
+Sealed means encrypted and authenticated with a key from KMS. Every purpose has a label, so no value opens as another,
+nor as a requestState. A value may also be bound to texts, and then opens only with the same client, redirect, resource
+or browser.
 """
 
 from __future__ import annotations
@@ -25,10 +30,10 @@ DAY = 24 * 3600  # seconds
 
 
 class Purpose(NamedTuple):
-    """A purpose of sealed values."""
+    """A purpose of a sealed value."""
 
-    label: bytes  # a value opens only under the label that sealed it
-    seconds: int  # the lifetime of a value
+    label: bytes
+    seconds: int  # how long a value is valid
     max_chars: int  # the greatest length of a value
 
 
@@ -66,8 +71,9 @@ class SealedValues:
             StateTooLarge: the value would be too long.
             TemporarilyUnavailable, Misconfigured: no key is available.
         """
-        ends = int(self._now()) + purpose.seconds
-        return self._envelope(purpose).seal(dumps_ascii({**claims, "exp": ends}).encode(), about=about(*bound))
+        expires = int(self._now()) + purpose.seconds
+        plaintext = dumps_ascii({**claims, "exp": expires}).encode()
+        return self._envelope(purpose).seal(plaintext, about=about(*bound))
 
     def open(self, purpose: Purpose, value: str, caller_id: str, *bound: str) -> dict[str, Any]:
         """Return the claims of a value.
@@ -75,7 +81,7 @@ class SealedValues:
         Args:
             purpose: the purpose of the value.
             value: the text from a client or a browser.
-            caller_id: the id whose budget is charged for an unknown data key.
+            caller_id: the caller for whom calls of KMS that fail are counted, because these are limited.
             bound: the texts to which the value must be bound.
 
         Raises:

@@ -1,4 +1,7 @@
-"""The settings of the authorization front, read from the environment once, at the function's first event."""
+"""The settings of the sign-in front, read from the environment once, at the function's first event.
+
+The front is an OAuth authorization server for MCP clients, before the OpenID Connect provider of a deployment.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ if TYPE_CHECKING:
 
     from mcp_functions.settings import Settings
 
-RESOURCE_PARAMETERS = ("", "resource", "audience")  # none; RFC 8707 and Cognito; Auth0
+# How providers call the parameter with the resource: not at all; as in RFC 8707, and at Cognito; at Auth0.
+RESOURCE_PARAMETERS = ("", "resource", "audience")
+CLIENT_ID = r"[A-Za-z0-9._-]{1,64}"  # the id of a pre-registered client
 
 
 class FrontSettings(NamedTuple):
@@ -91,7 +96,8 @@ def _clients(text: str) -> dict[str, dict[str, Any]]:
     try:
         clients = {client["client_id"]: client for client in json.loads(text)}
     except (ValueError, TypeError, KeyError):
-        raise Misconfigured(message) from None
-    if not all(isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9._-]{1,64}", name) for name in clients):
-        raise Misconfigured(message)
+        raise Misconfigured(message) from None  # the cause could quote the variable
+    for client_id in clients:
+        if not isinstance(client_id, str) or not re.fullmatch(CLIENT_ID, client_id):
+            raise Misconfigured(message)
     return clients

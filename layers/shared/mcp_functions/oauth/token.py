@@ -1,9 +1,10 @@
 """The endpoints `/token` and `/revoke`: a client gets the provider's access token, refreshes it, and revokes it.
 
-    authorization_code    open the front's code, check the client and PKCE, redeem the provider's code in it
-    refresh_token         open the front's refresh token, and send the provider's refresh token in it
+    code of the front           holds, sealed: the provider's code, and the client's PKCE challenge
+    refresh token of the front  holds, sealed: the provider's refresh token
 
-Everything is checked before the provider's code is redeemed. So a refused request leaves the code valid for its owner.
+The front (this package's authorization server) seals them, that is encrypts and authenticates them, for one client.
+It checks everything before it redeems the provider's code. So a refused request leaves the owner's code valid.
 """
 
 from __future__ import annotations
@@ -65,19 +66,20 @@ def revoke(visit: Visit, parts: Parts) -> Response:
     try:
         claims = parts.values.open(REFRESH, token, visit.caller_id, parts.digest(client.id), parts.settings.resource)
     except InvalidRequestState:
-        return answers.json(200, {})  # "invalid tokens do not cause an error response"
+        return answers.json(200, {})  # RFC 7009, 2.2: "invalid tokens do not cause an error response"
     with parts.refusals.charged_if_refused(visit.caller_id):
         parts.provider.api.revoke(claims["token"])
     return answers.json(200, {})
 
 
 def _redeem(visit: Visit, client: Client, parts: Parts) -> Response:
+    """Answer a request with a code."""
     form = visit.parameters
     bound = (parts.digest(client.id), form.get("redirect_uri", ""), parts.settings.resource)
     claims = _open(visit, parts, CODE, form.get("code", ""), *bound)
     verifier = form.get("code_verifier", "")
-    # The syntax is checked first: a verifier that is not in ASCII has no challenge.
-    if not re.fullmatch(VERIFIER, verifier) or not hmac.compare_digest(challenge(verifier), claims["challenge"]):
+    is_verifier = re.fullmatch(VERIFIER, verifier) is not None
+    if not is_verifier or not hmac.compare_digest(challenge(verifier), claims["challenge"]):
         raise OAuthError(errors.INVALID_GRANT, "code_verifier does not match code_challenge")
     with parts.refusals.charged_if_refused(visit.caller_id):
         tokens = parts.provider.redeem(claims["code"], claims["seed"])
@@ -85,15 +87,16 @@ def _redeem(visit: Visit, client: Client, parts: Parts) -> Response:
 
 
 def _refresh(visit: Visit, client: Client, parts: Parts) -> Response:
+    """Answer a request with a refresh token; a client may ask for fewer scopes than were granted."""
     bound = (parts.digest(client.id), parts.settings.resource)
     claims = _open(visit, parts, REFRESH, visit.parameters.get("refresh_token", ""), *bound)
-    scope = " ".join(visit.parameters.get("scope", "").split())
-    # "The requested scope MUST NOT include any scope not originally granted by the resource owner."
-    if not set(scope.split()) <= set(claims["scope"].split()):
+    requested = visit.parameters.get("scope", "").split()
+    granted = set(claims["scope"].split())
+    # RFC 6749, 6: "The requested scope MUST NOT include any scope not originally granted by the resource owner."
+    if not set(requested) <= granted:
         raise OAuthError(errors.INVALID_SCOPE, "the scope is more than was granted")
-    narrower = ""
-    if set(scope.split()) != set(claims["scope"].split()):
-        narrower = scope
+    scope = " ".join(requested)
+    narrower = "" if set(requested) == granted else scope
     with parts.refusals.charged_if_refused(visit.caller_id):
         tokens = parts.provider.refresh(claims["token"], narrower)
     # A provider that does not rotate its refresh tokens sends none: the old one stays valid.
@@ -105,11 +108,19 @@ def _open(visit: Visit, parts: Parts, purpose: Purpose, value: str, *bound: str)
     try:
         return parts.values.open(purpose, value, visit.caller_id, *bound)
     except InvalidRequestState:
-        raise OAuthError(errors.INVALID_GRANT, GONE) from None
+        raise OAuthError(errors.INVALID_GRANT, GONE) from None  # the cause speaks of a requestState
 
 
 def _response(tokens: Tokens, client: Client, granted: str, parts: Parts, *, shown: str = "") -> Response:
-    """Make the response with the provider's access token. Its ID token and its refresh token stay here."""
+    """Make the response with the provider's access token. Its ID token and its refresh token stay here.
+
+    Args:
+        tokens: the provider's tokens.
+        client: the client that gets the access token.
+        granted: the scope that the user granted.
+        parts: the parts of the front.
+        shown: the scope that the client asked for now; "" for all that was granted.
+    """
     body: dict[str, Any] = {
         "access_token": tokens.access_token,
         "token_type": "Bearer",

@@ -1,4 +1,4 @@
-"""A request to the sign-in front: its parameters, its cookies, and the caller whose budgets it uses."""
+"""A request to this authorization server: its parameters, its cookies, and the caller whose limits count it."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest
 
 MAX_BODY = 32 * 1024  # bytes of a form; API Gateway reads no query of this length
-MAX_FIELDS = 32
+MAX_FIELDS = 32  # parameters of a form or a query
 WHITESPACE = " \t"
 FORM = "application/x-www-form-urlencoded"
 
 
 class Visit(NamedTuple):
-    """A request to the front."""
+    """A request to this authorization server."""
 
-    http: HttpRequest
+    http: HttpRequest  # the HTTP request
     parameters: Mapping[str, str]  # the parameters of the query or the form; each occurs once, and none is empty
     cookies: Mapping[str, str]  # the cookies by name
-    caller_id: str  # the id whose budgets are charged for forged values and for fetches
+    caller_id: str  # the caller whose limits count forged values and fetches
 
 
 def read(event: Mapping[str, Any], http: HttpRequest) -> Visit:
@@ -39,21 +39,28 @@ def read(event: Mapping[str, Any], http: HttpRequest) -> Visit:
     """
     query = str(event.get("rawQueryString") or "")
     text = _form(http) if http.method == "POST" else query
-    return Visit(http, read_parameters(text), _cookies(event.get("cookies")), caller_id(http))
+    return Visit(
+        http=http,
+        parameters=read_parameters(text),
+        cookies=_cookies(event.get("cookies")),
+        caller_id=caller_id(http),
+    )
 
 
 def caller_id(http: HttpRequest) -> str:
-    """Return the id whose budgets a request is charged to: the network of its address."""
+    """Return the name of a caller where limits are counted: the network of its address."""
     return f"oauth:{network(http.address)}"
 
 
 def _form(http: HttpRequest) -> str:
-    if http.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
+    """Return the text of a form."""
+    media_type = http.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != FORM:
         raise OAuthError(errors.INVALID_REQUEST, "the body must be a form: application/x-www-form-urlencoded")
     body = events.read_body(http, MAX_BODY)
     try:
         return body if isinstance(body, str) else body.decode()
-    except UnicodeDecodeError:
+    except UnicodeDecodeError:  # hidden, because it quotes the form
         raise OAuthError(errors.INVALID_REQUEST, "the form is not UTF-8") from None
 
 
@@ -70,7 +77,7 @@ def read_parameters(text: str) -> dict[str, str]:
     try:
         # "Parameters sent without a value MUST be treated as if they were omitted": parse_qsl leaves them out.
         pairs = parse_qsl(text, errors="strict", max_num_fields=MAX_FIELDS)
-    except ValueError:
+    except ValueError:  # hidden, because it quotes the parameters
         raise OAuthError(errors.INVALID_REQUEST, "the parameters are too many, or not UTF-8") from None
     parameters = dict(pairs)
     if len(parameters) != len(pairs):

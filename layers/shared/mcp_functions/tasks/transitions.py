@@ -1,8 +1,8 @@
 """The transitions of a task: each function takes a state and returns the next one. They write nothing.
 
-    await_worker, take, renew, save_progress, pause, ask, finish   a worker, or whoever invokes it
-    apply_answers, request_cancel, cancel                          the client
-    give_up                                                        a worker, after many died
+    of an invocation   await_worker
+    of a worker        take, renew, save_progress; then pause, ask or finish; give_up, after many workers died
+    of the client      apply_answers, request_cancel; cancel, which a worker may do for it
 
 Of two writers at a time, the second reads the state of the first, and runs its transition again on that. A transition
 that has no effect returns its argument. A worker's transitions carry its epoch, the number of its turn. They raise

@@ -6,8 +6,9 @@
         talk.accept(resolution={"resolution": "Fixed"})
         assert "Fixed" in talk.text
 
-The function receives API Gateway's events and returns responses, as on AWS; KMS is the harness's. `converse` is a
-fixture of the package's pytest plugin. Without pytest, write `with deployed(): talk = Conversation(handler)…`.
+The function receives API Gateway's events and returns responses, as on AWS. KMS and the table are doubles in this
+process. `converse` is a fixture of the package's pytest plugin. Without pytest, write
+`with deployed(): talk = Conversation(handler)…`.
 """
 
 from __future__ import annotations
@@ -38,5 +39,5 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # a type checker would accept every misspelt name
-    # Lazily: pytest imports this package wherever it is installed.
+    # Each name is imported at its first use: pytest loads the plugin, and so this package, in every project.
     __getattr__ = lazy_names(__name__, _NAMES)

@@ -1,4 +1,12 @@
-"""Answers one event in a new process: `python -m mcp_functions.testing` reads the invocation from stdin."""
+"""Answers one event in a new process: `python -m mcp_functions.testing`.
+
+`containers.NewProcesses` starts it.
+
+    stdin    JSON: where the handler is (`module`, `file`, `variable`, `path`), the `event`, the `name` of the function,
+             its `remaining` milliseconds, and the seconds by which its clock is `ahead`
+    stdout   the response as JSON
+    stderr   what the function printed, and tracebacks
+"""
 
 from __future__ import annotations
 
@@ -27,7 +35,8 @@ def main() -> None:
     sys.path[:] = [str(Path(invocation["file"]).parent), *invocation["path"]]
     listener.set(_show_raised)
     with redirect_stdout(sys.stderr):
-        handler = unwrap(getattr(_import(invocation["module"], invocation["file"]), invocation["variable"]))
+        module = _import(invocation["module"], invocation["file"])
+        handler = unwrap(getattr(module, invocation["variable"]))  # without decorators around it
         container = handler.fresh(now=lambda: handler.now() + invocation["ahead"])
         response = container(invocation["event"], Context(invocation["name"], invocation["remaining"]))
     json.dump(response, sys.stdout)

@@ -1,4 +1,8 @@
-"""The client of a conversation, as API Gateway and the function see it."""
+"""The client of a conversation: who calls, with which access token, and what the client can do.
+
+API Gateway checks a token before it calls a function, and the event has the token's claims. A test needs no token: it
+writes the claims into the event.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ if TYPE_CHECKING:
     from mcp_functions.local.api_gateway.events import Moment
 
 RESOURCE = "https://mcp.example/mcp"  # the audience of principals' access tokens
-TOKEN_SECONDS = 3600
+TOKEN_SECONDS = 3600  # the life of an access token
 
 
 class Caller(NamedTuple):
@@ -41,9 +45,9 @@ class Caller(NamedTuple):
 
         Args:
             message: a JSON-RPC request.
-            route: of the function.
-            moment: time and ids of the request.
-            now: unix seconds, from which the access token is valid for an hour.
+            route: the path of the function at API Gateway, as in /mcp/book.
+            moment: the time and the ids of the request.
+            now: the time in unix seconds from which the access token is valid for an hour.
         """
         return event_of_message(message, route, moment, self._authorizer(now))
 
@@ -63,5 +67,5 @@ class Caller(NamedTuple):
 
 
 def as_principal(caller: Principal | str | None) -> Principal | None:
-    """Return the principal of a name; a principal as it is."""
+    """Return a principal with the given name as its subject; a principal, or None, as it is."""
     return Principal("https://issuer.example", caller, "client") if isinstance(caller, str) else caller

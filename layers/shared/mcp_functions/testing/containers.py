@@ -1,4 +1,8 @@
-"""How a function under test runs: in containers of this process, or in a new process for each event."""
+"""How a function under test runs: in containers of this process, or in a new process for each event.
+
+A container is what Lambda calls an execution environment: a process that answers one event after another, and may keep
+values between them. A test that runs each event in a new process proves that nothing depends on such values.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
 
     Event: TypeAlias = dict[str, Any]
 
-PROCESS_SECONDS = 60  # limit for a process to answer one event
+PROCESS_SECONDS = 60  # the time in which a new process must answer its event
 
 
 @dataclass
@@ -55,7 +59,7 @@ class TimedFunction:
             self._answer = NewProcesses(self.handler, ahead)
         elif ahead:
             self._answer = Containers(self.handler, self.now)
-        else:
+        else:  # conversations with an unchanged clock share the containers, which the handler keeps
             self._answer = vars(self.handler).setdefault("_test_containers", Containers(self.handler))
 
     def __call__(self, event: Event, context: Context) -> Event:
@@ -86,10 +90,9 @@ class Containers:
 
     def __call__(self, event: Event, context: Context) -> Event:
         """Answer one event."""
-        variables = ((name, value) for name, value in os.environ.items() if name.startswith(("MCP_", "AWS_")))
-        environment = frozenset(variables)
+        environment = frozenset(item for item in os.environ.items() if item[0].startswith(("MCP_", "AWS_")))
         if environment not in self._containers:
-            # A copy: a test that calls the function itself may do so in another environment.
+            # A copy of the function, because the test may call the function itself in another environment.
             self._containers[environment] = self._handler.fresh(now=self._now)
         return _without_event_loop(partial(self._containers[environment], event, context))
 
@@ -128,9 +131,9 @@ class NewProcesses:
 
 
 def _without_event_loop(answer: Callable[[], Event]) -> Event:
-    """Answer where no event loop runs, as on Lambda, also in an async test."""
+    """Answer where no event loop runs, as on Lambda. For an async test, that is another thread."""
     if event_loop.is_current():
-        return answer()  # in another thread, an async handler would wait for this one
+        return answer()  # an async handler makes this call: with another thread, the loop would wait for itself
     try:
         asyncio.get_running_loop()
     except RuntimeError:

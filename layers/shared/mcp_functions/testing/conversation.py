@@ -1,4 +1,11 @@
-"""A client's conversation with one function, round by round."""
+"""A client's conversation with one function, round by round.
+
+A round is one request and its response. A call that asks its user takes several:
+
+    talk = Conversation(handler).call(city="Rome")   round 1: the function answers with a question, and a sealed state
+    talk.accept(seat="12A")                          round 2: the same request, with the answer and the state
+    talk.text                                        the text of the result
+"""
 
 from __future__ import annotations
 
@@ -24,9 +31,9 @@ if TYPE_CHECKING:
 
 METHODS = {"tool": "tools/call", "prompt": "prompts/get"}
 EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
-WITH_APPS: dict[str, Any] = {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}}  # as claude.ai declares
+WITH_APPS: dict[str, Any] = {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}}  # claude.ai declares this
 WITH_TASKS = EVERYTHING | {"extensions": {EXTENSION_TASKS: {}}}
-WORKER_MS = 900_000
+WORKER_MS = 900_000  # the time limit of a worker, the function that runs tasks
 MAX_ROUNDS_WITHOUT_QUESTION = 10  # the limit of the official clients
 
 
@@ -58,8 +65,8 @@ class Conversation(Transcript):
                 it with an event to test them.
             function: its folder; the first handler's name if left out.
             principal: the caller, as the authorizer of AuthMode `jwt` passes it on; not signed in, if left out.
-            scopes: of the principal's access token.
-            capabilities: that the client declares; all, if left out.
+            scopes: the scopes of the principal's access token.
+            capabilities: the capabilities that the client declares; all, if left out.
             moment: returns each request's time and ids; the function's clock and new ids, if left out.
             fresh: whether a new Python process answers each round, so that only the state passes from one to the next.
                 The module of the handler must assign it: `handler = serve(…)`; a ValueError says if it does not.
@@ -69,9 +76,9 @@ class Conversation(Transcript):
         self.function = function or self._target.handler.handlers[0].name
         self._caller = Caller(as_principal(principal), tuple(scopes), capabilities)
         self._moment = moment or (lambda: Moment.at(self._target.now()))
-        self._method = ""
-        self._params = dict[str, Any]()
-        self._inputs: Mapping[str, Any] = {}
+        self._method = ""  # the method and the params of the call, which each of its rounds repeats
+        self._params: dict[str, Any] = {}
+        self._inputs: Mapping[str, Any] = {}  # what the last round added: answers and state
         self._next_id = 1
 
     def __repr__(self) -> str:
@@ -83,8 +90,8 @@ class Conversation(Transcript):
         """Call a tool or get a prompt: the named one, or the function's first.
 
         Args:
-            name: of the tool or prompt.
-            arguments: by wire name, as JSON values.
+            name: the name of the tool or prompt.
+            arguments: the arguments as JSON values, by the names that the client sends.
 
         Raises:
             ValueError: the function has no such tool or prompt.
@@ -93,8 +100,7 @@ class Conversation(Transcript):
         for handler in callable_handlers:
             if name in (None, handler.name):
                 return self._begin(METHODS[handler.kind], {"name": handler.name, "arguments": arguments})
-        names = ", ".join(handler.name for handler in callable_handlers)
-        names = names or "none (a resource is read: talk.read(uri))"
+        names = ", ".join(handler.name for handler in callable_handlers) or "none (a resource is read: talk.read(uri))"
         message = f"the function has no tool or prompt {name or ''}; it has: {names}"
         raise ValueError(message)
 
@@ -113,7 +119,7 @@ class Conversation(Transcript):
             AssertionError: nothing was asked.
         """
         self.check_asked(answers)
-        contents = {key: self._content(key, answer) for key, answer in answers.items()}
+        contents = {key: self._content_of(key, answer) for key, answer in answers.items()}
         return self.answer(**{key: {"action": "accept", "content": content} for key, content in contents.items()})
 
     def decline(self, *keys: str) -> Self:
@@ -137,7 +143,8 @@ class Conversation(Transcript):
     def answer(self, /, **responses: Mapping[str, Any]) -> Self:
         """Send the next round with any `inputResponses`, and the state as it was received.
 
-        In a task: send them with `tasks/update`, and poll. In a form of the host: call its companion tool, as it does.
+        In a task, they go with `tasks/update`, and the conversation polls. If the host shows a form, they go to the
+        companion tool that the form calls.
         """
         if self.task_id:
             return self._request_task("tasks/update", inputResponses=dict(responses)).poll()
@@ -183,7 +190,7 @@ class Conversation(Transcript):
         return self._send(**self._inputs)
 
     def tamper(self, change: Callable[[str], str] = lambda token: f"{token}A") -> Self:
-        """Send the next round with a changed state."""
+        """Send the next round with a changed state; without `change`, with a character too many."""
         return self._send(inputResponses={}, requestState=change(self.state))
 
     def as_(self, principal: Principal | str) -> Self:
@@ -197,7 +204,7 @@ class Conversation(Transcript):
             raise ValueError(message)
         other = copy.copy(self)
         other.rounds = list(self.rounds)
-        other._caller = self._caller._replace(principal=as_principal(principal))  # noqa: SLF001 - of this class
+        other._caller = self._caller._replace(principal=as_principal(principal))  # noqa: SLF001 - it is of this class
         return other
 
     def later(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> Self:
@@ -211,7 +218,8 @@ class Conversation(Transcript):
         self._target = self._target.replaced(handler)
         return self
 
-    def _content(self, key: str, answer: object) -> dict[str, Any]:
+    def _content_of(self, key: str, answer: object) -> dict[str, Any]:
+        """Return the content of an answer; a value that is no mapping fills the first field of the form."""
         if isinstance(answer, Mapping):
             return dict(answer)
         form = self.requests.get(key, {}).get("params", {}).get("requestedSchema", {})

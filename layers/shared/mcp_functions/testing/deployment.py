@@ -1,4 +1,7 @@
-"""A deployment around functions under test: its environment, and AWS's services on loopback."""
+"""A deployment around functions under test: its environment variables, and doubles of AWS's services on loopback.
+
+A double is a small HTTP server in this process. The functions call it as they call AWS.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,12 @@ if TYPE_CHECKING:
     from mcp_functions.store import Bucket
     from mcp_functions.store.dynamodb import Call
 
-MAX_INVOCATION = 64 * 1024
+MAX_INVOCATION = 64 * 1024  # the size in bytes of an invocation
+# The path of Lambda's Invoke API; the group is the name of the function.
 INVOCATION_PATH = re.compile(r"/2015-03-31/functions/([^/?]+)/invocations")
 
-_pending_invocations: deque[tuple[str, bytes]] = deque()  # of workers that were invoked: name and payload
+# A worker is a function that runs tasks. Its invocations, as name and payload, wait here until a conversation polls.
+_pending_invocations: deque[tuple[str, bytes]] = deque()
 
 
 @contextmanager
@@ -39,9 +44,9 @@ def deployed(table: Call | None = None, bucket: Bucket | None = None, /, **chang
 
     Args:
         table: a `MemoryTable`, whose faults the test decides, or another function that is called as DynamoDB is. If it
-            is left out, a test can create tables of its own with boto3.
+            is left out, a test can create more tables with boto3.
         bucket: stores what does not fit into an item, if MCP_BLOBS is among the changes.
-        changes: variables with other values, `MCP_AUTH_MODE="jwt"`; None unsets one.
+        changes: variables with other values, as in `MCP_AUTH_MODE="jwt"`; None removes a variable.
     """
     with ExitStack() as stack:
         kms = KmsApi(keyfile.load(Path(stack.enter_context(TemporaryDirectory()))))
@@ -64,8 +69,8 @@ class _Tables:
 
     def __init__(self) -> None:
         """Start with the toolkit's table alone."""
-        self._toolkits = MemoryTable(environment.TABLE)
-        self._own = cache(dynamodb.Moto)
+        self._toolkits_table = MemoryTable(environment.TABLE)
+        self._moto = cache(dynamodb.Moto)  # made at its first call, because its import takes long
 
     def __call__(self, operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Answer one request.
@@ -73,25 +78,27 @@ class _Tables:
         Raises:
             DynamoDbError: an error, with AWS's code.
         """
-        is_toolkits = request.get("TableName") == environment.TABLE
-        return self._toolkits(operation, request) if is_toolkits else self._own()(operation, request)
+        if request.get("TableName") == environment.TABLE:
+            return self._toolkits_table(operation, request)
+        return self._moto()(operation, request)
 
 
 def _queue_invocation(request: HttpRequest) -> HttpResponse:
     """Queue an asynchronous invocation of a worker, which runs when a conversation polls."""
     path = INVOCATION_PATH.fullmatch(request.target)
     if path and request.header("x-amz-invocation-type") == "Event":
-        _pending_invocations.append((unquote(path[1]).partition(":")[0], request.body or b"{}"))
+        name = unquote(path[1]).partition(":")[0]  # without the version or alias
+        _pending_invocations.append((name, request.body or b"{}"))
         return HttpResponse(202)
     error = ("x-amzn-errortype", "ResourceNotFoundException")
     return json_response(404, {"Message": "only workers are called here"}, error)
 
 
 def take_invocations(worker: str) -> Iterator[dict[str, Any]]:
-    """Remove and yield the queued events of one worker, also those that are queued meanwhile."""
+    """Remove and yield the queued events of one worker, also those that it queues while it answers one."""
     while True:
-        pending = next((pending for pending in _pending_invocations if pending[0] == worker), None)
-        if pending is None:
+        payloads = [payload for name, payload in _pending_invocations if name == worker]
+        if not payloads:
             return
-        _pending_invocations.remove(pending)
-        yield json.loads(pending[1])
+        _pending_invocations.remove((worker, payloads[0]))
+        yield json.loads(payloads[0])

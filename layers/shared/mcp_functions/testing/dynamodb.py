@@ -1,7 +1,8 @@
 """A DynamoDB table in memory, for tests, with the three operations that the toolkit calls.
 
 It checks conditions and expression names as AWS does. An expired item stays until `expire`, because AWS may take days
-to delete it. A read without `ConsistentRead` returns the item before the last write.
+to delete it. A read without `ConsistentRead` returns the item before the last write: the oldest answer that AWS may
+give.
 """
 
 from __future__ import annotations
@@ -20,18 +21,22 @@ if TYPE_CHECKING:
 
     Fault: TypeAlias = Literal["throttled", "lost", "unanswered", "denied"] | None
 
-KEY = "key"
-MAX_KEY_BYTES = 2048  # Amazon DynamoDB developer guide, "Constraints"
+KEY = "key"  # the attribute with the key of an item
+# Amazon DynamoDB developer guide, "Constraints"
+MAX_KEY_BYTES = 2048
 MAX_ITEM_BYTES = 400 * 1024
+# A term of a condition: `attribute_not_exists(#key)`, or a comparison as in `#expires < :now`.
 TERM = re.compile(r"attribute_not_exists\((?P<absent>[#\w]+)\)|(?P<name>[#\w]+) (?P<comparison>=|<=|<) (?P<value>:\w+)")
 PLACEHOLDER = re.compile(r"[#:]\w+")
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {"=": eq, "<=": le, "<": lt}
+# The faults of `MemoryTable.weather`, with the error code and the HTTP status that a caller sees.
 FAULTS = {
     "throttled": ("ThrottlingException", 400),  # the operation does not happen
     "lost": ("InternalServerError", 500),  # it happens, and its response is lost
     "unanswered": ("ReadTimeoutError", 0),  # it does not happen, and there is no response
     "denied": ("AccessDeniedException", 400),
 }
+# The members of a request with a condition.
 CONDITION = {"ConditionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues"}
 
 
@@ -39,10 +44,11 @@ class MemoryTable:
     """One table. It is called as DynamoDB is: with an operation, and a request in DynamoDB's own JSON.
 
     Attributes:
-        items: by key, after the last write.
+        items: the items by key, after the last write.
         calls: every operation, in order.
-        weather: called before each operation; returns the fault of this call, or None: "throttled"; "lost", the
-            operation happens and its response is lost; "unanswered", it does not happen; "denied".
+        weather: a function that is called before each operation, and returns the fault of this call, or None. The
+            faults are "throttled", "lost" (the operation happens, and its response is lost), "unanswered" (it does not
+            happen) and "denied".
     """
 
     def __init__(self, name: str = TABLE, weather: Callable[[str], Fault] = lambda _operation: None) -> None:
@@ -89,7 +95,8 @@ class MemoryTable:
 
     def _get(self, request: dict[str, Any]) -> dict[str, Any]:
         key = _key(request["Key"], only_key=True)
-        item = (self.items if request.get("ConsistentRead") else self._previous).get(key)
+        items = self.items if request.get("ConsistentRead") else self._previous
+        item = items.get(key)
         return {"Item": item} if item else {}
 
     def _put(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -123,7 +130,7 @@ class MemoryTable:
 
 
 def _holds(item: Mapping[str, Any], condition: Mapping[str, Any]) -> bool:
-    """Return whether a condition holds. Of the language, only OR of single terms is supported."""
+    """Tell whether a condition holds for an item. Its terms may be joined by OR; nothing else is supported."""
     if condition.keys() != CONDITION:
         _invalid(f"not supported: {', '.join(sorted(condition.keys() ^ CONDITION))}")
     expression = condition["ConditionExpression"]
@@ -131,10 +138,10 @@ def _holds(item: Mapping[str, Any], condition: Mapping[str, Any]) -> bool:
     unmatched = set(PLACEHOLDER.findall(expression)) ^ {*names, *values}
     if unmatched:
         _invalid(f"unused or undefined in expressions: {', '.join(sorted(unmatched))}")
-    return any(_term(item, term, names, values) for term in expression.split(" OR "))
+    return any(_term_holds(item, term, names, values) for term in expression.split(" OR "))
 
 
-def _term(item: Mapping[str, Any], term: str, names: Mapping[str, str], values: Mapping[str, Any]) -> bool:
+def _term_holds(item: Mapping[str, Any], term: str, names: Mapping[str, str], values: Mapping[str, Any]) -> bool:
     parsed = TERM.fullmatch(term)
     if parsed is None:
         _invalid(f"not understood: {term}")
@@ -152,22 +159,31 @@ def _term(item: Mapping[str, Any], term: str, names: Mapping[str, str], values: 
 
 
 def _value(attribute: Mapping[str, str]) -> str | int:
+    """Read an attribute value: `{"N": "7"}` is 7."""
     ((kind, value),) = attribute.items()
     return int(value) if kind == "N" else value
 
 
 def _key(item: Mapping[str, Any], *, only_key: bool) -> str:
+    """Return the key of an item, `{"key": {"S": "…"}}`, after a check as AWS makes it; `only_key` forbids more."""
     attribute = item.get(KEY)
     key = attribute.get("S") if isinstance(attribute, dict) and len(attribute) == 1 else None
-    if not isinstance(key, str) or not 1 <= len(key.encode()) <= MAX_KEY_BYTES or (only_key and len(item) > 1):
+    has_more = only_key and len(item) > 1
+    if not isinstance(key, str) or not 1 <= len(key.encode()) <= MAX_KEY_BYTES or has_more:
         _invalid("The provided key element does not match the schema")
     return key
 
 
 def _size(item: Mapping[str, Any]) -> int:
-    return sum(len(name.encode()) + len(str(next(iter(value.values()))).encode()) for name, value in item.items())
+    """Return the bytes of all names and values, about as AWS counts them."""
+    size = 0
+    for name, attribute in item.items():
+        value = next(iter(attribute.values()))
+        size += len(name.encode()) + len(str(value).encode())
+    return size
 
 
 def _invalid(message: str) -> NoReturn:
+    """Raise DynamoDB's error for a request that it cannot read; the message is in the cause."""
     code = "ValidationException"
     raise DynamoDbError(code) from ValueError(message)

@@ -1,4 +1,8 @@
-"""The errors that a function logs and raises while it answers a test. Its client does not receive them."""
+"""The errors that a function logs and raises while it answers a test, so that the test can show them.
+
+A client does not receive them: a function that crashes answers with a general message, and the log has only the type of
+the exception and its place.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +19,8 @@ from mcp_functions.observability import Notes, lines, listener
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MAX_RAISED = 20  # exceptions that the report of a test shows
-_raised: deque[tuple[str, BaseException]] = deque(maxlen=MAX_RAISED)
+MAX_RAISED = 20  # the report of a test shows the last exceptions, and no more than these
+_raised: deque[tuple[str, BaseException]] = deque(maxlen=MAX_RAISED)  # the name of the handler, and its exception
 TEST_RUNNERS = ("_pytest", "hypothesis")  # their exceptions end a test
 
 
@@ -33,7 +37,7 @@ class Failures:
         return self.exceptions[-1] if self.exceptions else None
 
     def listen(self, notes: Notes) -> None:
-        """Keep what the line of a request reports, whichever logger writes it."""
+        """Keep the failure of one request, from the notes of which its log line is written."""
         if lines.level_of(notes) == logging.ERROR:
             self.lines.append(lines.message(notes))
         if notes.raised:
@@ -42,7 +46,7 @@ class Failures:
 
 
 class _ErrorHandler(logging.Handler):
-    """Keeps the lines of one thread at ERROR that are not the line of a request."""
+    """Keeps the log lines at ERROR of one thread, except the lines of requests, which `Failures.listen` keeps."""
 
     def __init__(self, failures: Failures, fallback: logging.Handler | None) -> None:
         super().__init__()
@@ -61,8 +65,10 @@ class _ErrorHandler(logging.Handler):
 @contextmanager
 def captured_failures() -> Iterator[Failures]:
     """Collect the failures of the requests that this thread answers."""
-    failures, log = Failures(), logging.getLogger("mcp_functions")
-    # Without any handler, `logging` writes to stderr by itself; with this one it would not.
+    failures = Failures()
+    log = logging.getLogger("mcp_functions")
+    # A logger without handlers writes warnings to stderr by its "last resort". With our handler it would stop, so our
+    # handler calls the last resort.
     fallback = None if log.hasHandlers() else logging.lastResort
     handler = _ErrorHandler(failures, fallback)
     log.addHandler(handler)
@@ -82,5 +88,5 @@ def take_raised() -> list[tuple[str, str]]:
 
 
 def ends_test(error: BaseException) -> bool:
-    """Return whether a test runner raised it, as `pytest.fail()` does."""
-    return any(kind.__module__.partition(".")[0] in TEST_RUNNERS for kind in type(error).__mro__)
+    """Tell whether a test runner raised an exception, as `pytest.fail()` does."""
+    return any(base.__module__.partition(".")[0] in TEST_RUNNERS for base in type(error).__mro__)

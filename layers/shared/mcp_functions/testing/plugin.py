@@ -31,8 +31,9 @@ def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, py
     """Show what functions raised in a test that failed: neither the response nor the log has its text."""
     report = yield
     if call.when == "call" and FAILURES in sys.modules:
-        raised = sys.modules[FAILURES].take_raised()
-        report.sections += [(f"{name} raised", text) for name, text in raised] if report.failed else []
+        raised = sys.modules[FAILURES].take_raised()  # even if the test passed: the next one begins with none
+        if report.failed:
+            report.sections += [(f"{name} raised", text) for name, text in raised]
     return report
 
 
@@ -46,7 +47,7 @@ def mcp_deployed() -> Iterator[None]:
 
 
 @pytest.fixture
-def converse(mcp_deployed: None) -> type[Conversation]:  # noqa: ARG001 - around the conversation
+def converse(mcp_deployed: None) -> type[Conversation]:  # noqa: ARG001 - it is around the conversation
     """Return the class of conversations, inside the session's deployment."""
     from mcp_functions.testing import Conversation  # noqa: PLC0415 - imported only by tests that use the fixture
 

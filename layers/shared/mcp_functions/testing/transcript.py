@@ -1,4 +1,8 @@
-"""The responses that a conversation's client has received, and the failures that the function reported."""
+"""The responses that a conversation's client has received, and the failures that the function reported.
+
+A round is one request and its response. The properties read the last response: its questions, its result, its text. A
+property that finds nothing fails the test with the message and the function's log lines.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +16,10 @@ from mcp_functions.testing.failures import Failures
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+# The end of an error's text, if the function had no environment.
 NO_DEPLOYMENT = ", and no deployment is around it: the fixture `converse` brings one, or `with deployed():`"
-TASK_IN_PROGRESS = ("working", "input_required")
-BEGINNING = 200  # characters of the last message, in an error
+TASK_IN_PROGRESS = ("working", "input_required")  # the statuses of a task that has not ended
+BEGINNING = 200  # an error quotes so many characters of the last message
 
 
 class Transcript:
@@ -38,7 +43,8 @@ class Transcript:
         result = self.body.get("result", {})
         if self.task_id and "status" in result:
             return result["status"] not in TASK_IN_PROGRESS
-        return bool(result.get("resultType") != "input_required") and "state" not in self.form
+        is_asking = result.get("resultType") == "input_required"
+        return not is_asking and "state" not in self.form
 
     @property
     def task_id(self) -> str:
@@ -55,8 +61,10 @@ class Transcript:
     def requests(self) -> dict[str, Any]:
         """The open questions, by key."""
         requests: dict[str, Any] = self.body.get("result", {}).get("inputRequests", {})
-        shown = self.form.get("questions", {})
-        return requests or {key: {"method": "elicitation/create", "params": params} for key, params in shown.items()}
+        if requests:
+            return requests
+        in_form = self.form.get("questions", {})
+        return {key: {"method": "elicitation/create", "params": params} for key, params in in_form.items()}
 
     @property
     def form(self) -> dict[str, Any]:
@@ -73,7 +81,8 @@ class Transcript:
     @property
     def state(self) -> str:
         """The sealed state of the last round that returned one."""
-        return str([result["requestState"] for result in self._results() if "requestState" in result][-1])
+        states = [result["requestState"] for result in self._results() if "requestState" in result]
+        return str(states[-1])
 
     @property
     def status(self) -> int:
@@ -111,7 +120,7 @@ class Transcript:
         """Check that there is something to answer: an open question, or an earlier one that a replay answers again.
 
         Args:
-            keys: of the questions to answer; empty for all open ones.
+            keys: the keys of the questions to answer; empty for all open ones.
 
         Raises:
             AssertionError: nothing was asked; the text has the beginning of the last message.
@@ -126,6 +135,7 @@ class Transcript:
         raise AssertionError(nothing)
 
     def _results(self) -> list[dict[str, Any]]:
+        """Return the result of each round; {} for a round that has none."""
         return [_message(response).get("result", {}) for _event, response in self.rounds]
 
     def _member(self, name: str) -> dict[str, Any]:
@@ -136,6 +146,7 @@ class Transcript:
         return value
 
     def _explanation(self, missing: str, body: Mapping[str, Any]) -> str:
+        """Say what came in the place of a missing member, with the function's log lines and its exception."""
         shown = {name: value for name, value in body.items() if name not in ("jsonrpc", "id")}
         if not self.rounds:
             return f"no {missing}, because nothing was sent"
@@ -147,6 +158,7 @@ class Transcript:
 
 
 def _message(response: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the JSON-RPC message of a response. In an event stream it is the last event, after the notifications."""
     body = str(response["body"])
     if response["headers"].get("content-type") == "text/event-stream":
         body = [line for line in body.splitlines() if line.startswith("data: ")][-1].removeprefix("data: ")

@@ -22,7 +22,8 @@ STATUS = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}  # code -> the HTT
 GONE = {-32002, -32042}  # codes of older revisions
 DEFINED = {-32020, -32021, -32022}  # the codes of this revision in its reserved range
 RESERVED = range(-32099, -32019)  # codes that only the specification may define
-TRACES = (  # of Python; of JavaScript; paths of Node.js, of Unix and of Windows
+# Texts that reveal the machine: stack traces of Python and JavaScript; paths of Node.js, Unix and Windows.
+TRACES = (
     re.compile(rb"Traceback \(most recent call last\)"),
     re.compile(rb'File \\?"[^"\\]{1,200}\\?", line \d+'),
     re.compile(rb"\bat [\w.$<> ]{1,80} ?\((?:file:|node:|/|[A-Z]:)[^)]{1,200}:\d+:\d+\)"),

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
@@ -46,43 +47,34 @@ class Route(NamedTuple):
     has_authorizer: bool
 
 
+@dataclass(frozen=True)
 class Api:
-    """Answers HTTP requests with the functions of one stack."""
+    """Answers HTTP requests with the functions of one stack.
 
-    def __init__(
-        self,
-        lambdas: Lambdas,
-        folders: Collection[str],
-        *,
-        authorizer: JwtAuthorizer | None = None,
-        signs_in: bool = False,
-        now: Callable[[], float] = time.time,
-    ) -> None:
-        """Route to the functions in `folders`.
+    Attributes:
+        lambdas: runs the functions.
+        folders: the folders of the functions that have a route; the collection may change later.
+        authorizer: checks tokens, with AuthMode jwt or oauth; None: every request may pass.
+        signs_in: whether the routes of the sign-in front exist.
+        now: the clock, unix seconds.
+    """
 
-        Args:
-            lambdas: runs the functions.
-            folders: the folders of the functions that have a route.
-            authorizer: checks tokens, with AuthMode jwt or oauth; None: every request may pass.
-            signs_in: whether the routes of the sign-in front exist.
-            now: the clock, unix seconds.
-        """
-        self._lambdas = lambdas
-        self._folders = folders
-        self._authorizer = authorizer
-        self._signs_in = signs_in
-        self._now = now
+    lambdas: Lambdas
+    folders: Collection[str]
+    authorizer: JwtAuthorizer | None = field(default=None, kw_only=True)
+    signs_in: bool = field(default=False, kw_only=True)
+    now: Callable[[], float] = field(default=time.time, kw_only=True)
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one request as API Gateway does."""
         route = self._route(request.method, unquote(request.target.partition("?")[0]))
-        if route is None or route.folder not in self._folders:
+        if route is None or route.folder not in self.folders:
             return json_response(404, {"message": "Not Found"})
-        moment = Moment.at(self._now())
+        moment = Moment.at(self.now())
         caller = None  # who calls, as `requestContext.authorizer` of the event tells it
-        if self._authorizer and route.has_authorizer:
+        if self.authorizer and route.has_authorizer:
             try:
-                caller = self._authorizer.authorize(request)
+                caller = self.authorizer.authorize(request)
             except Denied as denied:
                 return denied.response
         payload = event(request, route.path, moment, caller, method=route.method)
@@ -90,7 +82,7 @@ class Api:
         if len(text) > MAX_PAYLOAD:
             return json_response(413, {"message": "Request Entity Too Large"})
         try:
-            outcome = self._lambdas.invoke(route.folder, text)
+            outcome = self.lambdas.invoke(route.folder, text)
         except Throttled:
             return INTERNAL_ERROR  # reports of the real service show the same answer
         if outcome.failed:
@@ -98,9 +90,9 @@ class Api:
         return response(outcome.payload, moment)
 
     def _route(self, method: str, path: str) -> Route | None:
-        if self._authorizer and path in METADATA_PATHS:
+        if self.authorizer and path in METADATA_PATHS:
             return Route("ANY", path, FRONT_DOOR, has_authorizer=False)
-        if self._signs_in and path in SIGN_IN_PATHS:
+        if self.signs_in and path in SIGN_IN_PATHS:
             return Route("ANY", path, SIGN_IN, has_authorizer=False)
         if (method, path) == ("OPTIONS", f"/{FRONT_DOOR}"):
             return Route(method, path, FRONT_DOOR, has_authorizer=False)

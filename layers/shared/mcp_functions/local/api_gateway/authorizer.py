@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local.loopback import json_response
@@ -30,29 +31,21 @@ class Denied(Exception):
         self.response = response
 
 
+@dataclass(frozen=True)
 class JwtAuthorizer:
-    """Checks the access token of a request."""
+    """Checks the access token of a request.
 
-    def __init__(
-        self,
-        issuer: str,
-        audiences: Collection[str],
-        jwks: Callable[[], Mapping[str, Any]],
-        *,
-        now: Callable[[], float] = time.time,
-    ) -> None:
-        """Configure it.
+    Attributes:
+        issuer: the required `iss`.
+        audiences: a token must have one of them.
+        jwks: returns the issuer's public keys, a JSON Web Key Set.
+        now: the clock, unix seconds.
+    """
 
-        Args:
-            issuer: the required `iss`.
-            audiences: a token must have one of them.
-            jwks: returns the issuer's public keys, a JSON Web Key Set.
-            now: the clock, unix seconds.
-        """
-        self._issuer = issuer
-        self._audiences = set(audiences)
-        self._jwks = jwks
-        self._now = now
+    issuer: str
+    audiences: Collection[str]
+    jwks: Callable[[], Mapping[str, Any]]
+    now: Callable[[], float] = field(default=time.time, kw_only=True)
 
     def authorize(self, request: HttpRequest) -> dict[str, Any]:
         """Return `requestContext.authorizer` of a request.
@@ -66,7 +59,7 @@ class JwtAuthorizer:
         scheme, _, rest = header.partition(" ")
         token = rest.strip() if scheme.lower() == "bearer" and rest else header
         try:
-            claims = json_web_tokens.verify(token, self._jwks())
+            claims = json_web_tokens.verify(token, self.jwks())
         except BadToken as bad:
             raise Denied(_invalid(str(bad))) from None  # a refusal is an answer, so the cause says nothing more
         refusal = self._refusal(claims)
@@ -77,12 +70,12 @@ class JwtAuthorizer:
 
     def _refusal(self, claims: Mapping[str, Any]) -> str | None:
         """Return why the claims of a token are refused; None if they are accepted."""
-        now = self._now()
-        if claims.get("iss") != self._issuer:
+        now = self.now()
+        if claims.get("iss") != self.issuer:
             return "invalid issuer"
         # "API Gateway validates client_id only if aud is not present"
         audience = claims["aud"] if "aud" in claims else claims.get("client_id")
-        if not _texts(audience) & self._audiences:
+        if _texts(audience).isdisjoint(self.audiences):
             return "the token does not have a valid audience"
         if not _is_time(claims.get("exp")) or claims["exp"] <= now:
             return "the token has expired"

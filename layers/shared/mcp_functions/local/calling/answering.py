@@ -12,6 +12,7 @@ Instead of an answer, the user may decline or cancel.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,25 +30,15 @@ ACCEPT = "accept"
 REJECTED = {"code": -1, "message": "The user rejected the request."}
 
 
+@dataclass
 class Answers:
     """The user of one call."""
 
-    def __init__(
-        self, terminal: Terminal, given: Mapping[str, str], declined: Collection[str], cancelled: Collection[str]
-    ) -> None:
-        """Take the answers of the options.
-
-        Args:
-            terminal: asks the user the other questions.
-            given: the texts of answers, by the key of a question, or by "key.field".
-            declined: the keys of the questions to decline.
-            cancelled: the keys of the questions to cancel.
-
-        """
-        self._terminal = terminal
-        self._given = given
-        self._actions = {**dict.fromkeys(declined, "decline"), **dict.fromkeys(cancelled, "cancel")}
-        self._answered: set[str] = set()  # keys of questions whose given answer was sent
+    terminal: Terminal  # asks the user what the options do not answer
+    given: Mapping[str, str]  # the answers of the options, by the key of a question, or by "key.field"
+    declined: Collection[str]  # the keys of the questions to decline
+    cancelled: Collection[str]  # the keys of the questions to cancel
+    _answered: set[str] = field(default_factory=set, init=False)  # keys of questions whose given answer was sent
 
     def answer(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """Answer one question.
@@ -70,7 +61,7 @@ class Answers:
 
     def unused(self) -> list[str]:
         """List the keys of given answers to which no question came."""
-        keys = {name.partition(".")[0] for name in self._given} | self._actions.keys()
+        keys = {name.partition(".")[0] for name in self.given} | {*self.declined, *self.cancelled}
         return sorted(keys - self._answered)
 
     def _response(self, key: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,11 +70,13 @@ class Answers:
         Raises:
             NotAnswered: it is declined or cancelled, or the input has ended.
         """
-        given = {name: text for name, text in self._given.items() if name.partition(".")[0] == key}
-        if given or key in self._actions:
+        given = {name: text for name, text in self.given.items() if name.partition(".")[0] == key}
+        if given:
             self._answered.add(key)
-        if key in self._actions:
-            raise NotAnswered(self._actions[key])
+        for action, keys in (("cancel", self.cancelled), ("decline", self.declined)):
+            if key in keys:
+                self._answered.add(key)
+                raise NotAnswered(action)
         if method == "sampling/createMessage":
             return _completion(given.get(key) or self._ask_model(params))
         if method == "roots/list":
@@ -95,33 +88,33 @@ class Answers:
         return {"action": ACCEPT, "content": content}
 
     def _ask_form(self, params: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-        self._terminal.say(f"\n{params.get('message', '')}", bold=True)
-        self._terminal.say(f"  {HELP}", dim=True)
+        self.terminal.say(f"\n{params.get('message', '')}", bold=True)
+        self.terminal.say(f"  {HELP}", dim=True)
         content = {}
-        for name, field in schema.get("properties", {}).items():
-            if "description" in field:
-                self._terminal.say(f"  {field['description']}")
-            label = field.get("title") or name
-            value = self._terminal.value(label, field, schema, required=name in schema.get("required", ()))
+        for name, member in schema.get("properties", {}).items():
+            if "description" in member:
+                self.terminal.say(f"  {member['description']}")
+            label = member.get("title") or name
+            value = self.terminal.value(label, member, schema, required=name in schema.get("required", ()))
             if value is not None:
                 content[name] = value
         return content
 
     def _ask_url(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        self._terminal.say(f"\n{params.get('message', '')}", bold=True)
-        self._terminal.say(f"  {params.get('url', '')}")
-        self._terminal.line(f"  open it in a browser, then press Enter {HELP}: ")
+        self.terminal.say(f"\n{params.get('message', '')}", bold=True)
+        self.terminal.say(f"  {params.get('url', '')}")
+        self.terminal.line(f"  open it in a browser, then press Enter {HELP}: ")
         return {"action": ACCEPT}
 
     def _ask_model(self, params: Mapping[str, Any]) -> str:
-        self._terminal.say("\nThe server asks your model:", bold=True)
+        self.terminal.say("\nThe server asks your model:", bold=True)
         for message in params.get("messages", ()):
-            self._terminal.say(f"  {message.get('role')}: {_text(message.get('content'))}")
-        return self._terminal.line("  what the model says: ")
+            self.terminal.say(f"  {message.get('role')}: {_text(message.get('content'))}")
+        return self.terminal.line("  what the model says: ")
 
     def _ask_roots(self) -> str:
-        self._terminal.say("\nThe server asks which folders it may know.", bold=True)
-        return self._terminal.line("  folders, with commas (Enter: none): ")
+        self.terminal.say("\nThe server asks which folders it may know.", bold=True)
+        return self.terminal.line("  folders, with commas (Enter: none): ")
 
 
 def _content(key: str, given: Mapping[str, str], schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,19 +122,19 @@ def _content(key: str, given: Mapping[str, str], schema: Mapping[str, Any]) -> d
     properties: Mapping[str, Any] = schema.get("properties", {})
     content: dict[str, Any] = {}
     for name, text in given.items():
-        field = name.partition(".")[2]
-        if not field and len(properties) == 1:
-            (field,) = properties
-        is_json = not field or (name == key and text.startswith("{"))
+        member = name.partition(".")[2]
+        if not member and len(properties) == 1:
+            (member,) = properties
+        is_json = not member or (name == key and text.startswith("{"))
         try:
             if is_json:
                 content |= json.loads(text)
-            elif field in properties:
-                content[field] = values.read(text, properties[field])
+            elif member in properties:
+                content[member] = values.read(text, properties[member])
             else:
-                stop(f"the form has no {field}; it has: {', '.join(properties)}")
+                stop(f"the form has no {member}; it has: {', '.join(properties)}")
         except (ValueError, TypeError) as error:
-            reason = str(error) if field else f"give {key}.FIELD=VALUE for: {', '.join(properties)}"
+            reason = str(error) if member else f"give {key}.FIELD=VALUE for: {', '.join(properties)}"
             stop(f"the answer to {key} does not fit: {reason}")
     problem = values.fault(content, schema, schema)
     if problem:

@@ -1,6 +1,6 @@
 """Lists the packages that a function finds on Lambda: the runtime's, the layer's, and those of its requirements.txt.
 
-What each package needs itself is read from the packages that are installed here.
+The dependencies of these packages are read from the packages that are installed here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _installed = cache(metadata.packages_distributions)  # module -> the packages th
 
 
 def shipped(root: Path, folder: str) -> set[str] | None:
-    """Return the packages that a function finds, with what they need; None if a line does not name its package.
+    """Return the packages that a function finds, and their dependencies; None if a line does not name its package.
 
     Args:
         root: the folder of template.yaml.

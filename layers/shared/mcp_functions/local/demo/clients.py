@@ -19,7 +19,7 @@ SCRIPT = Path("tests/clients/one_round.mjs")
 PACKAGES = Path("tests/conformance")
 PACKAGE = PACKAGES / "node_modules/@modelcontextprotocol/client/package.json"
 OLDEST_NODE = 20  # PACKAGE says: "engines": {"node": ">=20"}
-SECONDS = 60
+SECONDS = 60  # longest time for one round
 
 
 class Client(NamedTuple):
@@ -52,8 +52,8 @@ def send(client: Client, file: Path, answers: dict[str, Any]) -> dict[str, Any]:
 
     Args:
         client: the program.
-        file: with url, name, arguments; after a round also with the questions and the state.
-        answers: contents of forms, by key.
+        file: has the URL, the tool's name and its arguments; after a round also the questions and the state.
+        answers: the contents of forms, by the key of the question.
 
     Raises:
         DemoError: the server refused the request, or the client did not run.

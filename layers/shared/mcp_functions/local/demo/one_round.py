@@ -15,15 +15,15 @@ from typing import Any
 from mcp import Client, MCPError
 from mcp.types import ElicitResult
 
-SECONDS = 60  # for one round
+SECONDS = 60  # longest time for one round
 
 
 async def send(conversation: dict[str, Any], answers: dict[str, Any]) -> dict[str, Any]:
     """Send one round.
 
     Args:
-        conversation: url, name, arguments; after the first round also requestState.
-        answers: contents of the forms, by key.
+        conversation: has url, name and arguments; after the first round also requestState.
+        answers: the contents of the forms, by the key of the question.
 
     Returns:
         The result as JSON.

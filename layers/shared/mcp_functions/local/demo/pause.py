@@ -14,6 +14,7 @@ import time
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
+from urllib.parse import urlsplit
 
 from mcp_functions.aws import CallLimits, by_boto3
 from mcp_functions.local.demo import clients
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 
     from mcp_functions.local.demo.clients import Client
 
-AHEAD = 3 * 24 * 3600  # seconds
-NEWS = "(release 2)"
-UPGRADE = {  # each text is once in the function's app.py
+AHEAD = 3 * 24 * 3600  # how many seconds the clock of the upgraded function is ahead
+NEWS = "(release 2)"  # what the upgraded function adds to its result
+UPGRADE = {  # text in the function's app.py, which must be there once -> text of the upgraded function
     "link created.": f"link created. {NEWS}",
     "from datetime import": "import time\nfrom datetime import",
     "serve(update_work_item)": f"serve(update_work_item, now=lambda: time.time() + {AHEAD})",
@@ -57,17 +58,20 @@ class _Pause:
     """The two servers, and the clients between them."""
 
     def __init__(self, folder: Path, transcript: Transcript, *, runtime: bool) -> None:
-        self._folder, self._transcript, self._runtime = folder, transcript, runtime
+        self._folder = folder
+        self._transcript = transcript
+        self._runtime = runtime
         self._rounds = Rounds(folder / "conversation.json", transcript)
-        self._keys: list[str] = []
+        self._keys: list[str] = []  # the names of the data keys that encrypted the states
 
     def hold(self, functions: Path) -> None:
-        root, file = functions.resolve().parent, self._rounds.file
+        root = functions.resolve().parent
+        file = self._rounds.file
         with self._server(functions, self._folder / "first") as harness:
             self._rounds.begin(functions, harness)
             upgraded = self._upgraded(root, functions.name)
-            url, port = harness.url, int(harness.url.rpartition(":")[2].partition("/")[0])
-            self._transcript.write(f"A client calls {TOOL} at {url}\n")
+            port = urlsplit(harness.url).port or 0
+            self._transcript.write(f"A client calls {TOOL} at {harness.url}\n")
             self._ask(1, clients.PYTHON, harness)
         self._transcript.write(f"The client has left {', '.join(self._rounds.kept())}")
         self._transcript.write(f"in {file.name}, {file.stat().st_size} bytes, and is gone. So is the server.\n")
@@ -139,7 +143,8 @@ class _Pause:
 
 
 def _rotate() -> int:
-    kms, key = by_boto3.client("kms", CallLimits(1, 5, 3)), os.environ["MCP_KMS_KEYS"]
-    with contextlib.closing(kms):
+    """Rotate the harness's key; return how many rotations KMS lists."""
+    key = os.environ["MCP_KMS_KEYS"]
+    with contextlib.closing(by_boto3.client("kms", CallLimits(1, 5, 3))) as kms:
         kms.rotate_key_on_demand(KeyId=key)
         return len(kms.list_key_rotations(KeyId=key)["Rotations"])

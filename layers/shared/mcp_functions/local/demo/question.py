@@ -1,7 +1,8 @@
 """`demo`: the official Python client holds a conversation of three rounds with `update_work_item`.
 
-The demo runs the client round by round, to show the question, the answer, and the sealed state that the client returns.
-At the end the server refuses a state with one changed character.
+A round is one request: the call, or the answers to the round before. The demo runs the client round by round, to show
+the question, the answer, and the encrypted ("sealed") state that the client returns. At the end the server refuses a
+state with one changed character.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from mcp_functions.local.problems import DemoError
 if TYPE_CHECKING:
     from pathlib import Path
 
-INVALID_STATE = -32602
+INVALID_STATE = -32602  # JSON-RPC's code for invalid params
 
 
 def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
@@ -49,13 +50,15 @@ def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
 
 
 def _distinct(rounds: Rounds) -> str:
+    """Check that each round was a process or an invocation of its own; return their number as text."""
     processes = {invocation.pid for invocation in rounds.invocations} - {None}
     expect(len(processes) in {0, COUNT}, "two rounds were one process")
     return f"{COUNT} processes" if processes else f"{COUNT} invocations"
 
 
 def _send_changed_state(kept: dict[str, Any], transcript: Transcript) -> None:
-    state, position = kept["requestState"], len(kept["requestState"]) // 2
+    state = kept["requestState"]
+    position = len(state) // 2
     other = "B" if state[position] == "A" else "A"
     changed = {**kept, "requestState": state[:position] + other + state[position + 1 :]}
     try:

@@ -28,8 +28,10 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "duplicate_of": {"duplicateOfId": 4301},
 }
 ENDING = "Bug #4522 resolved as Duplicate of Bug #4301."
-COUNT = 3  # of rounds
-FIRST, LAST = 24, 6  # characters of a state that are shown, from its start and its end
+COUNT = 3  # how many rounds the conversation has
+# how many characters of a state are shown, from its start and from its end
+FIRST = 24
+LAST = 6
 
 
 def expect(condition: object, otherwise: str) -> None:
@@ -97,7 +99,8 @@ class Transcript:
         """Show one question and its form."""
         self.line("asks", f"{key}: {message}")
         for name, part in schema["properties"].items():
-            self.line("", f"  {name}: {' | '.join(part['enum']) if 'enum' in part else part['type']}")
+            choices = " | ".join(part["enum"]) if "enum" in part else part["type"]
+            self.line("", f"  {name}: {choices}")
 
     def state(self, sealed: str) -> None:
         """Show the sealed state, which the client cannot read."""
@@ -118,7 +121,7 @@ class Transcript:
 class Rounds:
     """The rounds of one call. Between two of them only the client's file is kept."""
 
-    file: Path  # url, name and arguments; after a round also the questions and the state
+    file: Path  # has the URL, the tool's name and its arguments; after a round also the questions and the state
     transcript: Transcript
     invocations: list[Invocation] = field(default_factory=list, init=False)
 

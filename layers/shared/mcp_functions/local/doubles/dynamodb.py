@@ -1,4 +1,7 @@
-"""DynamoDB: moto with the toolkit's table and the author's own."""
+"""DynamoDB on this machine: moto, a library that imitates AWS, with the toolkit's table and the author's own.
+
+`DynamoDbApi` answers HTTP requests; `Moto` runs one operation with a request in DynamoDB's JSON.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +29,14 @@ class DynamoDbApi:
 
     def __init__(self, tables: Call) -> None:
         """Answer for these tables."""
-        self._tables, self._lock = tables, Lock()
+        self._tables = tables
+        self._lock = Lock()
 
     def answer(self, request: HttpRequest) -> HttpResponse:
-        """Answer one signed request. The signature itself is not checked; a web page cannot send the header."""
+        """Answer one signed request.
+
+        The signature itself is not checked. But a web page cannot send its header, so no page reaches the table.
+        """
         if not request.is_signed:
             return _error_response(DynamoDbError("MissingAuthenticationTokenException"))
         operation = request.header("x-amz-target").removeprefix(PROTOCOL.target)

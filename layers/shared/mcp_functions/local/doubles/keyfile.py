@@ -6,7 +6,6 @@ It protects only local experiments. Still, git ignores its folder, and only its 
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import os
 import re
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FILE = "kms.json"
-KEY_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-MATERIAL_BYTES = 32
+KEY_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # a UUID
+MATERIAL_BYTES = 32  # AES-256
 
 
 @dataclass(frozen=True)
@@ -58,8 +57,8 @@ def _parse(text: str, file: Path) -> StoredKey:
         key = StoredKey(stored["keyId"], base64.b64decode(stored["material"], validate=True))
         if KEY_ID.fullmatch(key.key_id) and len(key.material) == MATERIAL_BYTES:
             return key
-    except (ValueError, TypeError, KeyError, binascii.Error):
-        pass
+    except (ValueError, TypeError, KeyError):
+        pass  # it is no key: the text below says how to get a new one
     damaged = f"{file} is damaged: delete it to get a new key; conversations begun before must start again"
     raise Problem(damaged)
 
@@ -72,11 +71,11 @@ def _create(file: Path) -> None:
     made = {"keyId": str(uuid.uuid4()), "material": base64.b64encode(secrets.token_bytes(MATERIAL_BYTES)).decode()}
     draft = file.with_name(f".{FILE}.{secrets.token_hex(8)}")
     try:
-        # private from the first byte
+        # The file is made with its mode, so nobody else can read it at any time.
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
             opened.write(json.dumps(made, indent=2) + "\n")
-        os.link(draft, file)  # atomic; if another harness was faster, its key is the project's
+        os.link(draft, file)  # atomic, so no harness reads half a key
     except FileExistsError:
-        pass
+        pass  # another harness was faster: its key is the project's
     finally:
         draft.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""KMS: moto with the project's one key, corrected where AWS answers otherwise.
+"""KMS on this machine: moto, a library that imitates AWS, with the project's one key, corrected where AWS differs.
 
 moto accepts what AWS refuses: a disabled key, and a blob that is too long. It joins an encryption context without
 separators, so that two different contexts may be equal, and it gives damage other names. This module corrects that.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mcp_functions.local.doubles.keyfile import StoredKey
     from mcp_functions.local.loopback import HttpRequest, HttpResponse
 
-MAX_REQUEST = 1024 * 1024  # bytes
+MAX_REQUEST = 1024 * 1024  # bytes of a request's body
 MAX_BLOB = 6144  # bytes: "CiphertextBlob … Maximum length of 6144"
 MAX_CONTEXT = 8192  # characters of an encryption context as JSON
 KEY_ID_BYTES = 36  # a blob of moto begins with the id of its key
@@ -41,7 +41,7 @@ class KmsApi:
     """Answers KMS requests with one existing key.
 
     Attributes:
-        arn: of the key.
+        arn: the ARN of the key.
     """
 
     def __init__(self, stored: StoredKey) -> None:
@@ -59,7 +59,8 @@ class KmsApi:
         class Response(KmsResponse):
             kms_backend = KmsBackend(REGION, ACCOUNT)  # in moto this is a property that reads a global
 
-        self._backend, self._response = Response.kms_backend, Response
+        self._backend = Response.kms_backend
+        self._response = Response
         self.arn = _adopt(self._backend, stored)
 
     def warm(self) -> None:
@@ -71,9 +72,10 @@ class KmsApi:
 
         A web page cannot add the header to a request to another origin without a preflight, which fails here.
         """
-        action, params = request.header("x-amz-target").removeprefix(PROTOCOL.target), _params(request.body)
         if not request.is_signed:
             return _error_response(KmsError("MissingAuthenticationTokenException"))
+        action = request.header("x-amz-target").removeprefix(PROTOCOL.target)
+        params = _params(request.body)
         if params is None:
             return _error_response(KmsError("SerializationException"))
         invalid = _invalid(action, params)
@@ -84,7 +86,8 @@ class KmsApi:
         except NotImplementedError:
             return _error_response(KmsError("UnknownOperationException"))
         except Exception as error:  # noqa: BLE001 - moto raises any exception
-            status, body = 500, json.dumps({"__type": "KMSInternalException", "message": type(error).__name__})
+            status = 500
+            body = json.dumps({"__type": "KMSInternalException", "message": type(error).__name__})
         corrected = self._correction(action, params, answered=status == OK)
         return _error_response(corrected) if corrected else PROTOCOL.response(status, body)
 
@@ -95,13 +98,14 @@ class KmsApi:
             return None
         if action != "Decrypt":
             return _unusable(named)
-        sealing = self._backend.keys.get(_blob(params)[:KEY_ID_BYTES].decode("latin-1"))
-        if sealing and named and sealing is not named:
+        wrapping = self._backend.keys.get(_blob(params)[:KEY_ID_BYTES].decode("latin-1"))  # the key of the ciphertext
+        if wrapping and named and wrapping is not named:
             message = "The key ID in the request does not identify a CMK that can perform this operation."
             return KmsError("IncorrectKeyException", message)
-        if sealing and (unusable := _unusable(sealing)):
+        unusable = _unusable(wrapping)
+        if unusable:
             return unusable
-        # AWS has one error for a damaged blob and for another encryption context
+        # AWS has one error for a damaged ciphertext and for another encryption context.
         return None if answered else KmsError("InvalidCiphertextException")
 
     def _key(self, named: object) -> Key | None:
@@ -112,8 +116,10 @@ class KmsApi:
 
 
 def _adopt(backend: KmsBackend, stored: StoredKey) -> str:
+    """Make the project's key the only key of moto; return its ARN."""
     key = backend.create_key(None, "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT", "mcp-functions, local", None)
-    key.id, key.key_material = stored.key_id, stored.material
+    key.id = stored.key_id
+    key.key_material = stored.material
     key.arn = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{key.id}"
     key.key_rotation_status = True
     backend.keys = {key.id: key}
@@ -121,6 +127,7 @@ def _adopt(backend: KmsBackend, stored: StoredKey) -> str:
 
 
 def _unusable(key: Key | None) -> KmsError | None:
+    """Return why a key cannot be used; None if it can, or if there is no key."""
     if key is None:
         return None
     if key.key_state == "PendingDeletion":
@@ -137,6 +144,7 @@ def _params(body: bytes | None) -> dict[str, Any] | None:
 
 
 def _invalid(action: str, params: dict[str, Any]) -> KmsError | None:
+    """Return why AWS refuses the parameters of a request; None if it does not."""
     for context in (params[name] for name in CONTEXTS if params.get(name)):
         if not isinstance(context, dict) or not all(isinstance(value, str) for value in context.values()):
             return KmsError("SerializationException")

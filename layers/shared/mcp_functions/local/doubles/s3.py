@@ -31,10 +31,14 @@ class S3Api:
 
     def __init__(self, name: str, bucket: Bucket) -> None:
         """Serve a bucket under a name."""
-        self._name, self._bucket = name, bucket
+        self._name = name
+        self._bucket = bucket
 
     def answer(self, request: HttpRequest) -> HttpResponse:
-        """Answer one signed request. The signature itself is not checked; a web page cannot send the header."""
+        """Answer one signed request.
+
+        The signature itself is not checked. But a web page cannot send its header, so no page reaches the bucket.
+        """
         name, _, key = unquote(urlsplit(request.target).path).removeprefix("/").partition("/")
         if not request.is_signed or not key:  # a request without a key asks for a list
             return _error(403, "AccessDenied")
@@ -64,7 +68,7 @@ class MemoryBucket:
     """One bucket, with the methods of `Bucket`.
 
     Attributes:
-        objects: by key.
+        objects: the bytes of the objects, by key.
         calls: every operation and its key, in order.
         weather: called before each operation; returns the fault of this call, or None: "throttled", the operation does
             not happen; "lost", it happens and its response is lost; "late", the object is not there yet; "denied".
@@ -96,6 +100,7 @@ class MemoryBucket:
         self._run("delete", key, lambda: self.objects.pop(key, None))
 
     def _run(self, operation: str, key: str, effect: Callable[[], object]) -> None:
+        """Record an operation, and run its effect unless the weather prevents it."""
         with self._lock:
             self.calls.append((operation, key))
             match self.weather(operation):

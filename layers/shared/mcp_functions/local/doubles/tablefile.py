@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 FILE = "table.sqlite"
 WRITES = ("PutItem", "UpdateItem", "DeleteItem")
-BUSY_SECONDS = 5.0  # that one harness waits for another one's write
-# The file shrinks when items end.
+BUSY_SECONDS = 5.0  # how long one harness waits for another one's write
+# With auto_vacuum the file shrinks when items are deleted.
 CREATE = """
 PRAGMA auto_vacuum = FULL;
 CREATE TABLE IF NOT EXISTS items (key TEXT PRIMARY KEY, item TEXT NOT NULL, expires INTEGER) WITHOUT ROWID;
@@ -76,7 +76,7 @@ class TableFile:
                     self._file.execute("INSERT OR REPLACE INTO items VALUES (?, ?, ?)", row)
         except sqlite3.Error:  # the disk is full, or another harness takes too long
             code = "InternalServerError"
-            raise DynamoDbError(code, 500) from None
+            raise DynamoDbError(code, 500) from None  # the function must see what AWS would answer, and no more
 
     def close(self) -> None:
         """Close the file."""
@@ -88,9 +88,11 @@ class StoredTable:
 
     def __init__(self, file: TableFile, name: str, tables: Call) -> None:
         """Take empty tables, and fill the one of this name with the items of the file."""
-        self._file, self._name, self._table = file, name, tables
+        self._file = file
+        self._name = name
+        self._tables = tables
         for item in file.items():
-            self._table("PutItem", {"TableName": name, "Item": item})
+            self._tables("PutItem", {"TableName": name, "Item": item})
 
     def __call__(self, operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Answer one request.
@@ -98,9 +100,9 @@ class StoredTable:
         Raises:
             DynamoDbError: an error, with AWS's code.
         """
-        answer = self._table(operation, request)
+        answer = self._tables(operation, request)
         if operation in WRITES and request["TableName"] == self._name:
             key = {"key": (request.get("Item") or request["Key"])["key"]}
-            wanted = {"TableName": self._name, "Key": key, "ConsistentRead": True}
-            self._file.keep(key["key"]["S"], self._table("GetItem", wanted).get("Item"))
+            stored = self._tables("GetItem", {"TableName": self._name, "Key": key, "ConsistentRead": True})
+            self._file.keep(key["key"]["S"], stored.get("Item"))
         return answer

@@ -1,4 +1,7 @@
-"""Explains why a server refuses a state: first the public part, then the sealed claims.
+"""Explains why a server refuses a state (`requestState`), which is a token in two parts.
+
+    public part     which data key encrypts the rest; the data key itself is encrypted ("wrapped") by KMS
+    sealed part     encrypted: the claims (for which request, user and time it is valid) and the record of the call
 
 The deployed code (`Envelope`, `RequestStates`) decides. It runs again after each refusal, so that every reason is named
 and not only the first. Answers and state are shown only on request, keys never.
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
     from mcp_functions.seal.data_keys import Wrapping
 
 ON_REQUEST = "(--show-state shows it)"
-UNITS = ((86_400, "days"), (3600, "h"), (60, "min"), (1, "s"))
+UNITS = ((86_400, "days"), (3600, "h"), (60, "min"), (1, "s"))  # seconds of a unit, longest first
 
 
 class Request(TypedDict, total=False):
@@ -42,16 +45,16 @@ class Request(TypedDict, total=False):
     method: str  # one of `CALLS`
     target: str  # the name or URI of the call
     arguments: Any  # JSON
-    principal: Principal | None  # of the sender; None on a server without authentication
+    principal: Principal | None  # who sent it; None on a server without authentication
     answer_within: int | None  # the handler's lifetime of a state, in seconds
 
 
 class Explanation(NamedTuple):
-    """Lines for the terminal, every reason to refuse the token, and the sealed record if it could be opened."""
+    """The content of a token, and the reasons to refuse it."""
 
-    lines: tuple[str, ...]
-    reasons: tuple[str, ...] = ()
-    record: dict[str, Any] | None = None
+    lines: tuple[str, ...]  # for the terminal
+    reasons: tuple[str, ...] = ()  # every reason to refuse the token
+    record: dict[str, Any] | None = None  # the sealed record, if it could be opened
 
     def __str__(self) -> str:
         """Return all lines, with the reasons last."""
@@ -79,11 +82,11 @@ def explain(token: str, keyring: KeySource, request: Request, *, now: float, sho
     """Describe a token, and every reason to refuse it.
 
     Args:
-        token: as a client sent it.
-        keyring: the keys and scopes to open it with.
-        request: what to compare it with.
-        now: unix seconds.
-        show_state: print the answers and the state too.
+        token: the token as a client sent it.
+        keyring: the keys and the scopes with which it may open.
+        request: the refused request, with which it is compared.
+        now: the time in unix seconds.
+        show_state: whether to print the answers and the state too.
 
     Raises:
         Problem: KMS does not allow this user to open it, or is not available.
@@ -93,9 +96,11 @@ def explain(token: str, keyring: KeySource, request: Request, *, now: float, sho
         return public
     outside = public.lines
     seen = describe(token)
-    wrapping = next((one for one in keyring.wrappings if kek_hint(one.id).hex() == seen["kek"]), None)
-    if wrapping is None:
+    # The token names the KMS key that wraps its data key ("kek", key encryption key) by a hash of the key's ARN.
+    wrappings = [wrapping for wrapping in keyring.wrappings if kek_hint(wrapping.id).hex() == seen["kek"]]
+    if not wrappings:
         return Explanation(outside, (TokenReason.KEK_UNKNOWN,))
+    wrapping = wrappings[0]
     scope, payload = _opened(token, wrapping, keyring.scopes, born=seen["born"])
     claims = _claims(payload) if isinstance(payload, bytes) else None
     allowed = claims and ceil((claims.expires - claims.issued) / 1000)
@@ -120,12 +125,11 @@ def explain(token: str, keyring: KeySource, request: Request, *, now: float, sho
 
 def _opened(token: str, wrapping: Wrapping, scopes: Sequence[Scope], *, born: int) -> tuple[Scope, bytes | str]:
     """Open a token with the first scope that KMS accepts, at the time when its data key was made."""
-    tried: list[tuple[Scope, bytes | str]] = []
     for scope in scopes:
-        tried.append((scope, _unseal(unlimited_envelope(wrapping, scope, now=lambda: born), token)))
-        if tried[-1][1] != TokenReason.WRAPPED_KEY:  # KMS accepts the scope, so no other is right
-            return tried[-1]
-    return tried[0]
+        opened = _unseal(unlimited_envelope(wrapping, scope, now=lambda: born), token)
+        if opened != TokenReason.WRAPPED_KEY:  # KMS accepts the scope, so no other is right
+            return scope, opened
+    return scopes[0], TokenReason.WRAPPED_KEY
 
 
 def _unseal(envelope: Envelope, token: str) -> bytes | str:
@@ -189,7 +193,7 @@ def _bound(audience: str, request: Request, claims: Claims) -> Binding:
 
 
 def _refusals(payload: bytes, bound: Binding, claims: Claims, *, now: float, lifetime: int) -> tuple[str, ...]:
-    """Return every reason: after each one, replace the request's value by the claim's and check again."""
+    """Return every reason to refuse a request: after each one, replace its value by the claim's and check again."""
     reasons: list[str] = []
     states = RequestStates(
         _Payload(payload), now=lambda: now, lifetime_seconds=lifetime, max_rounds=MAX_ROUNDS, anonymous=True
@@ -208,6 +212,8 @@ def _refusals(payload: bytes, bound: Binding, claims: Claims, *, now: float, lif
 
 
 def _inside(claims: Claims, request: Request, differing: set[str], now: float) -> Iterator[str]:
+    """Yield the lines about the sealed part."""
+
     def compared(name: Claim) -> str:
         if name not in request:
             return "not compared"
@@ -243,5 +249,6 @@ def _when(at: float, now: float) -> str:
     fitting = [(length, unit) for length, unit in UNITS if away >= length]
     length, unit = fitting[0] if fitting else UNITS[-1]
     distance = f"{away / length:.0f} {unit}"
+    relative = f"in {distance}" if at > now else f"{distance} ago"
     local = datetime.fromtimestamp(at).astimezone()
-    return f"{local:%Y-%m-%d %H:%M:%S %Z}, {f'in {distance}' if at > now else f'{distance} ago'}"
+    return f"{local:%Y-%m-%d %H:%M:%S %Z}, {relative}"

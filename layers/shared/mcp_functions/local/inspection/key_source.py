@@ -1,4 +1,8 @@
-"""The keys that open a token for its inspection: the harness's own key, or KMS keys of an AWS account."""
+"""The keys that open a token for its inspection: the harness's own key, or KMS keys of an AWS account.
+
+A token opens only with the KMS key that encrypted ("wrapped") its data key, and only for its scope: the function, the
+stage and the generation for which it was made.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +24,19 @@ if TYPE_CHECKING:
 
     from mcp_functions.seal.data_keys import Wrapping
 
-ARN_PARTS = 6
-STAGE, GENERATION = "local", "1"  # of the harness
+ARN_PARTS = 6  # arn:partition:kms:region:account:key/id
+# the stage and the generation of the harness
+STAGE = "local"
+GENERATION = "1"
 FOR_EVER = 100 * 366 * 86_400  # seconds
 
 
 class KeySource(NamedTuple):
-    """Keyring that unwrap data keys, the scopes to try, and the expected scope, if it is known."""
+    """The keys and the scopes with which a token may be opened."""
 
-    wrappings: Sequence[Wrapping]
-    scopes: Sequence[Scope]
-    expected: Scope | None
+    wrappings: Sequence[Wrapping]  # KMS keys, which unwrap data keys
+    scopes: Sequence[Scope]  # the scopes to try, in this order
+    expected: Scope | None  # the scope of the refused request, if it is known
 
 
 def local_scope(folder: str) -> Scope:
@@ -56,8 +62,8 @@ def local_key(state_dir: Path, scopes: Sequence[Scope], expected: Scope | None) 
     with ExitStack() as stack:
         api = KmsApi(keyfile.load(state_dir))
         url = started(stack, api.answer, MAX_REQUEST)
-        pointed = environment.endpoints(kms=url, invoke=url)
-        stack.enter_context(environment.applied(environment.CREDENTIALS | pointed))
+        endpoints = environment.endpoints(kms=url, invoke=url)
+        stack.enter_context(environment.applied(environment.CREDENTIALS | endpoints))
         yield KeySource([KmsKey(api.arn)], scopes, expected)
 
 

@@ -1,4 +1,4 @@
-"""The part of a token that everybody can read, without a key (envelope.md §2)."""
+"""Reads the part of a token that everybody can read, without a key (envelope.md §2)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from mcp_functions.seal.token_format import CEILING, KEY_IN_TOKEN, SUITE, parse
 
 
 def describe(text: str) -> dict[str, Any]:
-    """Return the readable part of a token: suite, key kind (`kd`), key, sizes.
+    """Return the readable part of a token.
+
+    `suite` is the algorithms, `kd` how the data key is stored, `born` when it was made (unix seconds), `kek` which KMS
+    key wraps it, `key` its name, and `jti` the token's id. The other members are sizes.
 
     Raises:
         InvalidRequestState: the text is not a token.

@@ -1,4 +1,4 @@
-"""The reasons for which a server refuses a requestState, explained to an operator."""
+"""The reasons for which a server refuses a requestState (a sealed token), each with its explanation for an operator."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from mcp_functions.seal.claims import ClaimReason as Claim
 from mcp_functions.seal.data_keys import TokenReason
 from mcp_functions.seal.envelope import MAX_CHARS
 
-MAX_ROUNDS = 16
+MAX_ROUNDS = 16  # the most rounds (requests) of one conversation
 
 WHY: dict[str, str] = {
     TokenReason.PREFIX: "it does not start with ks1.: another toolkit or codec made it",

@@ -66,45 +66,37 @@ LAMBDA_NAMES = {  # what Lambda reports for these exceptions, instead of the nam
 }
 
 
+@dataclass(frozen=True)
 class InProcess:
-    """Calls loaded functions."""
+    """Calls loaded functions.
 
-    def __init__(
-        self,
-        functions: Mapping[str, Function],
-        *,
-        stack: str,
-        debug: bool = False,
-        on_progress: Callable[[str, float, float | None], None] | None = None,
-    ) -> None:
-        """Take the loaded functions.
+    Attributes:
+        functions: the functions by folder; the mapping may change later.
+        stack: the stack's name; a function's name in AWS is "<stack>_<folder>".
+        debug: whether tracebacks include the toolkit's own frames.
+        on_progress: called with the folder, `progress` and `total` when a function reports progress.
+    """
 
-        Args:
-            functions: the functions by folder; it may change later.
-            stack: the stack's name; a function's name in AWS is "<stack>_<folder>".
-            debug: whether tracebacks include the toolkit's own frames.
-            on_progress: called with the folder, `progress` and `total` when a function reports progress.
-        """
-        self._functions = functions
-        self._stack = stack
-        self._debug = debug
-        self._on_progress = on_progress
+    functions: Mapping[str, Function]
+    stack: str = field(kw_only=True)
+    debug: bool = field(default=False, kw_only=True)
+    on_progress: Callable[[str, float, float | None], None] | None = field(default=None, kw_only=True)
 
     def run(self, folder: str, event: bytes) -> Outcome:
         """Call the function of a folder with an event as JSON."""
         name = folder.removesuffix(WORKER)
         seconds = TIMEOUT if folder == name else WORKER_TIMEOUT
-        context = _context(f"{self._stack}_{folder}", seconds)
+        context = _context(f"{self.stack}_{folder}", seconds)
         began = time.monotonic()
         error = None
-        on_progress = partial(self._on_progress, folder) if self._on_progress else None
+        on_progress = partial(self.on_progress, folder) if self.on_progress else None
         # These context variables belong to this call alone. The toolkit tells the two listeners what a handler raised,
         # and how far it is. `running` chooses the environment variables that the function sees.
         raised_token = listener.set(lambda notes: self._show(folder, notes.raised))
         progress_token = progress_listener.set(on_progress)
         running_token = running.set(name)
         try:
-            result = self._functions[name].handler(json.loads(event), context)
+            result = self.functions[name].handler(json.loads(event), context)
             payload = _to_json(result)
         except BaseException as raised:  # noqa: BLE001 - Lambda survives every exception of a function
             error = LAMBDA_NAMES.get(type(raised), type(raised).__name__)
@@ -121,7 +113,7 @@ class InProcess:
         """Write the whole traceback for the author. On Lambda neither the client nor the log gets its text."""
         if error is None:
             return
-        sys.stderr.write(f"{folder} raised\n{failures.whole_traceback(error, debug=self._debug)}")
+        sys.stderr.write(f"{folder} raised\n{failures.whole_traceback(error, debug=self.debug)}")
 
 
 def _to_json(result: object) -> bytes:

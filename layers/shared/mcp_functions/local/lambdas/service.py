@@ -6,7 +6,7 @@ Events and results pass as JSON text, as they do on AWS, so that two functions n
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, TypeAlias
 
 from mcp_functions.local.loopback import json_object
@@ -60,33 +60,24 @@ class Throttled(Exception):
     """The concurrency limit is reached; the function was not called."""
 
 
+@dataclass(eq=False)
 class Lambdas:
-    """The functions of one stack, and the record of their invocations."""
+    """The functions of one stack, and the record of their invocations.
 
-    def __init__(
-        self,
-        folders: Collection[str],
-        run: Run,
-        *,
-        stack: str,
-        ended: Callable[[Invocation], None] = lambda _: None,
-        observers: Sequence[Callable[[str, bytes, Outcome], None]] = (),
-    ) -> None:
-        """Serve the functions of these folders.
+    Attributes:
+        folders: the folders of the functions; the collection may change later.
+        run: calls a function and waits for it.
+        stack: the stack's name; a function's name in AWS is "<stack>_<folder>".
+        ended: called with the record of every invocation, in the thread of the invocation.
+        observers: called before `ended`, with the folder, the event as JSON and the outcome.
+    """
 
-        Args:
-            folders: the folders of the functions; the collection may change later.
-            run: calls a function and waits for it.
-            stack: the stack's name; a function's name in AWS is "<stack>_<folder>".
-            ended: called with the record of every invocation, in the thread of the invocation.
-            observers: called before `ended`, with the folder, the event as JSON and the outcome.
-        """
-        self._folders = folders
-        self._run = run
-        self._stack = stack
-        self._ended = ended
-        self._observers = observers
-        self._invocations: deque[Invocation] = deque(maxlen=MAX_INVOCATIONS)
+    folders: Collection[str]
+    run: Run
+    stack: str = field(kw_only=True)
+    ended: Callable[[Invocation], None] = field(default=lambda _: None, kw_only=True)
+    observers: Sequence[Callable[[str, bytes, Outcome], None]] = field(default=(), kw_only=True)
+    _invocations: deque[Invocation] = field(default_factory=lambda: deque(maxlen=MAX_INVOCATIONS), init=False)
 
     @property
     def invocations(self) -> list[Invocation]:
@@ -98,8 +89,8 @@ class Lambdas:
 
         The name of a worker, which continues the tasks of a function, gives the folder with the suffix WORKER.
         """
-        folder = name.removeprefix(f"{self._stack}_")
-        if folder == name or folder.removesuffix(WORKER) not in self._folders:
+        folder = name.removeprefix(f"{self.stack}_")
+        if folder == name or folder.removesuffix(WORKER) not in self.folders:
             return None
         return folder
 
@@ -109,19 +100,17 @@ class Lambdas:
         Raises:
             Throttled: the concurrency limit is reached.
         """
-        outcome = self._run(folder, event)
-        for observe in self._observers:
+        outcome = self.run(folder, event)
+        for observe in self.observers:
             observe(folder, event, outcome)
-        status = None
-        if not outcome.failed:
-            status = json_object(outcome.payload).get("statusCode")
+        status = None if outcome.failed else json_object(outcome.payload).get("statusCode")
         invocation = Invocation(
             folder=folder,
             status=status if isinstance(status, int) else None,
             event_bytes=len(event),
             result_bytes=len(outcome.payload),
-            **{field.name: getattr(outcome, field.name) for field in fields(Execution)},
+            **{figure.name: getattr(outcome, figure.name) for figure in fields(Execution)},
         )
         self._invocations.append(invocation)
-        self._ended(invocation)
+        self.ended(invocation)
         return outcome

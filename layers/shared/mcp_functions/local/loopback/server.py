@@ -25,7 +25,6 @@ from mcp_functions.local.problems import Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-__all__ = ["HttpRequest", "HttpResponse", "Loopback"]
 
 Request: TypeAlias = "socket.socket | tuple[bytes, socket.socket]"  # socketserver's type
 OUR_NAMES = {"localhost", HOST, "[::1]"}
@@ -198,9 +197,15 @@ class _Connection(BaseHTTPRequestHandler):
         return proceed
 
     def _request(self, body: bytes | None) -> HttpRequest:
-        headers = tuple(self.headers.items())
-        source_ip, port = self.client_address[0], self.server.server_port
-        return HttpRequest(self.command, self.path, headers, body, self.request_version, source_ip, port)
+        return HttpRequest(
+            method=self.command,
+            target=self.path,
+            headers=tuple(self.headers.items()),
+            body=body,
+            protocol=self.request_version,
+            source_ip=self.client_address[0],
+            port=self.server.server_port,
+        )
 
     def _refuse(self, status: int, message: str) -> None:
         self.close_connection = True  # the start of the next request is unknown

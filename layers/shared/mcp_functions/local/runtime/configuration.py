@@ -190,8 +190,9 @@ def own_variables(
     for folder in folders:
         try:
             found, missing = template.variables(directory / folder)
-        except Problem as problem:  # a condition or a name that only a deployment knows
-            found, missing = {}, [str(problem)]
+        except Problem as problem:  # the block has a condition or a name that only a deployment knows
+            found = {}
+            missing = [str(problem)]
         variables[folder] = {name: value for name, value in found.items() if name not in settings}
         unknown |= dict.fromkeys(missing)
     return variables, list(unknown)

@@ -184,8 +184,9 @@ class Fleet:
         """Check the memory of processes, and wait for those that were killed, until the fleet stops."""
         while not self._stopped.wait(CHECK_SECONDS):
             with self._lock:
-                ended, self._ending = self._ending, []
                 busy = list(self._busy)
+                ended = self._ending
+                self._ending = []
             for sandbox in busy:
                 sandbox.check_memory()
             for sandbox in ended:

@@ -132,12 +132,8 @@ class Resolver:
         return resource
 
     def _sub(self, written: str | list[Any]) -> str:
-        if isinstance(written, str):
-            return self._substituted(written, {})
-        template, variables = written
-        return self._substituted(template, variables)
+        template, variables = (written, {}) if isinstance(written, str) else written
 
-    def _substituted(self, template: str, variables: Mapping[str, Any]) -> str:
         def value_of(placeholder: re.Match[str]) -> str:
             name = placeholder[1].strip()
             if name in variables:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import signal
 import time
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -31,39 +32,19 @@ class ProcessGoneError(Exception):
     """The process ended before it took the event: no code ran, so another process may take it."""
 
 
+@dataclass(eq=False)
 class Sandbox:
-    """Runs one invocation after another, until `end`.
+    """Runs one invocation after another, until `end`. The first one starts its process."""
 
-    Attributes:
-        fingerprint: identifies the files and the configuration that its process has loaded.
-    """
-
-    def __init__(
-        self,
-        configuration: Configuration,
-        fingerprint: object,
-        start: Callable[[], Process],
-        log: Callable[[str], None],
-        on_start: Callable[[], None],
-    ) -> None:
-        """Start no process yet: the first invocation does.
-
-        Args:
-            configuration: says the timeout and the memory limit.
-            fingerprint: identifies the files and the configuration that its process will load.
-            start: starts a process.
-            log: writes the lines around an invocation while there is no process.
-            on_start: called once, when its first process has started or failed.
-        """
-        self.fingerprint = fingerprint
-        self._configuration = configuration
-        self._start = start
-        self._log = log
-        self._on_start = on_start
-        self._lock = Lock()  # guards _over and _running
-        self._over = False  # whether `end` was called
-        self._memory = 0  # MB, the most that its process had
-        self._running: Process | None = None
+    configuration: Configuration  # says the timeout and the memory limit
+    fingerprint: object  # identifies the files and the configuration that its process loads
+    start: Callable[[], Process]  # starts a process
+    log: Callable[[str], None]  # writes the lines around an invocation while there is no process
+    on_start: Callable[[], None]  # called once, when its first process has started or failed
+    _lock: Lock = field(default_factory=Lock, init=False)  # guards _over and _running
+    _over: bool = field(default=False, init=False)  # whether `end` was called
+    _memory: int = field(default=0, init=False)  # MB, the most that its process had
+    _running: Process | None = field(default=None, init=False)
 
     @property
     def alive(self) -> bool:
@@ -76,21 +57,22 @@ class Sandbox:
         Raises:
             ProcessGoneError: the process ended before it took the event.
         """
-        init = None
-        cold = self._running is None
-        if cold:
+        init = None  # milliseconds of the init phase; None without one
+        is_cold = self._running is None
+        if is_cold:
             init = self._init_phase()
-        error = None
+        error = None  # the type of the error; None if the function returned
         began = time.monotonic()
         self._write(f"START RequestId: {task.request_id} Version: $LATEST")
         try:
-            until = began + self._configuration.timeout
+            until = began + self.configuration.timeout
             running = self._running
             if running is None:  # the init phase failed
                 running = self._init(until, "invoke", task.request_id)
-            payload = self._run(running, task, until, cold=cold)
+            payload = self._run(running, task, until, is_cold=is_cold)
         except FailedError as failed:
-            payload, error = failed.payload, failed.error
+            payload = failed.payload
+            error = failed.error
         outcome = Outcome(
             payload=payload,
             request_id=task.request_id,
@@ -98,12 +80,12 @@ class Sandbox:
             error=error,
             pid=self._running.pid if self._running else None,
             init_milliseconds=init,
-            memory_mb=min(self._memory, self._configuration.memory) or None,
+            memory_mb=min(self._memory, self.configuration.memory) or None,
         )
         if error in reports.PLATFORM:
             self._write(str(json.loads(payload)["errorMessage"]))
         self._write(f"END RequestId: {task.request_id}")
-        self._write(reports.report(outcome, self._configuration.memory))
+        self._write(reports.report(outcome, self.configuration.memory))
         return outcome
 
     def prepare(self) -> None:
@@ -142,7 +124,7 @@ class Sandbox:
             self._running = None  # the invocation tries again
             return None
         finally:
-            self._on_start()
+            self.on_start()
         return (time.monotonic() - began) * 1000
 
     def _init(self, until: float, phase: str, request_id: str) -> Process:
@@ -151,7 +133,7 @@ class Sandbox:
             if self._over:
                 raise self._failure(api.Exit(-signal.SIGKILL), request_id)
             self._memory = 0
-            self._running = running = self._start()
+            self._running = running = self.start()
         event = running.next_event(until)
         if event == api.Ready():
             return running
@@ -160,13 +142,14 @@ class Sandbox:
         self._write(reports.init_failed((time.monotonic() - began) * 1000, failed.error, phase))
         raise failed
 
-    def _run(self, running: Process, task: api.Task, until: float, *, cold: bool) -> bytes:
+    def _run(self, running: Process, task: api.Task, until: float, *, is_cold: bool) -> bytes:
+        """Give the process a task, and wait for the result until a time of the monotonic clock."""
         task.deadline_ms = int((time.time() + until - time.monotonic()) * 1000)
         running.api.hand(task)
         event = running.next_event(until)
         while event == api.Ready():  # an old event: it asked for this task after its last invocation
             event = running.next_event(until)
-        if isinstance(event, api.Exit) and not task.taken and not cold:
+        if isinstance(event, api.Exit) and not task.taken and not is_cold:
             raise ProcessGoneError
         self._note_memory(process.peak(running.pid))
         too_much = self._has_too_much_memory
@@ -179,12 +162,12 @@ class Sandbox:
         raise self._failure(event, task.request_id)
 
     def _failure(self, event: api.ProcessEvent | None, request_id: str) -> FailedError:
-        timeout = self._configuration.timeout
+        timeout = self.configuration.timeout
         return reports.failure(event, request_id, timeout, too_much_memory=self._has_too_much_memory)
 
     @property
     def _has_too_much_memory(self) -> bool:
-        return self._memory > self._configuration.memory
+        return self._memory > self.configuration.memory
 
     def _note_memory(self, megabytes: int | None) -> None:
         """Keep the peak of the process's memory; None is unknown."""
@@ -194,7 +177,7 @@ class Sandbox:
         if self._running:
             self._running.write(line)
         else:
-            self._log(line)
+            self.log(line)
 
 
 def _end(running: Process) -> None:

@@ -21,19 +21,9 @@ if TYPE_CHECKING:
 
 # A process needs these to find its libraries, its proxy and its certificates.
 FROM_SHELL = (
-    "AWS_CA_BUNDLE",
-    "HTTPS_PROXY",
-    "HTTP_PROXY",
-    "LD_LIBRARY_PATH",
-    "PATH",
-    "PYTHONPATH",
-    "REQUESTS_CA_BUNDLE",
-    "SSL_CERT_DIR",
-    "SSL_CERT_FILE",
-    "TMPDIR",
-    "http_proxy",
-    "https_proxy",
-)
+    "AWS_CA_BUNDLE", "HTTPS_PROXY", "HTTP_PROXY", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "REQUESTS_CA_BUNDLE",
+    "SSL_CERT_DIR", "SSL_CERT_FILE", "TMPDIR", "http_proxy", "https_proxy",
+)  # fmt: skip
 
 
 def of(

@@ -1,4 +1,9 @@
-"""`mcp-functions verify`: says whether a server that was just deployed works. It changes nothing on AWS."""
+"""`mcp-functions verify`: says whether a server that was just deployed works. It changes nothing on AWS.
+
+A check is a function that returns the text of its success, or raises `Failed` or `Skipped`; each gives one line. The
+mode ("none", "iam", "jwt" or "oauth") says how the API knows who calls. The checks of the stack, its logs and its
+alarms need AWS, so they are skipped for a URL.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +37,8 @@ class Choices(TypedDict):
     token: str | None  # an access token, in the modes jwt and oauth
     auth: str | None  # the mode that is meant
     origins: Sequence[str]  # whose pages may call
-    region: str | None  # of AWS; None: as the AWS CLI decides
-    profile: str | None  # of the AWS configuration
+    region: str | None  # the AWS Region; None: as the AWS CLI decides
+    profile: str | None  # the profile of the AWS configuration; None: as the AWS CLI decides
 
 
 class Options(Choices):
@@ -41,7 +46,7 @@ class Options(Choices):
 
     named: Sequence[tuple[str, Mapping[str, Any]]]  # tools that may be called, with their arguments
     answers: Mapping[str, Any]  # by a question's key: the content of its form, "decline" or "cancel"
-    patience: Patience  # for one task, and for a line in the log
+    patience: Patience  # how long to wait for one task, and for a line in the log
 
 
 def verify(target: str, options: Options) -> Iterator[Line]:
@@ -49,7 +54,7 @@ def verify(target: str, options: Options) -> Iterator[Line]:
 
     Args:
         target: the URL of its endpoint, or the name of its stack.
-        options: of the user.
+        options: the options of the user.
 
     Raises:
         Problem: the stack cannot be read.
@@ -74,11 +79,15 @@ def _lines(url: str, stack: Stack | None, session: boto3.Session, options: Optio
         "closed routes", partial(routes.check_closed, asked, mode, options["auth"], lists.folders(project))
     )
     yield report.run("open routes", lambda: routes.check_open(asked, mode, *_pages(url, stack, options)))
+    why = endpoint.text if endpoint.outcome == "skipped" else "the endpoint refuses your credentials"
     for name, check in _conversations(asked, project, options).items():
-        why = endpoint.text if endpoint.outcome == "skipped" else "the endpoint refuses your credentials"
-        yield report.run(name, check) if endpoint.outcome == "ok" else report.Line("skipped", name, why)
+        if endpoint.outcome == "ok":
+            yield report.run(name, check)
+        else:
+            yield report.Line("skipped", name, why)
     if stack is None:
-        yield from (report.Line("skipped", name, BY_URL) for name in ("stack", "logs", "alarms"))
+        for name in ("stack", "logs", "alarms"):
+            yield report.Line("skipped", name, BY_URL)
         return
     watch = monitoring.Monitoring(stack, options["patience"])
     yield report.run("stack", partial(stack.check, mode))

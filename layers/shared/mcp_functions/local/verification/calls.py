@@ -1,10 +1,15 @@
-"""One sealed conversation and one task, held to their ends."""
+"""Holds conversations and one task with a server, to their ends.
+
+    round 1   the call                          -> questions and a state
+    round 2   the call, the answers, the state  -> more questions, the result, or a task, which is polled
+
+A call that asks shows that the server can encrypt a state and open it again, which needs its KMS key.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.attack import schema_values
@@ -20,7 +25,7 @@ if TYPE_CHECKING:
     from mcp_functions.local.verification.server import Server
 
 MAX_ROUNDS = 20
-SERVER_ERROR = 500
+SERVER_ERROR = 500  # the first HTTP status of an error of the server
 ENDED = ("completed", "failed", "cancelled")
 REFUSALS = ("decline", "cancel")
 NAME_ONE = "name one: --tool NAME --arguments JSON"
@@ -34,8 +39,8 @@ class Calls:
     named: Sequence[tuple[str, Mapping[str, Any]]]  # tools that may be called, with their arguments
     answers: Mapping[str, Any]  # by a question's key: the content of its form, "decline" or "cancel"
     tasks: Sequence[str]  # names of tools whose calls may become tasks
-    patience: Patience  # for one task
-    _started: list[tuple[Call, Mapping[str, Any]]] = field(default_factory=list)  # tasks
+    patience: Patience  # how long to wait for one task
+    _started: list[tuple[Call, Mapping[str, Any]]] = field(default_factory=list)  # calls that became tasks
 
     def check_conversation(self) -> str:
         """Hold conversations until one that asks is complete.
@@ -45,12 +50,14 @@ class Calls:
             Skipped: no call asked.
         """
         named = candidates.named(self._lists, self.named) if self.named else []
-        texts = list(filter(None, map(self._hold, named)))
-        reads = filter(None, map(self._hold, self._reads()))  # one conversation is enough
-        texts = texts or list(islice(reads, 1))
-        if not texts:
+        texts = [self._hold(call) for call in named]
+        for call in self._reads():
+            if any(texts):
+                break  # one conversation is enough
+            texts.append(self._hold(call))
+        if not any(texts):
             skip(f"no resource, prompt or read-only tool asks a question; {NAME_ONE}")
-        return "; ".join(texts)
+        return "; ".join(text for text in texts if text)
 
     def check_task(self) -> str:
         """Follow a task to its end.
@@ -62,18 +69,21 @@ class Calls:
         discovered = self.server.ask("server/discover", {}).result or {}
         if EXTENSION_TASKS not in discovered.get("capabilities", {}).get("extensions", {}):
             skip("the server has none")
-        for call in () if self._started else self._reads():
-            if str(call) in self.tasks:
-                self._hold(call)
+        if not self._started:
+            for call in self._reads():
+                if str(call) in self.tasks:
+                    self._hold(call)
         if not self._started:
             skip(f"no read-only tool is a task; {NAME_ONE}")
         return "; ".join(self._follow(call, task) for call, task in self._started)
 
     def _hold(self, call: Call) -> str:
-        """Hold one conversation; the text is empty if it asked nothing, or became a task."""
-        response, rounds = self._send(call, {}), 1
+        """Hold one conversation, and return what was seen; "" if it asked nothing, or became a task."""
+        rounds = 1
+        response = self._send(call, {})
         while response.questions is not None and rounds < MAX_ROUNDS:
-            response, rounds = self._send(call, self._next(response)), rounds + 1
+            rounds += 1
+            response = self._send(call, self._next(response))
             if response.result is None:
                 fail(f"{call}: the state of round {rounds - 1} was not accepted: {response}")
         return self._ended(call, response, rounds)
@@ -83,13 +93,15 @@ class Calls:
         if result.get("resultType") == "task":
             self._started.append((call, result))
             return ""
+        if response.done and rounds == 1:
+            return ""
         if response.done:
-            return f"{call} was complete after {rounds} rounds" if rounds > 1 else ""
+            return f"{call} was complete after {rounds} rounds"
         if call.named and result.get("isError"):
             fail(f"{call} reported an error in round {rounds}: --arguments and --answers may not fit it")
         if call.named or response.status >= SERVER_ERROR or response.questions is not None:
             fail(f"{call}, round {rounds}: {response}")
-        return ""  # a refusal of invented arguments
+        return ""  # the server refuses arguments that were invented, which proves nothing
 
     def _send(self, call: Call, more: Mapping[str, Any]) -> Response:
         return self.server.ask(call.method, {**call.params, **more}, repeated=call.repeated)
@@ -106,10 +118,14 @@ class Calls:
         answer = self.answers.get(key)
         if answer is None:
             return schema_values.answer(request)
-        return {"action": answer} if answer in REFUSALS else {"action": "accept", "content": answer}
+        if answer in REFUSALS:
+            return {"action": answer}
+        return {"action": "accept", "content": answer}
 
     def _follow(self, call: Call, task: Mapping[str, Any]) -> str:
-        until, polls = self.patience.now() + self.patience.seconds, 0
+        """Poll a task to its end, and answer its questions."""
+        polls = 0
+        until = self.patience.now() + self.patience.seconds
         while task["status"] not in ENDED:
             if self.patience.now() >= until:
                 self.server.ask("tasks/cancel", {"taskId": task["taskId"]})
@@ -118,9 +134,11 @@ class Calls:
                 self._task("tasks/update", call, task, inputResponses=self._responses(task["inputRequests"]))
             else:
                 self.patience.sleep(task.get("pollIntervalMs", 1000) / 1000)
-            task, polls = self._task("tasks/get", call, task), polls + 1
+            task = self._task("tasks/get", call, task)
+            polls += 1
         if task["status"] != "completed" or task.get("result", {}).get("isError"):
-            fail(f"the task of {call} {'reported a tool error' if 'result' in task else task['status']}")
+            outcome = "reported a tool error" if "result" in task else task["status"]
+            fail(f"the task of {call} {outcome}")
         return f"{call} was complete after {polls} polls"
 
     def _task(self, method: str, call: Call, task: Mapping[str, Any], **more: object) -> dict[str, Any]:
@@ -130,6 +148,7 @@ class Calls:
         return response.result
 
     def _reads(self) -> list[Call]:
+        """Return the calls that change nothing, without tools that the user named: those were called already."""
         names = {name for name, _arguments in self.named}
         return [call for call in candidates.reads(self._lists) if call.method != "tools/call" or str(call) not in names]
 

@@ -15,19 +15,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 LISTS = ("resources", "prompts", "tools")
-MAX_CALLS = 20  # without a name from the user
+MAX_CALLS = 20  # how many calls are made that the user did not name
 
 
 class Call(NamedTuple):
     """A call to make."""
 
-    method: str  # of the protocol
-    params: Mapping[str, Any]  # name and arguments, or URI
-    repeated: Sequence[tuple[str, str]] = ()  # arguments that headers repeat: property and `x-mcp-header`
+    method: str  # the method of the protocol, e.g. "tools/call"
+    params: Mapping[str, Any]  # the name and the arguments, or the URI
+    # each argument that a header repeats, with the name of its header (`x-mcp-header` of the schema)
+    repeated: Sequence[tuple[str, str]] = ()
     named: bool = False  # whether the user named it
 
     def __str__(self) -> str:
-        """Return its name or URI."""
+        """Return the name or the URI that it calls."""
         return str(self.params.get("name") or self.params.get("uri"))
 
 
@@ -35,8 +36,8 @@ def named(listed: Mapping[str, Any], tools: Iterable[tuple[str, Mapping[str, Any
     """Return the calls of tools that the user names, with their arguments.
 
     Args:
-        listed: the lists of the server.
-        tools: names and arguments.
+        listed: the server's lists, by name.
+        tools: the names of the tools, with their arguments.
 
     Raises:
         Failed: the server does not list a tool.
@@ -53,18 +54,20 @@ def reads(listed: Mapping[str, Any]) -> list[Call]:
 
 
 def _named(listed: Sequence[Mapping[str, Any]], name: str, arguments: Mapping[str, Any]) -> Call:
-    tool = next((tool for tool in listed if tool["name"] == name), None)
-    if tool is None:
+    tools = [tool for tool in listed if tool["name"] == name]
+    if not tools:
         fail(f"there is no tool {name}")
-    return Call("tools/call", {"name": name, "arguments": arguments}, _repeated(tool), named=True)
+    return Call("tools/call", {"name": name, "arguments": arguments}, _repeated(tools[0]), named=True)
 
 
 def _invented(prompt: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the params of a prompt, with a value for each required argument."""
     required = [argument["name"] for argument in prompt.get("arguments", []) if argument.get("required")]
     return {"name": prompt["name"], "arguments": dict.fromkeys(required, "example")}
 
 
 def _read(tool: Mapping[str, Any]) -> Call:
+    """Return the call of a read-only tool, with arguments that its schema accepts."""
     arguments = schema_values.example(tool["inputSchema"])
     return Call("tools/call", {"name": tool["name"], "arguments": arguments}, _repeated(tool))
 

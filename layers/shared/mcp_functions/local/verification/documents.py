@@ -1,4 +1,8 @@
-"""The documents by which clients find out where people sign in: RFC 9728, and with `oauth` RFC 8414 of the front."""
+"""Checks the documents by which clients find out where people sign in.
+
+The server's own document (RFC 9728) names the issuer of tokens. With the mode `oauth` this is functions/oauth of the
+same server, the sign-in front, which has a document too (RFC 8414) that names its endpoints.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ if TYPE_CHECKING:
     from mcp_functions.local.verification.server import Server
 
 Document = dict[str, Any]
-REFUSALS = {401, 403}
+REFUSALS = {401, 403}  # HTTP statuses for a caller without credentials
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "revocation_endpoint")
 
 
@@ -32,13 +36,14 @@ def check_resource(server: Server, url: str, resource: str) -> Document:
 
     Args:
         server: the endpoint.
-        url: of the document.
-        resource: the URL that it must name.
+        url: the URL of the document.
+        resource: the URL that the document must name.
 
     Raises:
         Failed: it is closed, or clients cannot use it.
     """
-    path, document = urlsplit(url).path, _read(server, url)
+    path = urlsplit(url).path
+    document = _read(server, url)
     if document.get("resource") != resource:
         fail(f"{path} names the resource {document.get('resource')}, and clients use {resource}")
     if not document.get("authorization_servers"):
@@ -51,7 +56,7 @@ def check_front(server: Server, document: Document) -> list[str]:
 
     Args:
         server: the endpoint.
-        document: of the server, which names the front.
+        document: the server's document, which names the front.
 
     Raises:
         Failed: one is closed, or clients cannot use it.

@@ -1,4 +1,8 @@
-"""Whether the lists of the endpoint, and of each function, are those of this project's catalog."""
+"""Checks that the lists of the endpoint, and of each function, are those of this project's catalog.
+
+functions/mcp/catalog.json has all tools, prompts and resources of a project, and the folder of each name. A difference
+means that something else was deployed than what is here.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +20,8 @@ if TYPE_CHECKING:
     from mcp_functions.local.verification.server import Server
 
 Catalog = dict[str, Any]
-MAX_PAGES = 100
-METHODS = {list_name: method for method, list_name in LISTS.items()}
+MAX_PAGES = 100  # pages of one list that are read
+METHODS = {list_name: method for method, list_name in LISTS.items()}  # "tools" -> "tools/list"
 
 
 def check_lists(server: Server, project: Catalog) -> str:
@@ -61,7 +65,7 @@ def _pages(server: Server, list_name: str, folder: str) -> list[Any]:
     for _ in range(MAX_PAGES):
         response = server.ask(METHODS[list_name], params, folder)
         if response.code == MethodNotFound.code:
-            break  # there is none of that kind
+            break  # the server has no such list
         if response.result is None:
             fail(f"{METHODS[list_name]}: {response}")
         entries += response.result.get(list_name, [])
@@ -72,21 +76,26 @@ def _pages(server: Server, list_name: str, folder: str) -> list[Any]:
 
 
 def _problem(server: Server, folder: str, project: Catalog) -> str:
-    own = _of(folder, project)
+    """Return how a function differs from the catalog; "" if it does not."""
+    own = _part_of(folder, project)
     try:
         deployed = read(server, [list_name for list_name in LIST_NAMES if own[list_name]], folder)
     except Failed as failed:
         return f"{folder} ({failed})"
     found = catalog.differences(own, own | deployed)
-    return f"{folder} ({listed(found)})" if found else ""
+    if not found:
+        return ""
+    return f"{folder} ({listed(found)})"
 
 
-def _of(folder: str, project: Catalog) -> Catalog:
+def _part_of(folder: str, project: Catalog) -> Catalog:
     """Return the part of a catalog that one function serves."""
     served: Mapping[str, Mapping[str, str]] = project["functions"]
-    names = {name: {key for key, of in served[name].items() if of == folder} for name in LIST_NAMES}
-    entries = {name: [entry for entry in project[name] if key_of(entry) in names[name]] for name in LIST_NAMES}
-    return project | entries
+    part = dict(project)
+    for list_name in LIST_NAMES:
+        folders_by_key = served[list_name]
+        part[list_name] = [entry for entry in project[list_name] if folders_by_key.get(key_of(entry)) == folder]
+    return part
 
 
 def _check_known(project: Catalog) -> None:

@@ -1,4 +1,4 @@
-"""Whether the logs and alarms of a stack are there. An operator misses them only when they are needed."""
+"""Checks that the logs and alarms of a stack are there. An operator misses them only when they are needed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 GROUP = "AWS::Logs::LogGroup"
 ALARMS = ("AWS::CloudWatch::Alarm", "AWS::CloudWatch::CompositeAlarm")
-POLL_SECONDS = 2.0
-NAMESPACE = "mcp-functions/"  # of the metrics that the template's metric filters count
-CLOCK_SECONDS = 60  # by which the clock of this machine may be ahead
-MAX_NAMES = 100  # of one DescribeAlarms
+POLL_SECONDS = 2.0  # pause between two looks at a log
+NAMESPACE = "mcp-functions/"  # begins the namespace of the metrics that the template's metric filters count
+CLOCK_SECONDS = 60  # how far the clock of this machine may be ahead
+MAX_NAMES = 100  # the most names of one DescribeAlarms
 
 
 class Monitoring:
@@ -25,7 +25,8 @@ class Monitoring:
 
     def __init__(self, stack: Stack, patience: Patience) -> None:
         """Make the clients; nothing is read."""
-        self._stack, self._patience = stack, patience
+        self._stack = stack
+        self._patience = patience
         self._logs: Any = stack.session.client("logs")
         self._cloudwatch: Any = stack.session.client("cloudwatch")
 
@@ -33,8 +34,8 @@ class Monitoring:
         """Check that the log groups exist, and that a request of this run has its line.
 
         Args:
-            request_id: of that request, by API Gateway; empty if there is none.
-            began: unix seconds at which this run began.
+            request_id: API Gateway's id of that request; "" if there is none.
+            began: when this run began, in unix seconds.
 
         Raises:
             Failed: a group or the line is missing.
@@ -57,7 +58,7 @@ class Monitoring:
         """Check that alarms exist, have an action, count their metrics, and are not raised.
 
         Raises:
-            Failed: one of that is not so.
+            Failed: an alarm, its metric or its action is missing, or an alarm is raised.
             Skipped: the stack has no alarms.
         """
         names = [name for kind in ALARMS for name in self._stack.ids(kind)]
@@ -66,7 +67,7 @@ class Monitoring:
         alarms = self._alarms(names)
         _check_present("alarm", names, list(alarms))
         _check_present("metric filter that counts", _counted(alarms.values()), self._filtered())
-        silent = [name for name, alarm in alarms.items() if not _tells(alarm)]
+        silent = [name for name, alarm in alarms.items() if not _has_action(alarm)]
         if silent:
             fail(f"no action follows {listed(silent)}")
         raised = [name for name, alarm in alarms.items() if alarm["StateValue"] == "ALARM"]
@@ -101,7 +102,7 @@ def _group(name: str, function: Mapping[str, Any]) -> str:
 
 
 def _counted(alarms: Collection[Mapping[str, Any]]) -> list[str]:
-    """Return the metrics of alarms that metric filters count; an expression has several."""
+    """Return the metrics of alarms that metric filters count. An alarm has one metric, or an expression of several."""
     metrics = list(alarms)
     for alarm in alarms:
         metrics += [part["MetricStat"]["Metric"] for part in alarm.get("Metrics", ()) if "MetricStat" in part]
@@ -109,7 +110,7 @@ def _counted(alarms: Collection[Mapping[str, Any]]) -> list[str]:
     return sorted(ours)
 
 
-def _tells(alarm: Mapping[str, Any]) -> bool:
+def _has_action(alarm: Mapping[str, Any]) -> bool:
     return bool(alarm["ActionsEnabled"] and alarm["AlarmActions"])
 
 

@@ -16,7 +16,7 @@ DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
 
 
 class Failed(Problem):
-    """The deployment does not do what it should; the text says what to mend."""
+    """The deployment does not do what it should; the text says what is wrong."""
 
 
 class Skipped(Problem):
@@ -72,6 +72,8 @@ def run(name: str, check: Callable[[], str]) -> Line:
 
 
 def listed(names: list[str], *, most: int = 5) -> str:
-    """Join names, the first of many."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    """Join names; of many, only the first `most` and the number of the others."""
+    text = ", ".join(names[:most])
+    if len(names) > most:
+        text += f" and {len(names) - most} more"
+    return text

@@ -1,4 +1,8 @@
-"""Access to routes: closed ones refuse a caller without credentials, open ones answer."""
+"""Checks the access to routes: closed ones refuse a caller without credentials, open ones answer.
+
+A browser asks for permission by an OPTIONS request without credentials (a preflight) before a page may call. So this
+route is open in every mode, as are the documents that say where to sign in.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +43,9 @@ def check_closed(server: Server, mode: AuthMode, expected: str | None, folders: 
 
     Args:
         server: the endpoint.
-        mode: as the endpoint shows it.
+        mode: the mode that the endpoint shows.
         expected: the mode that the user names.
-        folders: of the functions.
+        folders: the folders of the functions.
     """
     if expected and expected != mode:
         fail(f"{server.url} is in mode {mode}, not {expected}: {WHO[mode]}")
@@ -55,6 +59,7 @@ def check_closed(server: Server, mode: AuthMode, expected: str | None, folders: 
 
 
 def _opened(server: Server, mode: AuthMode, folder: str) -> str:
+    """Return how a route answers a caller without credentials; "" if it refuses as the mode does."""
     url = server.at(folder)
     response = server.send(url, server.write("server/discover", {}))
     if response.status == STATUSES[mode]:
@@ -67,9 +72,9 @@ def check_open(server: Server, mode: AuthMode, resource: str, origins: Sequence[
 
     Args:
         server: the endpoint.
-        mode: with jwt, the metadata names the issuer; with oauth, the sign-in front.
+        mode: the mode of the API; with jwt the metadata names the issuer, with oauth the sign-in front.
         resource: the URL that the metadata must name.
-        origins: whose pages may call.
+        origins: the origins whose pages may call.
     """
     if mode == "none" and not origins:
         skip("mode none has no closed ones, and no origin is allowed; --origin names one")
@@ -86,9 +91,12 @@ def check_open(server: Server, mode: AuthMode, resource: str, origins: Sequence[
 def _open_documents(server: Server, mode: AuthMode, resource: str) -> list[str]:
     if mode not in {"jwt", "oauth"}:
         return []
+    """Check the documents that say where to sign in; return their paths."""
     found = [documents.check_resource(server, url, resource) for url in server.metadata]
-    front = documents.check_front(server, found[0]) if mode == "oauth" else []
-    return [urlsplit(url).path for url in server.metadata] + front
+    paths = [urlsplit(url).path for url in server.metadata]
+    if mode == "oauth":
+        paths += documents.check_front(server, found[0])
+    return paths
 
 
 def _check_preflight(server: Server, origin: str) -> None:

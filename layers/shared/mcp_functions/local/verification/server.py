@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
     Authorize = Callable[[str, Request], Request]
 
-SECONDS = 30  # after which API Gateway has given up
-STATUSES: dict[AuthMode, int] = {"none": 200, "jwt": 401, "oauth": 401, "iam": 403}  # for a caller without credentials
-REGION = re.compile(r"\.execute-api\.([a-z0-9-]+)\.")
+SECONDS = 30  # longest wait for a response; API Gateway has given up then
+# the HTTP status that a caller without credentials gets in each mode
+STATUSES: dict[AuthMode, int] = {"none": 200, "jwt": 401, "oauth": 401, "iam": 403}
+REGION = re.compile(r"\.execute-api\.([a-z0-9-]+)\.")  # the Region in a URL of API Gateway
 CAPABILITIES = messages.EVERYTHING | {"extensions": {EXTENSION_TASKS: dict[str, Any]()}}
 
 
@@ -39,11 +40,11 @@ CAPABILITIES = messages.EVERYTHING | {"extensions": {EXTENSION_TASKS: dict[str, 
 class Server:
     """The endpoint, and the functions beneath it."""
 
-    url: str  # of the endpoint, "https://…/mcp"
+    url: str  # the URL of the endpoint, "https://…/mcp"
     # adds credentials to a request for a URL; it raises Skipped if there are none
     authorize: Authorize = lambda _url, request: request
-    request_id: str = ""  # of the last response, by API Gateway
-    _ids: Iterator[int] = field(default_factory=lambda: count(1))
+    request_id: str = ""  # API Gateway's id of the last request
+    _ids: Iterator[int] = field(default_factory=lambda: count(1))  # the ids of JSON-RPC requests
 
     def ask(
         self,
@@ -56,10 +57,10 @@ class Server:
         """Send one MCP request with the user's credentials.
 
         Args:
-            method: of the protocol.
-            params: without `_meta`.
-            folder: of the function; empty for the endpoint.
-            repeated: arguments that headers repeat: property and `x-mcp-header`.
+            method: the method of the protocol, e.g. "tools/call".
+            params: the method's params without `_meta`.
+            folder: the function's folder; "" for the endpoint.
+            repeated: each argument that a header repeats, with the name of its header (`x-mcp-header` of the schema).
         """
         url = self.at(folder)
         return self.send(url, self.authorize(url, self.write(method, params, repeated)))
@@ -103,9 +104,9 @@ def reach(url: str, token: str | None, session: boto3.Session) -> tuple[Server, 
     """Return a server with the user's credentials, and who may call it.
 
     Args:
-        url: of the endpoint; that of API Gateway names its Region.
-        token: an access token.
-        session: has AWS credentials and a Region, or has not.
+        url: the URL of the endpoint; a URL of API Gateway names its Region.
+        token: an access token; None if the user gave none.
+        session: may have AWS credentials and a Region.
 
     Raises:
         Failed: the endpoint does not answer as an MCP server of this toolkit.
@@ -123,10 +124,13 @@ def reach(url: str, token: str | None, session: boto3.Session) -> tuple[Server, 
 def _find_mode(server: Server) -> AuthMode:
     """Return who may call, as the endpoint shows it to a caller without credentials."""
     response = server.send(server.url, server.write("server/discover", {}))
-    mode = next((mode for mode, status in STATUSES.items() if status == response.status), None)
-    if mode is None or (mode == "none" and response.result is None):
+    if response.status == STATUSES["none"] and response.result is not None:
+        return "none"
+    if response.status == STATUSES["iam"]:
+        return "iam"
+    if response.status != STATUSES["jwt"]:
         fail(f"{server.url} is no MCP endpoint of 2026-07-28: {response}")
-    return "oauth" if mode == "jwt" and documents.names_front(server) else mode
+    return "oauth" if documents.names_front(server) else "jwt"
 
 
 def _bearer(token: str | None) -> Authorize:

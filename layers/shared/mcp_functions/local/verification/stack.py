@@ -1,4 +1,4 @@
-"""The stack on AWS: its outputs, its resources and its functions, read with the user's credentials."""
+"""Reads a stack on AWS with the user's credentials: its outputs, its resources and its functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import boto3
 
-ENDPOINT = "Endpoint"  # the output of template.yaml
+ENDPOINT = "Endpoint"  # the output of template.yaml with the server's URL
 FUNCTION = "AWS::Lambda::Function"
 UPDATED = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "IMPORT_COMPLETE")
 
@@ -66,13 +66,13 @@ class Stack:
         """Check that the stack is complete, and that the functions believe what the API enforces.
 
         Args:
-            mode: that the API enforces.
+            mode: the mode that the API enforces.
         """
         if self.status not in UPDATED:
             fail(f"its status is {self.status}")
-        idle = [name for name, function in self.functions.items() if function.get("State", "Active") == "Failed"]
-        if idle:
-            fail(f"Lambda cannot run {listed(idle)}")
+        broken = [name for name, function in self.functions.items() if function.get("State") == "Failed"]
+        if broken:
+            fail(f"Lambda cannot run {listed(broken)}")
         believed = self.variables("MCP_AUTH_MODE")
         if believed and believed != {mode}:
             fail(f"the API enforces {mode}, and functions believe {listed(sorted(believed))}")
