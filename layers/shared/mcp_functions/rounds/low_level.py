@@ -1,4 +1,10 @@
-"""The low level: a function returns InputRequiredResult; the next round has InputResponses and RequestState."""
+"""The low level: an author's function ends its round itself, and keeps a state of its own.
+
+    round 1    the function returns InputRequiredResult(questions, request_state)
+    round 2    it gets the answers in InputResponses, and the state in RequestState
+
+A round is one request of the conversation with a client. At the high level, `elicit` and `step` do this for the author.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The steps of one round that run now, in the tasks or threads of a handler."""
+"""The steps of one round that run now, in the tasks or threads of a handler.
+
+A step is a function that runs once in a conversation (`steps`). A round must not end while one of its steps runs: the
+next round would run that step again.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The values of a step as the record holds them: a digest of its arguments, and its result as JSON.
+"""The values of a step in the record of a conversation: a digest of its arguments, and its result as JSON.
 
 A later round may run in another process, where a set has another order. So the digest sorts sets. The recorded JSON is
 read as the type in the return annotation of the step's function.
@@ -38,7 +38,8 @@ def read_return_type(function: Callable[..., Any]) -> JsonType | None:
     inner: Any = function
     while inner:
         function = inner
-        inner = getattr(function, "__wrapped__", None) or getattr(function, "func", None)  # a decorator's, a partial's
+        # A decorator has the function inside it as `__wrapped__`, and functools.partial as `func`.
+        inner = getattr(function, "__wrapped__", None) or getattr(function, "func", None)
     if not inspect.isroutine(function) and not isinstance(function, type):
         function = type(function).__call__
     try:

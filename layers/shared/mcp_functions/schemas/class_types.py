@@ -38,7 +38,7 @@ class Moment(NamedTuple):
     """A class of `datetime` as text."""
 
     format: str  # the format in a schema
-    pattern: str  # what pydantic accepts
+    pattern: str  # the texts that are accepted; pydantic accepts them, too
     reason: str  # why a value is refused
 
 

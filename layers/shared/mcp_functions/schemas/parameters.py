@@ -78,11 +78,11 @@ def read_parameter(declared: Parameter, annotation: object) -> tuple[Parameter, 
 
 
 def published_default(default: object, read: Callable[[object], object]) -> dict[str, Any]:
-    """Write the `default` of a schema in the form of an argument; nothing if JSON has no such value."""
+    """Return the keyword `default` of a schema, with a value as clients send it; {} if JSON has no such value."""
     try:
         value = to_json(default)
-        dumps(value).encode()  # refuses NaN, infinity and half of a surrogate pair
-        if value != default:  # arguments may have another form in JSON than results have
+        dumps(value).encode()  # it raises for NaN, infinity and half of a surrogate pair
+        if value != default:  # the JSON of a result may not be what an argument of this type accepts
             read(value)
     except ValueError:
         return {}
@@ -95,6 +95,7 @@ def copier(default: object) -> Callable[[], Any] | None:
     Raises:
         TypeError: the default is mutable and cannot be copied.
     """
+    # A call cannot change a value that has a hash, except a dataclass or a model: its hash may leave out its fields.
     is_record = hasattr(type(default), "__dataclass_fields__") or hasattr(type(default), "model_fields")
     with suppress(TypeError):
         hash(default)
@@ -109,5 +110,5 @@ def copier(default: object) -> Callable[[], Any] | None:
 
 
 def _is_field(item: object) -> bool:
-    fields = sys.modules.get("pydantic.fields")
+    fields = sys.modules.get("pydantic.fields")  # without this module, the author cannot have made a `Field`
     return fields is not None and isinstance(item, fields.FieldInfo)

@@ -1,6 +1,6 @@
-"""What pydantic reads: a type in its strict mode, and the options of its `Field` on a parameter.
+"""Reads with pydantic what this package does not read: a type, in strict mode, and the options of a `Field`.
 
-Only a handler with one of these types, or with a `Field`, imports this module, and pydantic with it.
+Only a handler with such a type, or with a `Field` on a parameter, imports this module, and pydantic with it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ from mcp_functions.schemas.parameters import MISSING, copier
 if TYPE_CHECKING:
     from mcp_functions.schemas.parameters import Parameter
 
-MAX_ERRORS = 1000  # pydantic can only explain all errors of a value at once, at 400 bytes each
+# With more errors than this, no reason is given: pydantic explains all errors of a value at once, at 400 bytes each.
+MAX_ERRORS = 1000
 # Options of `Field` that only the field of a model can have.
 ONLY_IN_MODELS = ("exclude", "exclude_if", "field_title_generator", "frozen", "init", "init_var", "kw_only")
-OF_THE_TYPE = ("title", "examples", "discriminator", "json_schema_extra")
+# Options of `Field` that belong to the type of a parameter, because they change its schema.
+TYPE_OPTIONS = ("title", "examples", "discriminator", "json_schema_extra")
 
 
 def read_type(annotation: object) -> JsonType:
@@ -43,7 +45,7 @@ def read_type(annotation: object) -> JsonType:
         try:
             return adapter.validate_json(dumps_utf8(value), strict=True)
         except ValidationError as error:
-            raise ValueError(_first_reason(error)) from None
+            raise ValueError(_first_reason(error)) from None  # pydantic's own text quotes the value
 
     return JsonType(schema, read)
 
@@ -117,13 +119,16 @@ def read_field(declared: Parameter, annotation: object) -> tuple[Parameter, obje
     if info.default_factory:
         return parameter._replace(make_default=make), type_
     value = make()
-    return parameter._replace(default=value, make_default=copier(value) or (lambda: value)), type_
+    copy = copier(value) or (lambda: value)  # None from `copier` means that no call can change the value
+    return parameter._replace(default=value, make_default=copy), type_
 
 
 def _check_defaults(annotation: object, default: object) -> None:
     fields = [item for item in (*get_args(annotation), default) if isinstance(item, FieldInfo)]
-    is_plain = default is not MISSING and not isinstance(default, FieldInfo)
-    if is_plain + sum(not field.is_required() for field in fields) > 1:
+    defaults: list[object] = [field for field in fields if not field.is_required()]
+    if default is not MISSING and not isinstance(default, FieldInfo):
+        defaults.append(default)
+    if len(defaults) > 1:
         message = "it has two defaults: write one"
         raise TypeError(message)
 
@@ -148,7 +153,7 @@ def _alias(info: FieldInfo) -> str | None:
 
 def _type_of(info: FieldInfo) -> object:
     """Write the annotation of the type alone; pydantic reads its options in a `Field` without a default."""
-    options: dict[str, Any] = {name: getattr(info, name) for name in OF_THE_TYPE}
+    options: dict[str, Any] = {name: getattr(info, name) for name in TYPE_OPTIONS}
     options = {name: value for name, value in options.items() if value is not None}
     if info.deprecated and not callable(info.json_schema_extra):
         options["json_schema_extra"] = {**(info.json_schema_extra or {}), "deprecated": True}

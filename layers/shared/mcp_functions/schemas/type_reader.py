@@ -1,7 +1,7 @@
-"""A type as a `JsonType`: read here, or by pydantic.
+"""Reads a type annotation as a `JsonType`: a JSON Schema for clients, and a function that reads a client's values.
 
-JSON's own types, common classes and limits are read without pydantic, whose import takes most of a cold start. A
-property test proves that both ways agree.
+The types of JSON, common classes and limits are read here, without pydantic, because its import takes most of a cold
+start. pydantic reads every other type. A property test proves that both ways agree.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def read_type(annotation: object) -> JsonType:
     """
     try:
         return _read_native(annotation)
-    # A class that refers to itself recurses. For a name that is not defined, pydantic's error names the field.
+    # RecursionError: a class refers to itself. NameError: a name is not defined, and pydantic's error has the field.
     except (NeedsPydantic, RecursionError, NameError):
         from mcp_functions.schemas import pydantic_types  # noqa: PLC0415 - imports pydantic
 

@@ -74,7 +74,7 @@ class KeyCache:
     """The data keys that a container has opened.
 
     If the cache is full, it drops a key of the caller with the most keys: the least recently used one. So a caller who
-    sends tokens under a thousand keys loses keys of its own, and other callers' keys stay.
+    sends tokens under a thousand keys loses some of these, and other callers' keys stay.
     """
 
     def __init__(self, most: int) -> None:
@@ -133,7 +133,8 @@ class UnwrapBudgets:
         self._limits = limits
         self._full = float(limits.burst * limits.ratio)
         self._lock = threading.Lock()
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # caller -> units left, at unix seconds
+        # By caller: how many units were left, and when (unix seconds). The least recently charged caller is first.
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def charge(self, caller: str, now: float, units: float) -> bool:
         """Charge a caller; return False, and charge nothing, if the bucket has fewer units."""

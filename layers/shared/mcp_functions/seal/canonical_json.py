@@ -14,7 +14,7 @@ from mcp_functions.protocol.json_writer import chunks, dumps_ascii
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_RUN = 256  # items of a list that are written at once
+_RUN = 256  # how many items of a list are written at once, if they are scalars
 _SCALARS = frozenset({int, float, bool, type(None)})
 
 
@@ -81,7 +81,7 @@ def _write_items(items: Sequence[Any], write: Callable[[str], object], levels: i
     before = "["
     for start in range(0, len(items), _RUN):
         run = items[start : start + _RUN]
-        if _SCALARS.issuperset(map(type, run)):  # a long list of numbers takes few steps
+        if _SCALARS.issuperset(map(type, run)):  # so a long list of numbers takes few calls
             write(before + _scalars(run))
             before = ","
             continue

@@ -111,7 +111,7 @@ def read_claims(payload: bytes) -> Claims:
         document, line_end, text = payload.decode("utf-8", "surrogatepass").partition("\n")
         members = json.loads(document)
     except (ValueError, RecursionError):
-        raise InvalidRequestState(ClaimReason.CLAIMS) from None
+        raise InvalidRequestState(ClaimReason.CLAIMS) from None  # the text of the error may quote the payload
     if not _is_document(members):
         raise InvalidRequestState(ClaimReason.CLAIMS)
     if line_end:
@@ -142,7 +142,9 @@ def _is_document(members: object) -> bool:
     if not isinstance(members, dict) or members.keys() != _TYPES.keys():
         return False
     has_types = all(type(members[name]) in types for name, types in _TYPES.items())
-    return has_types and members["v"] == VERSION and all(isinstance(text, str) for text in members["q"].values())
+    if not has_types or members["v"] != VERSION:
+        return False
+    return all(isinstance(fingerprint, str) for fingerprint in members["q"].values())
 
 
 def _is_equal(claim: str | None, expected: str | None) -> bool:

@@ -1,4 +1,9 @@
-"""An `Envelope` or an author's codec, with one interface (envelope.md §10)."""
+"""An `Envelope` or an author's codec, with one interface (envelope.md §10).
+
+An author may replace the envelope by a codec, which only seals bytes and opens them. An envelope does more: it limits
+how often a caller can make it ask KMS, and binds a token to a context, `about`. An item of a table is bound to its key
+in this way. The adapter adds that binding to a codec.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +25,8 @@ class CodecAdapter:
         """Use a codec.
 
         Args:
-            codec: an `Envelope`, or an author's own codec, which takes the token alone.
-            label: the kind of payload, part of the binding to `about` with an author's codec.
+            codec: an `Envelope`, or an author's own codec.
+            label: the kind of payload. With an author's codec it is part of the binding to `about`.
         """
         self._codec = codec
         self._label = label

@@ -108,7 +108,8 @@ class Keyring:
             Misconfigured: KMS fails until the operator acts.
         """
         state = self._state
-        return self._choice(state).key or state.calls.run("seal", lambda: self._mint(state))
+        # Threads that need a new key at the same time share one call.
+        return self._choice(state).key or state.calls.run("seal", lambda: self._choose_or_generate(state))
 
     def key_to_open(self, header: Header, caller: str, *, max_age: float) -> DataKey:
         """Return the data key of a token, from the cache or from KMS.
@@ -148,12 +149,12 @@ class Keyring:
         ratio = self._limits.ratio
 
         def admit() -> None:
-            # "Over budget there is no verdict." A thread that waits for another's call is not charged.
+            # "Over budget the answer is 503 and no verdict" (§6.5). A thread that only waits is not charged.
             if not state.budgets.charge(caller, now, ratio):
                 raise Busy(reason="unwrap_budget")
 
         def ask() -> DataKey:
-            # A denial costs as much as a failed unwrap; otherwise every token would cause a call while it lasts.
+            # If KMS denies the call, nothing is refunded: while it denies, every token would cause a call.
             try:
                 key = state.opened.get(header) or self._unwrap(header)
             except TemporarilyUnavailable:
@@ -172,7 +173,7 @@ class Keyring:
             except Misconfigured:
                 if header.kek == self._primary:
                     raise
-                # The conversation starts again, without an alarm.
+                # The operator disabled a key that no longer seals. Its conversations start again, without an alarm.
                 raise InvalidRequestState(TokenReason.KEK_RETIRED) from None
             except (InvalidRequestState, TemporarilyUnavailable):
                 raise
@@ -182,7 +183,8 @@ class Keyring:
                 raise InvalidRequestState(TokenReason.WRAPPED_KEY) from None
             return _checked(DataKey(*header, plaintext))
 
-    def _mint(self, state: _State) -> DataKey:
+    def _choose_or_generate(self, state: _State) -> DataKey:
+        """Return the key that the rules choose. If there is none, generate one; during an outage, use the fallback."""
         choice = self._choice(state)  # another thread may have generated a key meanwhile
         now = self._now()
         if choice.key:
@@ -225,12 +227,17 @@ class Keyring:
         return choose_key(keys, now, self._early(state, now), self.rules)
 
     def _may_seal(self, cached: CachedKey) -> bool:
-        # "never adopt on KMS success alone; never adopt a key wrapped by a non-primary KEK"
+        # §6.2: it "never adopts a key that KMS has opened but no token has proven, nor a key under another wrapping key
+        # than the first listed".
         is_allowed = self.rules.adopt or cached.caller is None
         return is_allowed and cached.is_proven and cached.key.kek == self._primary
 
     def _early(self, state: _State, now: float) -> float:
-        """Draw Exp(grace/12) once per epoch, so that few containers generate a key and the others adopt it."""
+        """Return by how many seconds this container leaves the grace period early, drawn once for each epoch.
+
+        The distribution is exponential with a mean of grace/12. So a few containers generate a key, and the others have
+        time to adopt it.
+        """
         epoch = int(now // self.rules.epoch)
         if state.early[0] != epoch:
             uniform = (int.from_bytes(self._rand(7), "big") + 1) / (1 << 56)

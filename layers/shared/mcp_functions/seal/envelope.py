@@ -3,9 +3,11 @@
     seal:    data key of the keyring -> encrypt payload -> write token
     unseal:  parse token -> unwrap its data key with KMS, or take it from the keyring's cache -> decrypt payload
 
-A data key is 32 bytes that KMS wrapped, and that seal many tokens. Each token carries its wrapped data key, so any
-container with access to KMS can open it. The specification is envelope.md; `token_format` and `chunked_encryption`
-hold the two layers of a token.
+A data key is 32 bytes that KMS wrapped, and that seal many tokens. Each token has its wrapped data key inside, so any
+container with access to KMS can open it. A scope is the group of functions that share data keys. A label names a kind
+of payload, for example the state of a conversation, so that a token of one kind does not open as another.
+
+The specification is envelope.md. `token_format` has the outer layer of a token, and `chunked_encryption` the inner one.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ if TYPE_CHECKING:
 
     from mcp_functions.seal.data_keys import Keyring
 
-MAX_CHARS = 24 * 1024
-MAX_AGE = 3600  # seconds
+MAX_CHARS = 24 * 1024  # the default limit of a token
+MAX_AGE = 3600  # the default lifetime of a token, in seconds
 STATE_LABEL = b"ks1/request-state"
 
 

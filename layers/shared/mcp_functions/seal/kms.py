@@ -95,7 +95,9 @@ class KmsKey:
             if operation == "decrypt" and failure.code in _BAD_BLOB:
                 raise InvalidRequestState(TokenReason.WRAPPED_KEY) from None
             reason = f"kms:{failure.code}"
-            raise (TemporarilyUnavailable(reason) if failure.is_outage else Misconfigured(reason)) from None
+            if failure.is_outage:
+                raise TemporarilyUnavailable(reason) from None
+            raise Misconfigured(reason) from None
         return answer
 
     def _checked(self, answer: dict[str, Any]) -> bytes:

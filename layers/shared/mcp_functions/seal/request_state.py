@@ -3,9 +3,12 @@
     round 1: seal(binding of request 1, no state)  -> token -> the client sends it with request 2
     round 2: open(token, binding of request 2)     -> claims -> seal(…, that state) -> next token
 
-The seal proves no more than that this server made the token. So `open` compares the claims in it with the request: the
-call, its arguments and the principal must be the same, and the state must not be too old. This module works over any
-codec, without keys or KMS.
+A conversation is one call over several requests, and `flow` is its random id. Each request is a round. The state of a
+round is what the next round needs; the client keeps it in between. Its claims say to which request it belongs.
+
+The seal proves no more than that this server made the token. So `open` compares the claims with the request: the call,
+its arguments and the caller (the principal) must be the same, and the state must not be too old. This module works with
+any codec, and needs no keys and no KMS.
 """
 
 from __future__ import annotations
@@ -28,10 +31,10 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Request
     from mcp_functions.seal.envelope import Codec
 
-FLOW_SECONDS = 3600
-FLOW_FACTOR = 6  # a conversation may last as long as six answers, where an author allows a longer wait for one
-SKEW_MS = 60_000
-_FLOW_BYTES = 16
+FLOW_SECONDS = 3600  # how long a conversation may last
+FLOW_FACTOR = 6  # a conversation may last longer if six answers may: the author sets the time for one answer
+SKEW_MS = 60_000  # how far two clocks may differ, in milliseconds
+_FLOW_BYTES = 16  # the random bytes in the id of a conversation
 
 
 class RoundStart(NamedTuple):

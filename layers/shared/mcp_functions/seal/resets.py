@@ -1,6 +1,7 @@
-"""Objects that hold keys, clients, connections or locks are reset for each process.
+"""Resets objects that hold keys, clients, connections or locks, because each process needs its own.
 
-They must not be shared by a snapshot, the environments that are restored from it, or a forked child.
+Lambda (SnapStart) may save a process as a snapshot, and start many environments from it. Then they would share the keys
+and connections of the saved process. A forked child would share those of its parent.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 PREFIX = "ks1."
 SUITE = 0x01
 KEY_IN_TOKEN = 0x01  # the key kind: the token holds the wrapped data key; 0x02 is reserved and refused
-CEILING = 4 * 1024 * 1024  # characters
-ID_BYTES = 16  # the bytes of the commitment that are the token's id
+CEILING = 4 * 1024 * 1024  # the most characters that any token may have
+ID_BYTES = 16  # a token's id is the first bytes of its message's commitment, which differs for every message
 
 _FIXED = struct.Struct(">BBI4sH")  # the fields of the head before the wrapped data key, which all have a fixed size
 # From base64url to the alphabet of Python's decoder: `-` and `_` become `+` and `/`. The characters `+`, `/` and `=` do
