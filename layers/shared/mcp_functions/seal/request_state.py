@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Request
     from mcp_functions.seal.envelope import Codec
 
-FLOW_SECONDS = 3600  # how long a conversation may last
-FLOW_FACTOR = 6  # a conversation may last longer if six answers may: the author sets the time for one answer
+FLOW_SECONDS = 3600  # every conversation may last at least this long
+# The author sets the time for one answer. A conversation may last six times that, if this is more than FLOW_SECONDS.
+FLOW_FACTOR = 6
 SKEW_MS = 60_000  # how far two clocks may differ, in milliseconds
 _FLOW_BYTES = 16  # the random bytes in the id of a conversation
 
@@ -55,13 +56,13 @@ def max_flow_seconds(lifetime: int) -> int:
     return max(FLOW_SECONDS, FLOW_FACTOR * lifetime)
 
 
-def start_round(audience: str, request: Request, states: RequestStates | None) -> RoundStart:
+def start_round(audience: str, request: Request, sealer: RequestStates | None) -> RoundStart:
     """Verify the state that a request carries, or begin a conversation.
 
     Args:
         audience: the server that the state is for: "<service>/<stage>".
         request: the request of this round.
-        states: the object that opens the state; None if the function has no keys.
+        sealer: seals and opens states; None if the function has no keys.
 
     Raises:
         InvalidParams: the arguments have no canonical form.
@@ -70,14 +71,16 @@ def start_round(audience: str, request: Request, states: RequestStates | None) -
     """
     binding = bind_request(audience, request.message["method"], request.params, request.principal)
     if "requestState" not in request.params:
-        return RoundStart(binding, flow=states.new_flow() if states else "", state=None)
-    if states is None:
+        # A conversation needs an id only if a state may follow. Without keys there is none, so the id is empty.
+        flow = sealer.new_flow() if sealer else ""
+        return RoundStart(binding, flow=flow, state=None)
+    if sealer is None:
         raise InvalidRequestState(reason="function_has_no_keys")
     token = request.params["requestState"]
     if not isinstance(token, str):
         raise InvalidRequestState(reason="shape")
-    state = states.open(token, binding, caller=caller_id(request.principal, request.address))
-    return RoundStart(binding, state.flow, state)
+    state = sealer.open(token, binding, caller=caller_id(request.principal, request.address))
+    return RoundStart(binding, flow=state.flow, state=state)
 
 
 class RequestStates:
@@ -99,7 +102,7 @@ class RequestStates:
             codec: an `Envelope`, or an author's own codec.
             now: the clock, in unix seconds.
             lifetime_seconds: how long one answer may take.
-            max_rounds: how many states one conversation may leave.
+            max_rounds: how many states may be sealed in one conversation, one for each round.
             anonymous: True if states may have no principal (a server without authentication).
             rand: the function that returns a number of random bytes, for the id of a conversation.
         """
@@ -131,7 +134,7 @@ class RequestStates:
             previous: the state that this round began with; None in the first round.
             asked: the fingerprint of each open question, by wire key.
             record: the JSON of `rounds.record`.
-            flow: the id of a new conversation; "" makes one.
+            flow: the id of a new conversation; "" makes one. A later round keeps the id of `previous`.
 
         Raises:
             ToolError: the conversation has used its rounds or its time; the text is for the model.
@@ -140,9 +143,13 @@ class RequestStates:
         """
         self._check_principal(binding)
         issued = self._now_ms()
-        number = previous.round + 1 if previous else 1
         deadline = issued + self._flow_ms
-        if previous:
+        if previous is None:
+            number = 1
+            flow = flow or self.new_flow()
+        else:
+            number = previous.round + 1
+            flow = previous.flow
             # This clock may be behind the clock that set the deadline. A later deadline would be refused (§9.5).
             deadline = min(previous.flow_deadline, deadline)
         if number > self._max_rounds:
@@ -156,7 +163,7 @@ class RequestStates:
             issued=issued,
             expires=min(issued + self._lifetime_ms, deadline),
             flow_deadline=deadline,
-            flow=previous.flow if previous else flow or self.new_flow(),
+            flow=flow,
             round=number,
             asked=dict(asked),
             record=dict(record),
