@@ -105,7 +105,7 @@ def test_a_container_chooses_among_the_keys_that_tokens_have_confirmed(keys: lis
     confirmed = [found._replace(kek=kek_hint("k")) for found in keys]
     for found in confirmed:
         container.confirm(found)
-    wanted = choose_key(confirmed, clock.at, container._early(container._state, clock.at), RULES)  # noqa: SLF001
+    wanted = choose_key(confirmed, clock.at, container._early_seconds(container._state, clock.at), RULES)  # noqa: SLF001
     assert container._choice(container._state) == wanted  # noqa: SLF001
 
 
@@ -154,16 +154,16 @@ def test_the_early_leave_is_drawn_once_per_epoch_and_differs_between_containers(
     kms = StrictKms()
     arn = kms.create_key()
     one, other = make_keys(kms, arn), make_keys(kms, arn)
-    draws = [one._early(one._state, START + at) for at in (0, 1, 899, 900, 1799)]  # noqa: SLF001
+    draws = [one._early_seconds(one._state, START + at) for at in (0, 1, 899, 900, 1799)]  # noqa: SLF001
     assert draws[0] == draws[1] == draws[2] != draws[3] == draws[4]
-    assert draws[0] != other._early(other._state, START)  # noqa: SLF001
+    assert draws[0] != other._early_seconds(other._state, START)  # noqa: SLF001
     assert all(draw >= 0 for draw in draws)
 
 
 def test_the_early_leave_has_the_mean_that_the_specification_says() -> None:
     kms = StrictKms()
     keys = make_keys(kms, kms.create_key())
-    draws = [keys._early(keys._state, START + EPOCH * number) for number in range(4000)]  # noqa: SLF001
+    draws = [keys._early_seconds(keys._state, START + EPOCH * number) for number in range(4000)]  # noqa: SLF001
     assert 0.9 < sum(draws) / len(draws) / (GRACE / 12) < 1.1
 
 

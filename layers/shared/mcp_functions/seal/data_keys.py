@@ -1,5 +1,14 @@
 """The keyring of a container: it generates data keys, unwraps those of tokens, and forgets them (envelope.md §6).
 
+    data key       encrypts tokens. KMS generates it, and returns it in the clear and wrapped (encrypted by KMS).
+    wrapping key   the key in KMS that wraps data keys. It never leaves KMS.
+    header         the unencrypted part of a token: the wrapped data key, when it was born, and `kek`
+    kek            a hint of four bytes that says which wrapping key KMS needs; see `kek_hint`
+    unwrap         a call of KMS that decrypts the wrapped data key of a token. The result is cached.
+    epoch          a quarter of an hour. About once in each, the fleet changes the data key; see `key_choice`.
+    proven         the state of a key that this container generated, or under which a token was authentic
+    budget         limits how many failed unwraps one caller may cause; see `budgets`
+
 A token opens only while its data key is young enough. The key's time of birth is in the token, unencrypted, and in the
 EncryptionContext under which KMS wrapped the key. So KMS refuses a token in which an attacker made the key younger.
 
@@ -41,7 +50,7 @@ __all__ = [
     "kek_hint",
 ]  # fmt: skip
 
-PURPOSE = "mcp-request-state"
+PURPOSE = "mcp-request-state"  # part of every EncryptionContext
 DEFAULT_RULES = Rules()
 DEFAULT_LIMITS = Limits()
 _log = logging.getLogger(__name__)
@@ -51,10 +60,13 @@ class _State:
     """The memory of a keyring in one object, so that one assignment resets it."""
 
     def __init__(self, limits: Limits) -> None:
-        self.calls = SingleFlight()
+        self.calls = SingleFlight()  # threads that need the same key share one call of KMS
         self.budgets = UnwrapBudgets(limits)
         self.opened = KeyCache(limits.opened)
-        self.early: tuple[int, float] = (-1, 0.0)  # the number of an epoch, and `early` of `choose_key` in it
+        # The random seconds by which this container leaves the grace period before the others, so that not all of them
+        # generate a key at once. They are drawn once for each epoch.
+        self.early_seconds = 0.0
+        self.early_epoch = -1  # the number of the epoch for which they were drawn; -1 before the first draw
         self.paused_until = 0.0  # when GenerateDataKey may be tried again after a failure, in unix seconds
 
 
@@ -97,7 +109,8 @@ class Keyring:
         register_for_reset(self)
 
     def reset(self) -> None:
-        """Forget every key, budget and lock. A running call ends with the memory that it began with."""
+        """Forget every key, budget and lock."""
+        # A call that runs now keeps the old `_State`. This is why each method reads `self._state` only once.
         self._state = _State(self._limits)
 
     def key_to_seal(self) -> DataKey:
@@ -108,8 +121,11 @@ class Keyring:
             Misconfigured: KMS fails until the operator acts.
         """
         state = self._state
+        choice = self._choice(state)
+        if choice.key:
+            return choice.key
         # Threads that need a new key at the same time share one call.
-        return self._choice(state).key or state.calls.run("seal", lambda: self._choose_or_generate(state))
+        return state.calls.run("seal", lambda: self._choose_or_generate(state))
 
     def key_to_open(self, header: Header, caller: str, *, max_age: float) -> DataKey:
         """Return the data key of a token, from the cache or from KMS.
@@ -133,7 +149,10 @@ class Keyring:
             raise InvalidRequestState(TokenReason.BORN_FUTURE)
         if now > last_use(header.born, self.rules) + max_age + self.rules.skew:
             raise InvalidRequestState(TokenReason.BORN_PAST)
-        return state.opened.get(header) or self._unwrap_on_budget(state, header, caller, now)
+        cached = state.opened.get(header)
+        if cached:
+            return cached
+        return self._unwrap_on_budget(state, header, caller, now)
 
     def confirm(self, key: DataKey) -> None:
         """Mark a key as proven after a token under it was authentic: this container may seal with it, too."""
@@ -156,6 +175,7 @@ class Keyring:
         def ask() -> DataKey:
             # If KMS denies the call, nothing is refunded: while it denies, every token would cause a call.
             try:
+                # The cache comes first: another thread may have opened the key meanwhile.
                 key = state.opened.get(header) or self._unwrap(header)
             except TemporarilyUnavailable:
                 state.budgets.refund(caller, now, ratio)  # the caller did not cause the outage
@@ -181,7 +201,7 @@ class Keyring:
                 raise _outage(error) from None
             except Exception:  # noqa: BLE001 - an author's wrapping may raise anything for damaged bytes: it fails closed
                 raise InvalidRequestState(TokenReason.WRAPPED_KEY) from None
-            return _checked(DataKey(*header, plaintext))
+            return _checked(DataKey(header.born, header.kek, header.wrapped, plaintext))
 
     def _choose_or_generate(self, state: _State) -> DataKey:
         """Return the key that the rules choose. If there is none, generate one; during an outage, use the fallback."""
@@ -210,7 +230,7 @@ class Keyring:
                 raise
             except OSError as error:
                 raise _outage(error) from None
-            except Exception as error:  # noqa: BLE001 - of an author's wrapping; the client cannot cause it
+            except Exception as error:  # noqa: BLE001 - an author's wrapping may raise anything; it is no client's fault
                 raise Misconfigured(reason=f"wrapping:{type(error).__name__}") from None
             return _checked(DataKey(born, self._primary, wrapped, plaintext))
 
@@ -224,7 +244,7 @@ class Keyring:
     def _choice(self, state: _State) -> Choice:
         now = self._now()
         keys = [cached.key for cached in state.opened.all() if self._may_seal(cached)]
-        return choose_key(keys, now, self._early(state, now), self.rules)
+        return choose_key(keys, now, self._early_seconds(state, now), self.rules)
 
     def _may_seal(self, cached: CachedKey) -> bool:
         # §6.2: it "never adopts a key that KMS has opened but no token has proven, nor a key under another wrapping key
@@ -232,17 +252,18 @@ class Keyring:
         is_allowed = self.rules.adopt or cached.caller is None
         return is_allowed and cached.is_proven and cached.key.kek == self._primary
 
-    def _early(self, state: _State, now: float) -> float:
+    def _early_seconds(self, state: _State, now: float) -> float:
         """Return by how many seconds this container leaves the grace period early, drawn once for each epoch.
 
         The distribution is exponential with a mean of grace/12. So a few containers generate a key, and the others have
         time to adopt it.
         """
         epoch = int(now // self.rules.epoch)
-        if state.early[0] != epoch:
-            uniform = (int.from_bytes(self._rand(7), "big") + 1) / (1 << 56)
-            state.early = (epoch, -math.log(uniform) * self.rules.grace / 12)
-        return state.early[1]
+        if state.early_epoch != epoch:
+            uniform = (int.from_bytes(self._rand(7), "big") + 1) / (1 << 56)  # above 0 and at most 1: log(0) fails
+            state.early_seconds = -math.log(uniform) * self.rules.grace / 12
+            state.early_epoch = epoch
+        return state.early_seconds
 
 
 def _checked(key: DataKey) -> DataKey:

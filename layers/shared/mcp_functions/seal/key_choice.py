@@ -3,7 +3,9 @@
 An epoch is a quarter of an hour by the wall clock. A key belongs to the epoch in which it was born. A key is "proven"
 in a container that generated it, or that opened an authentic token under it. A container seals only with proven keys.
 
-So containers learn each other's keys from tokens, and a fleet converges on about one key per epoch.
+Each container first looks for a proven key of the current epoch. If it has none, it uses the key of the previous epoch
+for a short time, the grace period, and then generates a key. So containers learn each other's keys from tokens, and the
+whole fleet generates about one key per epoch.
 """
 
 from __future__ import annotations
@@ -17,8 +19,10 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-KEY_BYTES = 32
-MAX_WRAPPED = 1024
+KEY_BYTES = 32  # the size of every data key
+MAX_WRAPPED = 1024  # the most bytes that a wrapped data key may have
+# This constant is part of the token format. With another value, no token that exists would open, so it never changes.
+KEK_HINT_LABEL = b"ks1/kek\0"
 
 
 class TokenReason(StrEnum):
@@ -98,7 +102,7 @@ def key_name(wrapped: bytes) -> str:
 
 def kek_hint(key_id: str) -> bytes:
     """Return the four bytes of a header that identify a wrapping key; `key_id` is the id without the ARN (§3)."""
-    return hashlib.sha256(b"ks1/kek\0" + key_id.encode()).digest()[:4]
+    return hashlib.sha256(KEK_HINT_LABEL + key_id.encode()).digest()[:4]
 
 
 def rank(key: DataKey) -> tuple[int, bytes]:
@@ -112,7 +116,8 @@ def choose_key(keys: Iterable[DataKey], now: float, early: float, rules: Rules) 
     Args:
         keys: the proven keys that may seal.
         now: the current time in unix seconds.
-        early: the seconds by which the grace period ends earlier in this container, drawn again for each epoch.
+        early: the random seconds by which the grace period ends earlier in this container. Without them, all containers
+            would generate a key in the same second.
         rules: the lifetime of a key.
     """
     alive = [key for key in keys if now < end_of(key.born, rules) + rules.stale]
@@ -123,11 +128,15 @@ def choose_key(keys: Iterable[DataKey], now: float, early: float, rules: Rules) 
         return Choice(oldest[epoch])
     # Rule 2: "while now - start of the epoch < grace - early, the oldest key of the previous epoch". A few containers
     # generate a key of the new epoch early. It spreads through tokens, and the others adopt it in the grace period.
-    if epoch - 1 in oldest and rules.adopt and now - epoch * rules.epoch < rules.grace - early:
+    since_start = now - epoch * rules.epoch
+    is_in_grace = rules.adopt and since_start < rules.grace - early
+    if is_in_grace and epoch - 1 in oldest:
         return Choice(oldest[epoch - 1])
     # Rules 3 and 4: a new key, "and if KMS cannot answer, the oldest key of the latest earlier epoch".
     past = [earlier for earlier in oldest if earlier < epoch]
-    return Choice(None, fallback=oldest[max(past)] if past else None)
+    if not past:
+        return Choice(None)
+    return Choice(None, fallback=oldest[max(past)])
 
 
 def _oldest_of_epochs(keys: Iterable[DataKey], rules: Rules) -> dict[int, DataKey]:
