@@ -108,7 +108,7 @@ class Envelope:
             Misconfigured: KMS fails until the operator acts.
         """
         parsed = token_format.parse(token, self.max_chars)
-        key = self._keys.key_to_open(parsed.key, caller, max_age=self.max_age)
+        key = self._keys.key_to_open(parsed.header, caller, max_age=self.max_age)
         try:
             payload = chunked_encryption.decrypt(key.plaintext, self._context + about + parsed.head, parsed.message)
         except InvalidRequestState:

@@ -1,4 +1,4 @@
-"""The text of a token: `ks1.`, then base64url of a readable head and an encrypted message (envelope.md §2).
+"""The text of a token: `ks1.`, then base64url of an unencrypted head and an encrypted message (envelope.md §2).
 
     part       bytes    field         meaning
     head       1        suite         the algorithms; there is one suite
@@ -9,7 +9,8 @@
                size     wrapped       the wrapped data key
     message    the rest               see `chunked_encryption`
 
-The head says which data key opens the message. This module authenticates nothing, because that needs the data key.
+The head says which data key opens the message. `Header` has the three fields of the head that do this: born, kek and
+wrapped. This module authenticates nothing, because that needs the data key.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
 PREFIX = "ks1."
 SUITE = 0x01
 KEY_IN_TOKEN = 0x01  # the key kind: the token holds the wrapped data key; 0x02 is reserved and refused
-CEILING = 4 * 1024 * 1024  # the most characters that any token may have
+# The most characters that a deployment may allow for its tokens. `Envelope` refuses a higher limit, and gives `parse`
+# the limit that the deployment set.
+CEILING = 4 * 1024 * 1024
 ID_BYTES = 16  # a token's id is the first bytes of its message's commitment, which differs for every message
 
 _FIXED = struct.Struct(">BBI4sH")  # the fields of the head before the wrapped data key, which all have a fixed size
@@ -42,8 +45,8 @@ _TO_BASE64 = bytes.maketrans(b"-_+/=", b"+/\0\0\0")
 class Token(NamedTuple):
     """The parts of a token."""
 
-    head: bytes
-    key: Header  # the fields of the head that identify the data key
+    head: bytes  # all bytes before the message; they are authenticated together with it
+    header: Header  # the fields of the head that identify the data key
     message: bytes
 
     @property
@@ -94,7 +97,8 @@ def parse(text: str, max_chars: int) -> Token:
     if len(body) < head_size + MIN_MESSAGE_BYTES:
         raise InvalidRequestState(TokenReason.TRUNCATED)
     head = body[:head_size]
-    return Token(head, Header(born, kek, wrapped=head[_FIXED.size :]), message=body[head_size:])
+    header = Header(born, kek, wrapped=head[_FIXED.size :])
+    return Token(head, header, message=body[head_size:])
 
 
 def _decode(text: str) -> bytes:
@@ -104,10 +108,13 @@ def _decode(text: str) -> bytes:
         encoded = text.encode("ascii").translate(_TO_BASE64) + padding
         body = binascii.a2b_base64(encoded, strict_mode=True)
     except (ValueError, binascii.Error):
-        raise InvalidRequestState(TokenReason.ENCODING) from None
-    # The last character may hold more bits than the last byte needs. The decoder ignores them, so several characters
-    # give the same byte. Only the character that the encoder writes is accepted.
-    rest = len(body) % 3  # the bytes after the last group of three, which those characters encode
-    if rest and not encoded.endswith(binascii.b2a_base64(body[-rest:], newline=False)):
+        raise InvalidRequestState(TokenReason.ENCODING) from None  # the cause holds the client's text
+    # Base64 writes groups of 3 bytes. If 1 or 2 bytes are left, the last character has bits that the decoder ignores,
+    # so several characters give the same byte. Encode these bytes again: the text must end with exactly this.
+    tail_size = len(body) % 3
+    if tail_size == 0:
+        return body
+    tail = binascii.b2a_base64(body[-tail_size:], newline=False)
+    if not encoded.endswith(tail):
         raise InvalidRequestState(TokenReason.ENCODING)
     return body
