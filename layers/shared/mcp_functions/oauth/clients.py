@@ -18,7 +18,7 @@ from mcp_functions.oauth import client_metadata, errors, redirects
 from mcp_functions.oauth.client_metadata import NONE, PRIVATE_KEY, SECRET_METHODS, Client
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.https import NoAnswer
-from mcp_functions.oauth.sealed_values import CLIENT, SealedValues
+from mcp_functions.oauth.sealed_values import CLIENT, PREFIX, SealedValues
 from mcp_functions.protocol.errors import InvalidRequestState
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.safe_fetch import SafeFetch
     from mcp_functions.oauth.settings import FrontSettings
 
-SEALED = "ks1."  # how the id of a registered client begins
 UNKNOWN = "the client is unknown: register again"
 
 
@@ -114,7 +113,7 @@ class Clients:
         metadata = self._settings.clients.get(client_id)
         if metadata is not None:
             return _pre_registered(client_id, metadata)
-        if client_id.startswith(SEALED):
+        if client_id.startswith(PREFIX):
             return self._registered(client_id, caller_id)
         if client_id.startswith("https://") and self._settings.documents:
             return self._published(client_id, caller_id)

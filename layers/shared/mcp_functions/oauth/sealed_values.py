@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.seal.envelope import Envelope
 
+PREFIX = "ks1."  # how every sealed value begins
 MINUTE = 60  # seconds
 DAY = 24 * 3600  # seconds
 

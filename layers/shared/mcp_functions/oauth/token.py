@@ -5,6 +5,8 @@
 
 The front (this package's authorization server) seals them, that is encrypts and authenticates them, for one client.
 It checks everything before it redeems the provider's code. So a refused request leaves the owner's code valid.
+
+`visit` is the request. `parts` has what all endpoints share: the settings, the seal, the clients and the provider.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from mcp_functions.oauth.authorization import check_resource
 from mcp_functions.oauth.client_authentication import authenticate
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.provider import challenge
-from mcp_functions.oauth.sealed_values import CODE, REFRESH
+from mcp_functions.oauth.sealed_values import CODE, PREFIX, REFRESH
 from mcp_functions.protocol.errors import InvalidRequestState
 
 if TYPE_CHECKING:
@@ -61,10 +63,10 @@ def revoke(visit: Visit, parts: Parts) -> Response:
     token = visit.parameters.get("token")
     if token is None:
         raise OAuthError(errors.INVALID_REQUEST, "token is missing")
-    if not token.startswith("ks1."):
+    if not token.startswith(PREFIX):
         raise OAuthError(errors.CANNOT_REVOKE, "only refresh tokens can be revoked: an access token ends by itself")
     try:
-        claims = parts.values.open(REFRESH, token, visit.caller_id, parts.digest(client.id), parts.settings.resource)
+        claims = parts.values.open(REFRESH, token, visit.caller_id, *_refresh_token_bound_to(client, parts))
     except InvalidRequestState:
         return answers.json(200, {})  # RFC 7009, 2.2: "invalid tokens do not cause an error response"
     with parts.refusals.charged_if_refused(visit.caller_id):
@@ -75,8 +77,10 @@ def revoke(visit: Visit, parts: Parts) -> Response:
 def _redeem(visit: Visit, client: Client, parts: Parts) -> Response:
     """Answer a request with a code."""
     form = visit.parameters
-    bound = (parts.digest(client.id), form.get("redirect_uri", ""), parts.settings.resource)
-    claims = _open(visit, parts, CODE, form.get("code", ""), *bound)
+    # `callback` bound the code to the same three texts in the same order, so a code opens for its own client, redirect
+    # and resource only.
+    bound_to = (parts.digest(client.id), form.get("redirect_uri", ""), parts.settings.resource)
+    claims = _open(visit, parts, CODE, form.get("code", ""), bound_to)
     verifier = form.get("code_verifier", "")
     is_verifier = re.fullmatch(VERIFIER, verifier) is not None
     if not is_verifier or not hmac.compare_digest(challenge(verifier), claims["challenge"]):
@@ -88,25 +92,34 @@ def _redeem(visit: Visit, client: Client, parts: Parts) -> Response:
 
 def _refresh(visit: Visit, client: Client, parts: Parts) -> Response:
     """Answer a request with a refresh token; a client may ask for fewer scopes than were granted."""
-    bound = (parts.digest(client.id), parts.settings.resource)
-    claims = _open(visit, parts, REFRESH, visit.parameters.get("refresh_token", ""), *bound)
+    token = visit.parameters.get("refresh_token", "")
+    claims = _open(visit, parts, REFRESH, token, _refresh_token_bound_to(client, parts))
     requested = visit.parameters.get("scope", "").split()
     granted = set(claims["scope"].split())
     # RFC 6749, 6: "The requested scope MUST NOT include any scope not originally granted by the resource owner."
     if not set(requested) <= granted:
         raise OAuthError(errors.INVALID_SCOPE, "the scope is more than was granted")
     scope = " ".join(requested)
-    narrower = "" if set(requested) == granted else scope
+    provider_scope = scope
+    if set(requested) == granted:
+        provider_scope = ""  # RFC 6749, 6: without a scope, the provider grants all that the user granted
     with parts.refusals.charged_if_refused(visit.caller_id):
-        tokens = parts.provider.refresh(claims["token"], narrower)
-    # A provider that does not rotate its refresh tokens sends none: the old one stays valid.
-    issued = tokens._replace(refresh_token=tokens.refresh_token or claims["token"])
-    return _response(issued, client, claims["scope"], parts, shown=scope)
+        tokens = parts.provider.refresh(claims["token"], provider_scope)
+    if not tokens.refresh_token:
+        # The provider does not rotate its refresh tokens: the old one stays valid.
+        tokens = tokens._replace(refresh_token=claims["token"])
+    return _response(tokens, client, claims["scope"], parts, shown=scope)
 
 
-def _open(visit: Visit, parts: Parts, purpose: Purpose, value: str, *bound: str) -> dict[str, Any]:
+def _refresh_token_bound_to(client: Client, parts: Parts) -> tuple[str, str]:
+    """Return the texts to which a refresh token is bound. Tokens that clients hold depend on their order."""
+    return parts.digest(client.id), parts.settings.resource
+
+
+def _open(visit: Visit, parts: Parts, purpose: Purpose, value: str, bound_to: tuple[str, ...]) -> dict[str, Any]:
+    """Return the claims of a code or a refresh token, if it was sealed for the same `bound_to` texts."""
     try:
-        return parts.values.open(purpose, value, visit.caller_id, *bound)
+        return parts.values.open(purpose, value, visit.caller_id, *bound_to)
     except InvalidRequestState:
         raise OAuthError(errors.INVALID_GRANT, GONE) from None  # the cause speaks of a requestState
 
@@ -130,7 +143,6 @@ def _response(tokens: Tokens, client: Client, granted: str, parts: Parts, *, sho
     if scope:
         body["scope"] = scope
     if tokens.refresh_token:
-        bound = (parts.digest(client.id), parts.settings.resource)
         claims = {"token": tokens.refresh_token, "scope": granted}
-        body["refresh_token"] = parts.values.seal(REFRESH, claims, *bound)
+        body["refresh_token"] = parts.values.seal(REFRESH, claims, *_refresh_token_bound_to(client, parts))
     return answers.json(200, body)
