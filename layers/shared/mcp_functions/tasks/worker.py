@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     from mcp_functions.tasks.task_store import TaskStore
 
 MAX_ATTEMPTS = 5  # the task fails after so many workers in a row that took it without progress
-NO_LIMIT = 1 << 31  # rounds that may end for lack of time: a task has no client that gives up
+# How many rounds in a row may end for lack of time. A call has a low limit, because a client that repeats it too often
+# gives up. Workers invoke each other instead, so a task needs no limit: it never reaches this number.
+UNLIMITED_ROUNDS = 1 << 31
 GAVE_UP = "The task was begun again and again, and never came further"  # the log has the cause
 RESULT_TOO_LARGE = "The result is larger than a task can keep (about 290 KB)"
 TOO_LARGE = "This call has more data than a task can keep. Answer more briefly."
@@ -96,41 +98,46 @@ class Worker:
         try:
             _before, task = self._store.change(task_id, owner, self._take)
         except (LeaseLost, UnknownTask):
-            return  # another worker has the task, it waits for the client, or it has ended
+            # The task stays as it is. It has ended or expired, waits for the client, belongs to another worker, or this
+            # release of the function does not have its tool.
+            return
         notes = observability.current()
         notes.handler = task.tool
         notes.round = task.rounds + 1
         notes.flow = task.flow
         if task.status == FAILED:
             notes.conclude("failed", "worker_gave_up")
-        if task.held:
-            tool = self._tools[task.tool]
-            leased = LeasedTask(
-                self._store, task_id, owner, task, self._round(task, tool, deadline),
-                lease=self._lease, now=self._now, sleep=self._sleep,
-            )  # fmt: skip
-            self._run_round(leased, tool, task)
+        if not task.held:
+            return  # there is no round to run: `_take` has ended the task, as failed or as cancelled
+        tool = self._tools[task.tool]
+        round_ = self._round(task, tool, deadline)
+        leased = LeasedTask(
+            self._store, task_id, owner, task, round_, lease=self._lease, now=self._now, sleep=self._sleep
+        )
+        self._run_round(leased, tool, task)
 
     def _take(self, task: Task) -> Task:
+        """Return the task with a lease for this worker; ended, if it was cancelled or too many workers took it."""
         if task.tool not in self._tools:
-            raise UnknownTask  # this release of the function no longer has the tool
+            raise UnknownTask  # this release no longer has the tool: `work` leaves the task alone, until it expires
         after = transitions.take(task, self._now_ms(), self._lease)
         if after.held and task.attempts >= MAX_ATTEMPTS:
             return transitions.give_up(task, self._now_ms(), InternalError(GAVE_UP).to_json())
         return after
 
     def _round(self, task: Task, tool: Tool[..., Any], deadline: float) -> Round:
+        principal = None if task.principal is None else Principal(*task.principal)
         request = RoundRequest(
             responses=task.given,
             capabilities=task.declared,
-            principal=None if task.principal is None else Principal(*task.principal),
+            principal=principal,
             scopes=frozenset(task.scopes),
             flow=task.flow,
             number=task.rounds + 1,
             deadline=deadline,
             now=self._now,
             camel_case=tool.camel_case,
-            max_sheds=NO_LIMIT,
+            max_sheds=UNLIMITED_ROUNDS,
         )
         return Round(request, task.record, task.asked)
 
@@ -231,7 +238,7 @@ def _play(tool: Tool[..., Any], task: Task, round_: Round) -> dict[str, Any] | N
 
 
 def _note_outcome(task: Task) -> None:
-    """Note for the log how a round ended; whoever made the error of a failed task has noted it already."""
+    """Note for the log how a round ended. The error of a failed task was noted when it was made."""
     notes = observability.current()
     if task.status == FAILED:
         return
