@@ -46,8 +46,8 @@ class ItemSeal:
             InvalidRequestState: the token was not sealed for this row.
             TemporarilyUnavailable, Misconfigured: KMS does not answer.
         """
-        # The seal limits how often a caller may make KMS fail. The gateway has noted the request's caller before the
-        # handler runs. A worker has no caller, so the failures of each item are counted.
+        # Failed unseals are limited per caller, because each may cost a call of KMS. The gateway notes the caller of a
+        # request before the handler runs. A worker has no caller, so they are limited per item.
         caller_id = observability.current().caller_id or f"item:{row.key}"
         return self._codec.unseal(token, caller=caller_id, about=_binding(row))
 
@@ -55,7 +55,9 @@ class ItemSeal:
 def _binding(row: Row) -> bytes:
     """Return the bytes that bind a payload to its item (envelope.md, section 12).
 
-    The length before the key keeps the fields apart. Stored tokens depend on this layout.
+    The layout is: 2 bytes length of the key, the key, 8 bytes version, 8 bytes expiry time (unix seconds). Numbers are
+    big-endian. Stored tokens depend on this layout, so it never changes.
     """
-    name = row.key.encode()
-    return struct.pack(">H", len(name)) + name + struct.pack(">QQ", row.version, row.expires)
+    key_bytes = row.key.encode()
+    length = struct.pack(">H", len(key_bytes))
+    return length + key_bytes + struct.pack(">QQ", row.version, row.expires)
