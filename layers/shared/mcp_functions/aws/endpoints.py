@@ -32,7 +32,7 @@ BOTO3_FILES = (
 )
 SERVICE_IDS = {"secretsmanager": "secrets_manager"}  # service -> its name in AWS_ENDPOINT_URL_…, where they differ
 # These two are texts, not compiled patterns: a cold start compiles a pattern only if it needs it.
-REGION = r"(?P<area>cn|us|us-gov|eu|ap|sa|ca|me|af|il|mx)-[a-z]+-\d"  # the area "cn" has domains of its own
+REGION = r"(?P<area>cn|us|us-gov|eu|ap|sa|ca|me|af|il|mx)-[a-z]+-\d"  # China ("cn") has another domain
 URL = r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9.-]+)(?::(?P<port>\d+))?/?"
 PORTS = {True: 443, False: 80}  # with TLS? -> the scheme's own port
 

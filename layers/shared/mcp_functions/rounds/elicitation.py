@@ -34,7 +34,7 @@ class Declined(NotAnswered):
 class Cancelled(NotAnswered):
     """The user closed a question without an answer."""
 
-    did = "dismissed without answering"  # for the text of `NotAnswered`, as above
+    did = "dismissed without answering"  # `NotAnswered` makes its text with it
 
 
 class ElicitRequest(InputRequest):
@@ -78,9 +78,9 @@ class ElicitUrlRequest(ElicitRequest):
         def read(response: Mapping[str, Any]) -> None:
             _check_accepted(key, self.message, response)
 
-        # `read_once`: an accept answers one call only. It says that the user opens the page, and not that the user has
-        # done there what the page is for. So a handler asks in a loop, `while not connected(user): elicit.url(…)`, and
-        # the second call in a round must ask the user again.
+        # `read_once`: an accept answers one call only. It means that the user agrees to open the page, and not that the
+        # user has finished there. So a handler asks in a loop, `while not connected(user): elicit.url(…)`, and the
+        # second call in a round must ask the user again.
         return WireQuestion(key, _url_request(self.message, self.page_url), read, read_once=True)
 
 

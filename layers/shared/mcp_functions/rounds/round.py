@@ -42,7 +42,7 @@ MARGIN_SECONDS = 2.0
 
 
 class RoundRequest(NamedTuple):
-    """What a round needs to know: the client's request, its caller, the time, and the options of the handler."""
+    """The input of a round: the client's request, its caller, the time, and the options of the handler."""
 
     responses: Mapping[str, JSONObject] = EMPTY  # `inputResponses` as the client sent them
     capabilities: Mapping[str, Any] = EMPTY  # the ClientCapabilities that the request declares
@@ -60,7 +60,7 @@ class RoundRequest(NamedTuple):
     # True if each round may run only once. A repeated request is recognized by its state, and the first request has
     # none. So the first round ends before its first step, and gives the client a state.
     single_use: bool = False
-    # True if the client shows no forms of its own, but its host shows MCP Apps: then an app asks the questions.
+    # True if the client itself shows no forms, but its host shows MCP Apps: then an app asks the questions.
     has_app: bool = False
 
 
