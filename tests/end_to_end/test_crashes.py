@@ -416,7 +416,7 @@ RULE_AT = {
     "NotJson": 0,
     "_UnsupportedValue": 1,
 }  # name to index of the argument
-TYPE_NAMES = {"type_name", "name", "words.format"}  # functions that return the name of a type
+TYPE_NAMES = {"type_name", "name", "reason.format"}  # functions that return the name of a type
 # Names whose values are such rules: checked where they are made, or texts of NotJson.
 CHECKED = {
     "round.py": {"rule"},  # as `fail` was given it
@@ -424,7 +424,7 @@ CHECKED = {
     "results.py": {"reason", "allowed"},  # str(NotJson); TOOL or RESOURCE
     "forms.py": {"reason"},  # constants that `_refuse` is given
     "client_questions.py": {"error"},  # NotJson
-    "plain_values.py": {"reason"},  # of _UnsupportedValue
+    "plain_values.py": {"reason", "error.reason"},  # of _UnsupportedValue
 }
 
 
