@@ -388,7 +388,7 @@ def _asks(*, elicit: Elicit) -> str:
     ("make", "said_"),
     [
         (lambda: tool(single_use="once")(_asks), 'single_use is "replay" or "reject", not \'once\''),  # type: ignore[call-overload]
-        (lambda: tool(single_use="replay")(_never_asks), "single_use is of conversations, and this one has a single"),
+        (lambda: tool(single_use="replay")(_never_asks), "single_use needs several rounds: add an `elicit`"),
         (lambda: tool(single_use="replay", max_sheds=0)(_asks), "single_use needs max_sheds=1 or more"),
         (lambda: prompt(single_use="replay")(_asks), "unexpected keyword argument 'single_use'"),  # type: ignore[call-overload]
         (lambda: resource("a://b", single_use="replay")(_asks), "unexpected keyword argument 'single_use'"),  # type: ignore[call-arg]

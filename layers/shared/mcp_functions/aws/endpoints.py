@@ -31,8 +31,8 @@ BOTO3_FILES = (
     ("", "~/.aws/models"),  # no variable replaces this one
 )
 SERVICE_IDS = {"secretsmanager": "secrets_manager"}  # service -> its name in AWS_ENDPOINT_URL_…, where they differ
-# These stay texts: a cold start compiles a pattern only if it matches with it.
-REGION = r"(?P<partition>cn|us|us-gov|eu|ap|sa|ca|me|af|il|mx)-[a-z]+-\d"  # "cn-…" is the partition of China
+# These two are texts, not compiled patterns: a cold start compiles a pattern only if it needs it.
+REGION = r"(?P<area>cn|us|us-gov|eu|ap|sa|ca|me|af|il|mx)-[a-z]+-\d"  # China ("cn") has another domain
 URL = r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9.-]+)(?::(?P<port>\d+))?/?"
 PORTS = {True: 443, False: 80}  # with TLS? -> the scheme's own port
 
@@ -77,6 +77,7 @@ def find_endpoint(environ: Mapping[str, str], service: str) -> Endpoint | None:
     """Read the endpoint of a service from the environment; None if boto3 has to make the calls."""
     if environ.get(CLIENT_VARIABLE, "lean") != "lean":
         return None
+    # boto3 reads AWS_DEFAULT_REGION only, so that is first. Lambda sets both.
     region = environ.get("AWS_DEFAULT_REGION") or environ.get("AWS_REGION") or ""
     url = re.fullmatch(URL, _url(environ, service, region))
     # With SnapStart there is no access key in the environment, and boto3 fetches keys that expire.
@@ -100,7 +101,7 @@ def _url(environ: Mapping[str, str], service: str, region: str) -> str:
     known = re.fullmatch(REGION, region)
     if known is None:
         return ""
-    domain = "amazonaws.com.cn" if known["partition"] == "cn" else "amazonaws.com"
+    domain = "amazonaws.com.cn" if known["area"] == "cn" else "amazonaws.com"
     return f"https://{service}.{region}.{domain}"
 
 

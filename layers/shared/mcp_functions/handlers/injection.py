@@ -29,7 +29,7 @@ from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from contextlib import AbstractAsyncContextManager
+    from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
     from mcp_functions.rounds.elicitation import Question
     from mcp_functions.rounds.round import Round
@@ -44,14 +44,17 @@ ESCAPED_BRACE = "{{"  # how an author writes a brace in the message of a questio
 class SharedValue:
     """A value that the calls of a process share: a parameter `Annotated[Database, Shared(open_database)]`.
 
-    `open_database` returns a context manager. The first call that needs the value enters it.
+    `open_database` returns a context manager. The first call that needs the value enters it:
+
+        a plain context manager    is entered at once, and its value is kept
+        an async one               is entered by `event_loop.Lifespan` in the event loop, which keeps its value
     """
 
     def __init__(self, make_manager: Callable[[], Any]) -> None:
         """Take the function that returns the context manager; it is not called yet."""
         self._make_manager = make_manager
         self._lock = Lock()  # the local harness runs several calls at once
-        self._read: Callable[[], object] | None = None  # returns the value, once the manager was made
+        self._get_value: Callable[[], object] | None = None  # set by the first call, for all later calls
 
     def get(self) -> object:
         """Return the value. If the author's function raises, the next call tries again.
@@ -60,35 +63,49 @@ class SharedValue:
             DeveloperError: the function returned no context manager.
         """
         with self._lock:
-            if self._read is None:
-                self._read = self._open()
-        return self._read()
+            if self._get_value is None:
+                self._get_value = self._open()
+        return self._get_value()
 
     def _open(self) -> Callable[[], object]:
-        """Enter the context manager, and return a function that returns its value; an async one is entered later."""
+        """Make the context manager; return the function by which calls get the value."""
         manager = self._make_manager()
         if hasattr(type(manager), "__aenter__"):
             return self._open_async(manager)
-        if not hasattr(type(manager), "__enter__"):
-            rule = "Shared(…) takes a function that returns a context manager; write it with contextlib.contextmanager"
-            raise DeveloperError(rule)
+        if hasattr(type(manager), "__enter__"):
+            return self._open_plain(manager)
+        rule = "Shared(…) takes a function that returns a context manager; write it with contextlib.contextmanager"
+        raise DeveloperError(rule)
+
+    def _open_plain(self, manager: AbstractContextManager[Any]) -> Callable[[], object]:
+        """Enter the context manager now."""
         value = manager.__enter__()
         # It runs when a local process ends. Lambda ends a process without calling it.
         atexit.register(manager.__exit__, None, None, None)
-        return lambda: value
+
+        def get_value() -> object:
+            return value
+
+        return get_value
 
     def _open_async(self, first: AbstractAsyncContextManager[Any]) -> Callable[[], object]:
-        """Return a function that enters an async context manager in the event loop, at its first call."""
+        """Leave the entering to the event loop; `first` is the manager that was made to see its type."""
         from mcp_functions.handlers import event_loop  # noqa: PLC0415 - it imports asyncio
 
-        unused = [first]  # the manager that `_open` made to see its type
+        unused = [first]
 
         def next_manager() -> AbstractAsyncContextManager[Any]:
-            """Return the first manager. If entering it failed, the lifespan asks again, and gets a new one."""
-            return unused.pop() if unused else self._make_manager()
+            """Return the first manager, and then new ones: a manager whose entering failed cannot be entered again."""
+            if not unused:
+                unused.append(self._make_manager())
+            return unused.pop()
 
         lifespan = event_loop.Lifespan(next_manager)
-        return lambda: event_loop.run(lifespan.state())
+
+        def get_value() -> object:
+            return event_loop.run(lifespan.state())
+
+        return get_value
 
 
 # Handlers that name the same function share one value.

@@ -53,7 +53,7 @@ def _check_options(uri: str, ttl_ms: int, cache_scope: str, size: int | None) ->
 class Resource(CompletableHandler[P, R]):
     """A function that reads one resource, or a family of resources if its URI is a template."""
 
-    has_template_names = True
+    has_template_names = True  # `CompletableHandler.__init__` reads it: arguments have the names in the URI template
 
     def __init__(self, function: Callable[P, R], options: ResourceOptions, uri: str) -> None:
         """Read the function and its URI; `decorators.resource` explains the options."""
@@ -61,18 +61,23 @@ class Resource(CompletableHandler[P, R]):
         cache_scope = options.pop("cache_scope", "private")
         size = options.pop("size", None)
         annotations = options.pop("annotations", None)
-        self.mime_type = options.pop("mime_type", None)
-        self.uri = uri
+        mime_type = options.pop("mime_type", None)
         _check_options(uri, ttl_ms, cache_scope, size)
         super().__init__(function, options)
+        self.uri = uri
+        self.mime_type = mime_type
         self._cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
         variables = set(uri_templates.list_variables(uri))
         self._check_variables(variables)
-        self.kind = "resource_template" if variables else "resource"
-        self._entry |= {"uriTemplate" if variables else "uri": uri, "mimeType": self.mime_type}
-        self._read_annotations(annotations)
-        if not variables:
+        if variables:
+            self.kind = "resource_template"
+            self._entry["uriTemplate"] = uri
+        else:
+            self.kind = "resource"
+            self._entry["uri"] = uri
             self._entry["size"] = size  # a template of the specification has no size
+        self._entry["mimeType"] = mime_type
+        self._read_annotations(annotations)
 
     def _check_variables(self, variables: set[str]) -> None:
         names = {*self.arguments.by_name}
@@ -88,7 +93,9 @@ class Resource(CompletableHandler[P, R]):
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the variables of the template from the URI of a `resources/read`."""
-        variables = uri_templates.match(self.uri, params["uri"]) or {}
+        variables = uri_templates.match(self.uri, params["uri"])
+        if variables is None:  # the URI does not match, so the arguments are reported as missing
+            variables = {}
         return self.arguments.bind(variables, values_are_text=True)
 
     def result(self, value: object, params: Mapping[str, Any]) -> dict[str, Any]:

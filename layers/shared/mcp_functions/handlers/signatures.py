@@ -40,7 +40,9 @@ class Signature(NamedTuple):
     """A signature as a handler reads it."""
 
     sent: tuple[Parameter, ...]  # the parameters before `*`
-    hints: Mapping[str, Any]  # the annotations by parameter, without `Field`; "return" is that of the result
+    # The annotation of each parameter by its name, and that of the result as "return". They are without the name, the
+    # default and the title that a `Field` gave, because `sent` has these.
+    hints: Mapping[str, Any]
     injection: Injection | None
     output: JsonType | None
 
@@ -86,17 +88,24 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
 def list_parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     """List the parameters of a function, from its code: the import of `inspect` takes 6 ms of a cold start."""
     code = function.__code__
-    is_variadic = code.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
-    if is_variadic or code.co_posonlyargcount or not SIGNATURE_ATTRIBUTES.isdisjoint(vars(function)):
+    is_variadic = bool(code.co_flags & (CO_VARARGS | CO_VARKEYWORDS))
+    has_positional_only = code.co_posonlyargcount > 0
+    is_decorated = not SIGNATURE_ATTRIBUTES.isdisjoint(vars(function))
+    if is_variadic or has_positional_only or is_decorated:
         return _inspect(function)
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    positional_defaults = function.__defaults__ or ()
-    with_default = names[code.co_argcount - len(positional_defaults) : code.co_argcount]
-    defaults = dict(zip(with_default, positional_defaults, strict=True)) | (function.__kwdefaults__ or {})
-    return tuple(
-        Parameter(name, defaults.get(name, MISSING), keyword_only=index >= code.co_argcount)
-        for index, name in enumerate(names)
-    )
+    # `co_varnames` has the parameters before `*` first, then those after `*`, and then the local variables.
+    end_of_positional = code.co_argcount
+    end_of_parameters = end_of_positional + code.co_kwonlyargcount
+    positional = code.co_varnames[:end_of_positional]
+    keyword_only = code.co_varnames[end_of_positional:end_of_parameters]
+    # `__defaults__` has no names: its values belong to the last parameters before `*`.
+    values = function.__defaults__ or ()
+    with_default = positional[len(positional) - len(values) :]
+    defaults = dict(zip(with_default, values, strict=True))
+    keyword_defaults = function.__kwdefaults__ or {}
+    before = [Parameter(name, defaults.get(name, MISSING)) for name in positional]
+    after = [Parameter(name, keyword_defaults.get(name, MISSING), keyword_only=True) for name in keyword_only]
+    return (*before, *after)
 
 
 def _inspect(function: Callable[..., Any]) -> tuple[Parameter, ...]:

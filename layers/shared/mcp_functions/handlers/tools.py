@@ -60,41 +60,60 @@ class Tool(Handler[P, R]):
     def __init__(self, function: Callable[P, R], options: ToolOptions) -> None:
         """Read the function and the options of `@tool`.
 
-        The base class comes first: the checks below need to know whether the function asks.
+        Each option is removed from the dict when it is read: `decorators` refuses the options that are left.
         """
-        super().__init__(function, options)
+        super().__init__(function, options)  # it also reads whether the function asks, which the checks need
+
+        # Read all options.
         self.task: Any = options.pop("task", None)
         self.task_ttl = to_seconds(options.pop("task_ttl", 24 * 3600))
         self.single_use = options.pop("single_use", None)
+        self.errors = read_errors(options.pop("errors", ()))
         self.requires = options.pop("requires", ())
         self.ask_in_words = options.pop("ask_in_words", ())
         self.app = options.pop("app", "")
         # A host shows one app for a tool: its author's own, or the form of this toolkit for its questions.
         self.form = options.pop("form", True) and not self.app
-        self._read_asking(options.pop("visibility", ()))
-        self._check_single_use()
-        self.errors = read_errors(options.pop("errors", ()))
-        self._check_task()
-        self._accepts = self._read_arguments(options.pop("input_schema", None))
+        visibility = options.pop("visibility", ())
+        input_schema = options.pop("input_schema", None)
         output_schema = options.pop("output_schema", None)
-        self._output = self._signature.output if output_schema is None else _read_output(output_schema)
+        annotations = options.pop("annotations", None)
+
+        # Check them. Few tools have the options of `apps`, so its module is imported only for those.
+        self._check_task()
+        self._check_single_use()
+        if self.requires or self.ask_in_words:
+            self._check_asking()
+        if self.app or visibility:
+            self._read_app(visibility)
+
+        # Read the types of the arguments and of the result, and describe them to clients.
+        self._accepts = self._read_arguments(input_schema)
         self._entry["inputSchema"] = self._accepts.schema
-        self._entry["outputSchema"] = self._output.schema if self._output else None
-        self._read_annotations(options.pop("annotations", None))
+        self._output = self._signature.output
+        if output_schema is not None:
+            self._output = _read_output(output_schema)
+        if self._output:
+            self._entry["outputSchema"] = self._output.schema
+        self._read_annotations(annotations)
         self.header_arguments = header_parameters.find(self._accepts.schema)
         self._content_lists = returns_content_lists(self._signature.hints.get("return"))
 
-    def _read_asking(self, visibility: Sequence[str]) -> None:
-        """Read how the tool asks where a client has no elicitation, and its author's app."""
-        if not (self.requires or self.ask_in_words or self.app or visibility):
-            return
-        from mcp_functions.apps import tool_options  # noqa: PLC0415 - many tools have none
+    def _check_asking(self) -> None:
+        """Check how the tool asks where a client has no elicitation."""
+        from mcp_functions.apps import tool_options  # noqa: PLC0415 - few tools have these options
 
         self.requires = tool_options.read_requires(self.requires)
         self.ask_in_words = tool_options.read_keys(self.ask_in_words)
+
+    def _read_app(self, visibility: Sequence[str]) -> None:
+        """Read the author's own app and who may call the tool, and add both to the `_meta` of its entry."""
+        from mcp_functions.apps import tool_options  # noqa: PLC0415 - few tools have these options
+
         ui = tool_options.read_app(self.app, visibility)
         self.is_app_only = tool_options.is_app_only(visibility)
-        self._entry["_meta"] = {**(self._entry["_meta"] or {}), **ui} or None
+        meta = self._entry["_meta"] or {}  # None if the author gave no `meta`
+        self._entry["_meta"] = {**meta, **ui}
 
     def _check_task(self) -> None:
         if self.task not in (None, *TASK_SUPPORT) and not callable(self.task):
@@ -110,7 +129,7 @@ class Tool(Handler[P, R]):
         if self.single_use not in SINGLE_USE:
             message = f'single_use is "replay" or "reject", not {self.single_use!r}'
         elif not self.needs_state:
-            message = "single_use is of conversations, and this one has a single round: take elicit or step after *"
+            message = "single_use needs several rounds: add an `elicit` or `step` parameter after *"
         elif self.max_sheds == 0:
             message = "single_use needs max_sheds=1 or more: a first round that reaches a step ends before it"
         else:

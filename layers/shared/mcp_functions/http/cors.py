@@ -4,7 +4,8 @@ A browser sends the page's address as `Origin`. Before a request that a plain fo
 it asks with a preflight (an OPTIONS request) whether the page may send it. Clients that are no browsers do neither.
 
 An allowed page is a client like any other: it sends its own access token, and never a cookie. So credentials are not
-allowed. `*` would not even cover the Authorization header, so every header is listed.
+allowed. Every request header is listed, because `Access-Control-Allow-Headers: *` does not include Authorization
+(Fetch standard, "CORS non-wildcard request-header name").
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ REQUEST_HEADERS = (
 )  # fmt: skip
 SIGNATURE_HEADERS = ("x-amz-content-sha256", "x-amz-date", "x-amz-security-token")  # AWS Signature Version 4
 RESPONSE_HEADERS = "mcp-session-id, retry-after, www-authenticate"
+PREFLIGHT_HEADERS = {"origin", "access-control-request-method"}  # a browser sends both with each preflight
 MAX_AGE = 600  # seconds for which a browser may cache a preflight response
 
 
@@ -43,7 +45,7 @@ def response_headers(origin: str | None, allowed: Collection[str]) -> dict[str, 
 
 def is_preflight(request: HttpRequest) -> bool:
     """Check whether a browser asks if its page may send a request. A preflight never has a token."""
-    return request.method == "OPTIONS" and {"origin", "access-control-request-method"} <= request.headers.keys()
+    return request.method == "OPTIONS" and PREFLIGHT_HEADERS.issubset(request.headers)
 
 
 def preflight(methods: str, auth_mode: AuthMode, parameters: Iterable[str]) -> dict[str, str]:

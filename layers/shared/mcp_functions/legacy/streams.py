@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 MIN_POLL_MS = 500  # the first pause before a client returns
 MAX_POLL_MS = 5000  # the longest pause
 POLL_GROWTH = 1.4  # each pause is so many times the one before
-MAX_POLLS = 7  # the pause no longer grows after so many polls
+# The count of polls stops here: 500 ms * 1.4**7 is more than MAX_POLL_MS, so a higher count would change no pause. The
+# client could poll for hours, and without a limit the power would become too large for a float.
+MAX_POLLS = 7
 DELIVERABLE = ("asked", "over")  # phases that have messages for the client
 
 
@@ -104,7 +106,8 @@ class Streams:
             return self._poll(position, MIN_POLL_MS)
         if claim is None:  # another poll runs the round
             return self._poll(position, MIN_POLL_MS)
-        record = self._recorder.run(waiting, mailbox, claim, None, stored.record.messages)
+        # No answers: the round ran out of time, and asked nothing.
+        record = self._recorder.run(waiting, mailbox, claim, answers=None, notifications=stored.record.messages)
         if record is None:
             return self._poll(position, MIN_POLL_MS)
         return self.events_after(position, record)

@@ -28,14 +28,13 @@ D = TypeVar("D")
 class Declined(NotAnswered):
     """The user declined a question."""
 
-    # `NotAnswered` puts this into its text: "The user declined to answer: <message>".
-    did = "declined to answer"
+    did = "declined to answer"  # `NotAnswered` makes its text with it: "The user declined to answer: <message>"
 
 
 class Cancelled(NotAnswered):
     """The user closed a question without an answer."""
 
-    did = "dismissed without answering"
+    did = "dismissed without answering"  # `NotAnswered` makes its text with it
 
 
 class ElicitRequest(InputRequest):
@@ -70,7 +69,7 @@ class ElicitUrlRequest(ElicitRequest):
 
     def __init__(self, message: str, url: str) -> None:
         """Take the reason why the user should open the page, and its address."""
-        self.message = message
+        super().__init__(message, form=None)  # a page has no form
         self.page_url = url
 
     def to_question(self, key: str, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - only forms use camelCase
@@ -79,9 +78,9 @@ class ElicitUrlRequest(ElicitRequest):
         def read(response: Mapping[str, Any]) -> None:
             _check_accepted(key, self.message, response)
 
-        # An accept says that the user opens the page, and not that the user did what the page asks for. So a handler
-        # asks in a loop: `while not connected(user): elicit.url(…)`. With `read_once`, the second call in a round asks
-        # the user again, and does not get the accept of the first call.
+        # `read_once`: an accept answers one call only. It means that the user agrees to open the page, and not that the
+        # user has finished there. So a handler asks in a loop, `while not connected(user): elicit.url(…)`, and the
+        # second call in a round must ask the user again.
         return WireQuestion(key, _url_request(self.message, self.page_url), read, read_once=True)
 
 

@@ -42,10 +42,10 @@ MARGIN_SECONDS = 2.0
 
 
 class RoundRequest(NamedTuple):
-    """The request of a round, with the limits of its deployment."""
+    """The input of a round: the client's request, its caller, the time, and the options of the handler."""
 
     responses: Mapping[str, JSONObject] = EMPTY  # `inputResponses` as the client sent them
-    capabilities: Mapping[str, Any] = EMPTY  # the client's capabilities
+    capabilities: Mapping[str, Any] = EMPTY  # the ClientCapabilities that the request declares
     meta: Mapping[str, Any] = EMPTY  # `_meta`: the progress token and the log level
     principal: Principal | None = None  # the caller; None without authentication
     scopes: frozenset[str] = frozenset()  # the scopes of the caller's token
@@ -54,9 +54,14 @@ class RoundRequest(NamedTuple):
     deadline: float = math.inf  # when the client stops waiting, in unix seconds
     now: Callable[[], float] = time.time  # the clock, in unix seconds
     camel_case: bool = False  # True if forms use camelCase on the wire
-    max_sheds: int = 2  # how many rounds in a row may end without a question, because the time was up
-    single_use: bool = False  # True if the first round has to end before its first step
-    has_app: bool = False  # True if the client's host shows a form for questions that the client cannot
+    # A round whose time is up ends without a question (a "shed"). After this number of sheds in a row the call fails,
+    # because clients limit how often they repeat a request.
+    max_sheds: int = 2
+    # True if each round may run only once. A repeated request is recognized by its state, and the first request has
+    # none. So the first round ends before its first step, and gives the client a state.
+    single_use: bool = False
+    # True if the client itself shows no forms, but its host shows MCP Apps: then an app asks the questions.
+    has_app: bool = False
 
 
 DEFAULT_REQUEST = RoundRequest()

@@ -89,7 +89,7 @@ class StepCall:
 
         The function runs in a task of its own, so that a cancellation of the caller need not stop it.
         """
-        import asyncio  # noqa: PLC0415 - its caller runs in it
+        import asyncio  # noqa: PLC0415 - whoever awaits this has imported it; steps that are not async do not need it
 
         with self._reservation(max_seconds) as must_run:
             if must_run:
@@ -97,11 +97,15 @@ class StepCall:
                 try:
                     await asyncio.shield(task)
                 except asyncio.CancelledError:
-                    # If the round has ended, another task asked a question. The function runs to its end and its result
-                    # is recorded; otherwise the next round would run it again.
-                    if not self.round.ended:
-                        task.cancel()  # the author's code cancelled the call, so the function is cancelled, too
-                    await task  # in both cases the function may still work or clean up
+                    if self.round.ended:
+                        # Another task asked a question, and the end of the round cancelled this one. The function runs
+                        # to its end and its result is recorded; otherwise the next round would run it again.
+                        await task
+                    else:
+                        # The author's code cancelled the call, so the function is cancelled, too. It may clean up.
+                        task.cancel()
+                        await task
+                    # An exception of the function has left `await task` in place of this cancellation.
                     raise
         return self._recorded_result()
 
@@ -205,5 +209,6 @@ class StepCall:
             )
 
     def _fail(self, rule: str, **values: object) -> NoReturn:
+        """Raise the DeveloperError of a rule. It is a constant with `{name}` for each value: the log gets no values."""
         name = str(getattr(self._function, "__name__", type(self._function).__name__))
         self.round.fail(rule, key=self.step_key, function=name, **values)

@@ -1,7 +1,7 @@
 """A signature as `inputSchema`, and the client's arguments as the function's own.
 
 The client sends the parameters before `*`. Their name on the wire is the alias of a `Field`, or else the parameter's
-name, which one switch turns into camelCase.
+name, in camelCase if `camel_case` is true.
 """
 
 from __future__ import annotations
@@ -79,7 +79,6 @@ class Arguments(NamedTuple):
         bound = {}
         for name, argument in self.by_name.items():
             parameter = argument.parameter
-            # If the client sent nothing and the parameter has a plain default, the function's own default applies.
             if name in sent:
                 bound[parameter.name] = _read_value(argument, sent[name], is_text=values_are_text)
             elif parameter.make_default:
@@ -87,6 +86,7 @@ class Arguments(NamedTuple):
             elif parameter.required:
                 message = f"Argument {name!r}: it is missing"
                 raise InvalidArgument(message)
+            # else: Python uses the default in the function's own signature.
         return bound
 
 
@@ -105,8 +105,10 @@ def read_arguments(parameters: Iterable[Parameter], hints: Mapping[str, Any], *,
             raise TypeError(message) from error
         name = argument.wire_name
         if name in by_name:
-            both = f"parameters {by_name[name].parameter.name!r} and {parameter.name!r}"
-            message = f"{both} have the same name on the wire, {name!r}: rename one"
+            other = by_name[name].parameter.name
+            message = (
+                f"parameters {other!r} and {parameter.name!r} have the same name on the wire, {name!r}: rename one"
+            )
             raise TypeError(message)
         by_name[name] = argument
     return Arguments(by_name, _schema_of(by_name))
