@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_functions import settings
+from mcp_functions import Elicit, serve, settings, tool
 from mcp_functions.protocol.errors import Misconfigured
+from mcp_functions.testing import Conversation
 from tests.support.gateways import JWT
 
 
@@ -140,6 +141,16 @@ def test_a_limit_is_a_whole_number(name: str, value: str) -> None:
     with pytest.raises(Misconfigured) as caught:
         settings.read({"MCP_STACK": "shop", name: value})
     assert caught.value.reason == f"{name} must be a whole number"
+
+
+def test_a_length_of_0_for_states_is_a_mistake_of_the_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    @tool
+    def book(*, elicit: Elicit) -> str:
+        return elicit("seat", "Where?", str)
+
+    monkeypatch.setenv("MCP_MAX_STATE_CHARS", "0")
+    talk = Conversation(serve(book)).call()
+    assert talk.error["message"] == "Internal error"
 
 
 def test_a_revision_is_a_date() -> None:

@@ -3,7 +3,7 @@
 No `from __future__ import annotations` here: the functions below are read as an author writes them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date
 from typing import Annotated, Any, Literal
 
@@ -139,6 +139,20 @@ def test_a_type_that_json_cannot_carry_is_refused_when_the_signature_is_read() -
 
     with pytest.raises(TypeError, match="cannot be written as JSON"):
         read(opaque)
+
+
+@pytest.mark.parametrize("sent", ["12", 5, ["a"], {"1": 2}])
+def test_an_iterable_is_checked_before_the_function_reads_it(sent: Any) -> None:  # noqa: ANN401 - any JSON
+    class Order(BaseModel):
+        items: Iterable[int]
+
+    def total(amounts: Iterable[int]) -> None: ...
+    def order(whole: Order) -> None: ...
+
+    for function, arguments_ in ((total, {"amounts": sent}), (order, {"whole": {"items": sent}})):
+        with pytest.raises(InvalidArgument, match="does not fit 'type' of its schema"):
+            read(function).bind(arguments_)
+    assert list(read(total).bind({"amounts": [1, 2]})["amounts"]) == [1, 2]
 
 
 def test_two_parameters_with_one_wire_name_are_refused() -> None:

@@ -102,9 +102,10 @@ def test_an_author_may_require_a_task_by_the_arguments(world: World) -> None:
     assert Client(world, capabilities={}).error("tools/call", params)["code"] == -32021
 
 
-def test_arguments_that_do_not_fit_make_no_task(world: World, alice: Client) -> None:
-    for name in ("counted", "publish"):
-        result = alice.call(name, count="many")
+def test_arguments_that_do_not_fit_make_no_task(world: World) -> None:
+    client = Client(world, scope="work:write")
+    for name in ("counted", "publish", "scoped"):
+        result = client.call(name, count="many")
         assert (result["resultType"], result["isError"]) == ("complete", True)
     assert world.table.items == {}
 

@@ -46,8 +46,8 @@ VARIABLES = {
     "task_lease": "MCP_TASK_LEASE_SECONDS",
     "sam_local": "AWS_SAM_LOCAL",
 }
-# These numbers may be 0. A 0 in any other variable is read as 1.
-ZERO_IS_A_LIMIT = ("MCP_LIST_TTL_MS", "MCP_MAX_OPEN_TASKS")
+# A 0 in these variables stays 0; the seal refuses it as the length of a state. In any other variable it is read as 1.
+ZERO_IS_A_LIMIT = ("MCP_LIST_TTL_MS", "MCP_MAX_OPEN_TASKS", "MCP_MAX_STATE_CHARS")
 
 MAX_OPEN_TASKS = 100  # tasks that one principal may have open
 MAX_TASK_TTL_SECONDS = 7 * 24 * 3600

@@ -94,4 +94,5 @@ class SealFactory:
         from mcp_functions.seal.envelope import Envelope  # noqa: PLC0415 - an author's codec needs no cryptography
         from mcp_functions.seal.token_format import CEILING  # noqa: PLC0415
 
-        return Envelope(self._keys, label=label, max_age=max_age, max_chars=max_chars or CEILING)
+        limit = CEILING if max_chars is None else max_chars
+        return Envelope(self._keys, label=label, max_age=max_age, max_chars=limit)

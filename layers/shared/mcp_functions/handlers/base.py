@@ -246,8 +246,9 @@ class Handler(Generic[P, R]):
 
     def ask_declared(self, params: Mapping[str, Any], round_: Round) -> None:
         """Ask the questions that the signature declares. The round ends if an answer is missing."""
+        arguments = self.bind(params)  # also if nothing is declared, because wrong arguments begin no task
         if self._injection:
-            self._injection.ask_questions(self.bind(params), round_)
+            self._injection.ask_questions(arguments, round_)
 
 
 def to_seconds(duration: int | timedelta) -> int:

@@ -15,7 +15,7 @@ from pydantic.warnings import UnsupportedFieldAttributeWarning
 from pydantic_core import SchemaError, ValidationError
 
 from mcp_functions.protocol.errors import shortened
-from mcp_functions.protocol.json_reader import check_size
+from mcp_functions.protocol.json_reader import by_level, check_size
 from mcp_functions.protocol.json_writer import dumps_utf8
 from mcp_functions.schemas.json_types import JsonType
 from mcp_functions.schemas.parameters import MISSING, copier
@@ -47,7 +47,19 @@ def read_type(annotation: object) -> JsonType:
         except ValidationError as error:
             raise ValueError(_first_reason(error)) from None  # pydantic's own text quotes the value
 
-    return JsonType(schema, read)
+    if not _has_iterable(adapter.core_schema):
+        return JsonType(schema, read)
+    from mcp_functions.schemas.validation import read_schema  # noqa: PLC0415 - few types hold an `Iterable`
+
+    # pydantic checks an `Iterable` when the function reads its items. A client's mistake must be found before that.
+    by_schema = read_schema(schema)
+    return JsonType(schema, lambda value: read(by_schema.read(value)))
+
+
+def _has_iterable(core_schema: object) -> bool:
+    """Tell whether a type, or a part of it, is an `Iterable`, which pydantic calls a generator."""
+    parts = (part for level in by_level(core_schema) for part in level if isinstance(part, dict))
+    return any(part.get("type") == "generator" for part in parts)
 
 
 def _adapt(annotation: object) -> tuple[TypeAdapter[Any], dict[str, Any]]:
