@@ -142,11 +142,20 @@ def _read_argument(parameter: Parameter, hints: Mapping[str, Any], *, camel_case
         schema["x-mcp-header"] = headers[0]
     if parameter.default is not MISSING:
         schema |= published_default(parameter.default, type_.read)
-    members = (annotation, *get_args(annotation))
-    if type(parameter.default) is int and float in members and int not in members:  # `amount: float = 5`
+    if _is_read_as_float(type_, parameter.default):  # `amount: float = 5`
         parameter = parameter._replace(make_default=partial(float, parameter.default))
     python_name = to_camel_case(parameter.name) if camel_case else parameter.name
     return Argument(parameter, parameter.alias or python_name, type_._replace(schema=schema))
+
+
+def _is_read_as_float(type_: JsonType, default: object) -> bool:
+    """Tell whether a whole number as the default would reach the function as a float, if the client sent it."""
+    if type(default) is not int:
+        return False
+    try:
+        return type(type_.read(default)) is float
+    except ValueError:
+        return False
 
 
 def _read_value(argument: Argument, value: object, *, is_text: bool) -> object:
