@@ -69,7 +69,7 @@ def info_of(result: Mapping[str, Any]) -> dict[str, Any]:
     return info
 
 
-# Who the server is
+# The description of the server
 
 
 def test_a_function_says_who_it_is_in_each_result() -> None:

@@ -1,4 +1,4 @@
-"""What template.yaml becomes, by the code that SAM's transform is: who may call, and what a parameter changes."""
+"""SAM's own code translates template.yaml: the tests read who may call, and which resources a parameter changes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ OPEN: dict[AuthMode, set[str]] = {
 
 
 def translate(*arguments: str | Path) -> Json:
-    """Translate a template with some parameters, in a process of its own."""
+    """Translate a template with some parameters, in another process."""
     environ = {**os.environ, "AWS_DEFAULT_REGION": "us-east-1"}
     command = [sys.executable, TRANSLATE, *arguments]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)  # noqa: S603 - our own words

@@ -6,6 +6,6 @@
                           <-  the provider's token      <-
 
 MCP clients need a server at which they can register and ask for tokens for this resource, and many providers offer
-neither. What the front must remember between two requests travels with the browser or the client, sealed (encrypted and
+neither. The front keeps nothing between two requests: the browser or the client carries the data, sealed (encrypted and
 authenticated).
 """

@@ -48,7 +48,7 @@ def _send_list(scan: Scan, name: str, value: str) -> Exchange:
 
 
 def _unanswered(name: str, *values: str) -> Callable[[Scan], Iterator[Proof]]:
-    """Make a check that a list request with such a header is not answered."""
+    """Make a check that a list request with one of these values in a header is not answered."""
 
     def run(scan: Scan) -> Iterator[Proof]:
         for value in values:

@@ -81,7 +81,7 @@ def command(
 
 
 def _say_new(say: Callable[[str], None], lines: list[str], told: set[str]) -> set[str]:
-    """Write the lines that were not told the last time; return all of them, for the next time."""
+    """Write the lines that are new since the last time; return all of them, for the next time."""
     for line in lines:
         if line not in told:
             say(line)

@@ -30,7 +30,7 @@ def origin(toolkit: Distribution) -> Path | None:
     try:
         direct_url = json.loads(toolkit.read_text("direct_url.json") or "{}")
         address = urlsplit(direct_url.get("url", ""))
-    except (ValueError, AttributeError):  # pip did not write this file, so it says nothing
+    except (ValueError, AttributeError):  # pip did not write this file
         return None
     if address.scheme != "file":
         return None
