@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions.apps.rungs import APP, CHANNELS
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, UnknownName
-from mcp_functions.protocol.messages import shows_apps
+from mcp_functions.protocol.messages import is_dict_of, shows_apps
 from mcp_functions.seal.binding import bind_request, caller_id
 from mcp_functions.seal.request_state import RoundStart
 from mcp_functions.tuples import NamedTuple
@@ -157,7 +157,7 @@ def _check_arguments(arguments: Mapping[str, Any]) -> None:
     answers = arguments.get("answers", {})
     if not isinstance(arguments.get("state"), str):
         message = "state must be a string"
-    elif not isinstance(answers, dict) or not all(isinstance(answer, dict) for answer in answers.values()):
+    elif not is_dict_of(dict, answers):
         message = "answers must be an object of objects"
     elif not isinstance(arguments.get("check", False), bool):
         message = "check must be true or false"

@@ -11,6 +11,7 @@ from mcp_functions.protocol.messages import Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import TypeGuard
 
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.exchange import Continuation
@@ -66,6 +67,13 @@ def is_unfinished(request: Request, answer: AnyResult) -> bool:
     if not isinstance(answer, Result) or request.message["method"] not in CALLS:
         return False
     return answer.result.get("resultType") == "input_required"
+
+
+def is_response(body: object) -> TypeGuard[Mapping[str, Any]]:
+    """Return whether a JSON value is a JSON-RPC response with an id, to a question of a turn."""
+    if not isinstance(body, dict) or body.get("jsonrpc") != "2.0" or "method" in body:
+        return False
+    return isinstance(body.get("id"), str | int) and ("result" in body or "error" in body)
 
 
 def stream_event(message: Mapping[str, Any] | None = None, *, name: str = "message", id_: str | None = None) -> str:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.dialects import turn_state
-from mcp_functions.dialects.dialect import Dialect, declaration, is_unfinished, stream_event
+from mcp_functions.dialects.dialect import Dialect, declaration, is_response, is_unfinished, stream_event
 from mcp_functions.dialects.turn_state import TurnQuestion, TurnState
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, StateTooLarge
 from mcp_functions.protocol.json_writer import dumps
@@ -81,9 +81,7 @@ def token(_http: HttpRequest, body: object) -> str | None:
     Raises:
         InvalidRequestState: the state is not one that this server has sent.
     """
-    if not isinstance(body, dict) or body.get("jsonrpc") != "2.0" or "method" in body:
-        return None
-    if not isinstance(body.get("id"), str) or not ("result" in body or "error" in body):
+    if not is_response(body) or not isinstance(body["id"], str):
         return None
     # "servers that need state can detect its absence in the response and fall back gracefully"
     return _unpack(body["state"]) if "state" in body else str(body["id"])

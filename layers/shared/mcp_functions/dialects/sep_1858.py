@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.dialects import turn_state
-from mcp_functions.dialects.dialect import Dialect, declaration, is_unfinished, stream_event
+from mcp_functions.dialects.dialect import Dialect, declaration, is_response, is_unfinished, stream_event
 from mcp_functions.dialects.turn_state import TurnQuestion, TurnState
 from mcp_functions.protocol.errors import InvalidRequest, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url
@@ -73,7 +73,7 @@ def token(http: HttpRequest, body: object) -> str | None:
     Raises:
         InvalidRequest: the request has responses without an event id.
     """
-    if not isinstance(body, list) or not all(map(_is_response, body)):
+    if not isinstance(body, list) or not all(map(is_response, body)):
         return None
     if body and not http.headers.get(HEADER):
         raise InvalidRequest(MISSING_HEADER)
@@ -97,12 +97,6 @@ def continue_turn(context: DialectContext, http: HttpRequest, body: JSONValue) -
             raise InvalidRequest(message="Two responses have the same id")
         answers[question.key] = turn_state.response_result(response, question)
     return turn_state.repeat_call(http, turn, answers)
-
-
-def _is_response(body: object) -> bool:
-    if not isinstance(body, dict) or body.get("jsonrpc") != "2.0" or "method" in body:
-        return False
-    return isinstance(body.get("id"), str | int) and ("result" in body or "error" in body)
 
 
 def _check_length(event_id: str) -> None:

@@ -27,7 +27,7 @@ from mcp_functions.protocol.errors import (
     MissingRequiredClientCapability,
     UnknownName,
 )
-from mcp_functions.protocol.messages import Result
+from mcp_functions.protocol.messages import Result, is_dict_of
 from mcp_functions.seal.binding import Binding, caller_id, principal_digest
 
 if TYPE_CHECKING:
@@ -155,9 +155,9 @@ def _input_response(context: DialectContext, request: Request, then: Next) -> Re
     the Task status as `input_required`"
     """
     task_id = _task_id(request)
-    responses = request.params.get("inputResponses")
+    responses: Any = request.params.get("inputResponses")
     # A malformed request: "should return a `JSONRPCErrorResponse` with an appropriate error code and message"
-    if not isinstance(responses, dict) or not all(isinstance(value, dict) for value in responses.values()):
+    if not is_dict_of(dict, responses):
         raise InvalidParams(INVALID_ANSWERS)
     shown = _shown_questions(context, request, task_id)
     modern = _modern(request, then, "tasks/get", task_id, declaring=ANYTHING)

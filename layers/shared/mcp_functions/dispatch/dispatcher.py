@@ -26,7 +26,7 @@ from mcp_functions.http.lazy_values import lazy_value
 from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import APP_FORM, CALLS, LOG_LEVELS, META_LOG_LEVEL, TASKS
 from mcp_functions.protocol.errors import Crash, InvalidParams
-from mcp_functions.protocol.messages import MAX_ID, Result, complete, is_id, value_at
+from mcp_functions.protocol.messages import MAX_ID, Result, complete, is_dict_of, is_id, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -123,7 +123,7 @@ class Dispatcher:
             raise InvalidParams(message='params.argument must be {"name": …, "value": …}, both strings')
         context = request.params.get("context", {})
         arguments: Any = context.get("arguments", {}) if isinstance(context, dict) else None
-        if not _is_dict_of(str, arguments):
+        if not is_dict_of(str, arguments):
             raise InvalidParams(message="params.context.arguments must be an object of strings")
         return cast("CompletableHandler[..., Any]", handler).completion(name, value, arguments)
 
@@ -157,9 +157,9 @@ def _check_params(method: str, params: Mapping[str, Any]) -> None:
     arguments = params.get("arguments")
     if arguments is not None and not isinstance(arguments, dict):
         text = "params.arguments must be an object"
-    elif method == "prompts/get" and arguments and not _is_dict_of(str, arguments):
+    elif method == "prompts/get" and arguments and not is_dict_of(str, arguments):
         text = "The arguments of a prompt must be strings"
-    elif "inputResponses" in params and not _is_dict_of(dict, params["inputResponses"]):
+    elif "inputResponses" in params and not is_dict_of(dict, params["inputResponses"]):
         # "Servers SHOULD validate that the data provided by the client is a valid InputResponses object"
         text = "params.inputResponses must be an object of objects"
     elif META_LOG_LEVEL in meta and meta[META_LOG_LEVEL] not in LOG_LEVELS:
@@ -169,7 +169,3 @@ def _check_params(method: str, params: Mapping[str, Any]) -> None:
     else:
         return
     raise InvalidParams(text)
-
-
-def _is_dict_of(type_: type, value: object) -> bool:
-    return isinstance(value, dict) and all(isinstance(item, type_) for item in value.values())

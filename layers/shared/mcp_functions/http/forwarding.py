@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from mcp_functions import aws
 from mcp_functions.aws.errors import read_failure
 from mcp_functions.http.lazy_values import lazy_value
+from mcp_functions.http.responses import MAX_MEGABYTES
 from mcp_functions.protocol import errors
 from mcp_functions.protocol.json_writer import chunks, dumps, dumps_utf8
 from mcp_functions.protocol.messages import ForwardedResponse
@@ -52,7 +53,6 @@ IDLE_SECONDS = 30.0
 LIMITS = aws.CallLimits(connect_seconds=1.0, read_seconds=29.0, attempts=1)  # API Gateway stops waiting after 30 s
 RESERVED_SECONDS = 0.25  # the wait ends so long before the deadline, so that the client still gets the timeout's error
 MIN_WAIT_SECONDS = 1.0  # the wait for a call whose deadline is over already
-MAX_RESPONSE_MEGABYTES = 6  # Lambda's limit for the response of a function
 
 T = TypeVar("T")
 
@@ -187,8 +187,8 @@ def _read_response(payload: bytes) -> dict[str, Any]:
         ResultTooLarge: API Gateway would refuse it.
         InternalError: it is no HTTP response.
     """
-    if len(payload) > MAX_RESPONSE_MEGABYTES * 1024 * 1024:
-        raise errors.ResultTooLarge(MAX_RESPONSE_MEGABYTES)
+    if len(payload) > MAX_MEGABYTES * 1024 * 1024:
+        raise errors.ResultTooLarge(MAX_MEGABYTES)
     response = _read_object(payload)
     match response:
         case {"statusCode": int(status), "headers": dict(), "body": str()} if status in range(200, 600):
@@ -213,7 +213,7 @@ def _function_error(payload: bytes) -> McpError:
     if error_type in ENDED:
         return errors.OutcomeUnknown(ENDED_EARLY, reason="function_ended")
     if error_type == TOO_LARGE:
-        return errors.ResultTooLarge(MAX_RESPONSE_MEGABYTES)
+        return errors.ResultTooLarge(MAX_MEGABYTES)
     return errors.InternalError(reason="function_error")
 
 

@@ -7,9 +7,9 @@ is a page without details. At any other path it is an error of OAuth, as JSON.
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mcp_functions.http.responses import SECURITY_HEADERS
+from mcp_functions.http import responses
 from mcp_functions.oauth import errors
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.protocol.json_writer import dumps
@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest, Response
     from mcp_functions.protocol.errors import McpError
 
-HEADERS = {**SECURITY_HEADERS, "pragma": "no-cache", "referrer-policy": "no-referrer", "x-frame-options": "DENY"}
+HEADERS = {
+    **responses.SECURITY_HEADERS,
+    "pragma": "no-cache",
+    "referrer-policy": "no-referrer",
+    "x-frame-options": "DENY",
+}
 # Pages of hosts call these endpoints. No cookie counts there, so a page of another site gains nothing.
 CORS = {"access-control-allow-origin": "*"}
 PREFLIGHT = {
@@ -133,5 +138,5 @@ def _error_page(status: int) -> Response:
     return {**response, "headers": {**response["headers"], "referrer-policy": "no-referrer"}}
 
 
-def _response(status: int, body: str, headers: Mapping[str, str]) -> dict[str, Any]:
-    return {"statusCode": status, "headers": {**HEADERS, **headers}, "body": body, "isBase64Encoded": False}
+def _response(status: int, body: str, headers: Mapping[str, str]) -> Response:
+    return responses.response(status, {**HEADERS, **headers}, body)

@@ -130,6 +130,11 @@ def value_at(value: Any, *path: str) -> Any:  # noqa: ANN401 - a value of JSON
     return value
 
 
+def is_dict_of(type_: type, value: object) -> bool:
+    """Tell whether a JSON value is an object whose members all have a type."""
+    return isinstance(value, dict) and all(isinstance(item, type_) for item in value.values())
+
+
 def complete(result: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, Any]:
     """Add the members of every result: its `resultType`, and the server's name and version in `_meta`."""
     meta = {**result.get("_meta", {}), META_SERVER_INFO: server}

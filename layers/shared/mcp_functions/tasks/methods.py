@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import observability
 from mcp_functions.http import access_tokens
 from mcp_functions.protocol.errors import ContentTooLarge, InvalidParams, UnknownTask
-from mcp_functions.protocol.messages import complete
+from mcp_functions.protocol.messages import complete, is_dict_of
 from mcp_functions.rounds.input_requests import missing_capabilities
 from mcp_functions.seal.binding import caller_id, principal_digest
 from mcp_functions.store import ItemTooLarge
@@ -183,8 +183,8 @@ class Tasks:
         return description
 
     def _update(self, task_id: str, owner: str | None, request: Request) -> dict[str, Any]:
-        responses = request.params.get("inputResponses")
-        if not isinstance(responses, dict) or not all(isinstance(value, dict) for value in responses.values()):
+        responses: Any = request.params.get("inputResponses")
+        if not is_dict_of(dict, responses):
             raise InvalidParams(message="params.inputResponses must be an object of objects")
         try:
             before, after = self.store.change(

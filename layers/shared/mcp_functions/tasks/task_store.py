@@ -91,8 +91,7 @@ class TaskStore:
             item = self._table.get(Key(KIND, task_id, owner))
         except UnreadableItem:
             raise UnknownTask from None  # the operator chose another MCP_GENERATION, which ends all tasks
-        # The table may return an item for days after its expiry time.
-        if item is None or item.expires <= self._now():
+        if item is None:
             raise UnknownTask
         return item
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_functions import aws
 from mcp_functions.aws.errors import read_failure
+from mcp_functions.http.gateway import WORKER_ORDER
 from mcp_functions.seal.resets import register_for_reset
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class WorkerInvoker:
 
     def __call__(self, task_id: str, owner: str | None) -> None:
         """Invoke a worker for a task. A failure is only logged, because a later poll invokes again."""
-        order = json.dumps({"mcpTask": {"id": task_id, "owner": owner}}).encode()
+        order = json.dumps({WORKER_ORDER: {"id": task_id, "owner": owner}}).encode()
         try:
             if self._client is None:
                 self._client = self._make_client()
