@@ -68,6 +68,12 @@ def headers(message_: Mapping[str, Any], parameters: Iterable[tuple[str, str]] =
     return tuple(pairs)
 
 
+def header_parameters(schema: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return each argument that a header repeats, with the name of its header (`x-mcp-header` of the schema)."""
+    properties = schema.get("properties") or {}
+    return [(name, member["x-mcp-header"]) for name, member in properties.items() if "x-mcp-header" in member]
+
+
 def write(message_: Mapping[str, Any], parameters: Iterable[tuple[str, str]] = (), person: str = CALLER) -> Request:
     """Return the HTTP request of a message."""
     return Request(json.dumps(message_).encode(), headers(message_, parameters), person=person)
