@@ -85,9 +85,14 @@ def with_header(request: Request, name: str, *values: str) -> Request:
     return replace(request, headers=(*kept, *((name, value) for value in values)))
 
 
+def in_base64(text: str) -> str:
+    """Return a header's value that says a text in base64."""
+    return f"=?base64?{base64.b64encode(text.encode()).decode()}?="
+
+
 def _header_value(text: str) -> str:
     """Return a header's value: in base64 if a header cannot contain the text, or if the text looks like base64."""
     is_plain = text.isascii() and text.isprintable() and text == text.strip()
     if is_plain and not text.startswith("=?"):
         return text
-    return f"=?base64?{base64.b64encode(text.encode()).decode()}?="
+    return in_base64(text)
