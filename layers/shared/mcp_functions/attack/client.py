@@ -56,8 +56,8 @@ class Response:
         """The JSON-RPC messages of the body; a stream has notifications too."""
         text = self.body.decode(errors="replace")
         if not self.headers.get("content-type", "").startswith(EVENT_STREAM):
-            return [_parse(text)]
-        return [_parse(line[5:]) for line in text.splitlines() if line.startswith("data:")]
+            return [parse_message(text)]
+        return [parse_message(line[5:]) for line in text.splitlines() if line.startswith("data:")]
 
     @property
     def message(self) -> dict[str, Any]:
@@ -212,7 +212,7 @@ class Client:
             if not line:
                 break
             body += line
-            if line.startswith(b"data:") and _is_response(_parse(line[5:].decode(errors="replace"))):
+            if line.startswith(b"data:") and _is_response(parse_message(line[5:].decode(errors="replace"))):
                 break
         return body
 
@@ -221,7 +221,8 @@ def _is_response(message: Mapping[str, Any]) -> bool:
     return "result" in message or "error" in message
 
 
-def _parse(text: str) -> dict[str, Any]:
+def parse_message(text: str | bytes) -> dict[str, Any]:
+    """Read a JSON-RPC message; {} if the text is no JSON object."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

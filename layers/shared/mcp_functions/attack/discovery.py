@@ -22,7 +22,7 @@ MAX_CALLS = 60  # calls that are tried
 VARIABLE = re.compile(r"\{\+?\w+\}")  # a variable of a URI template
 
 
-def find_targets(scan: Scan, named: Sequence[tuple[str, dict[str, Any]]] = ()) -> list[Target]:
+def find_targets(scan: Scan, named: Sequence[tuple[str, dict[str, Any]]]) -> list[Target]:
     """Find the calls that ask.
 
     Args:

@@ -68,6 +68,12 @@ def headers(message_: Mapping[str, Any], parameters: Iterable[tuple[str, str]] =
     return tuple(pairs)
 
 
+def header_parameters(schema: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return each argument that a header repeats, with the name of its header (`x-mcp-header` of the schema)."""
+    properties = schema.get("properties") or {}
+    return [(name, member["x-mcp-header"]) for name, member in properties.items() if "x-mcp-header" in member]
+
+
 def write(message_: Mapping[str, Any], parameters: Iterable[tuple[str, str]] = (), person: str = CALLER) -> Request:
     """Return the HTTP request of a message."""
     return Request(json.dumps(message_).encode(), headers(message_, parameters), person=person)
@@ -79,9 +85,14 @@ def with_header(request: Request, name: str, *values: str) -> Request:
     return replace(request, headers=(*kept, *((name, value) for value in values)))
 
 
+def in_base64(text: str) -> str:
+    """Return a header's value that says a text in base64."""
+    return f"=?base64?{base64.b64encode(text.encode()).decode()}?="
+
+
 def _header_value(text: str) -> str:
     """Return a header's value: in base64 if a header cannot contain the text, or if the text looks like base64."""
     is_plain = text.isascii() and text.isprintable() and text == text.strip()
     if is_plain and not text.startswith("=?"):
         return text
-    return f"=?base64?{base64.b64encode(text.encode()).decode()}?="
+    return in_base64(text)

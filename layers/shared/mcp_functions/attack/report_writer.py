@@ -42,7 +42,7 @@ def data(report: Report) -> dict[str, Any]:
     }
 
 
-def curl(url: str, request: Request, *, secured: bool = False) -> str:
+def curl(url: str, request: Request, *, secured: bool) -> str:
     """Return the command that sends a request; credentials are shell variables."""
     words = ["curl", "-sS", "-i"]
     if request.method != "POST":

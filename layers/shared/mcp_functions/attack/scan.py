@@ -76,12 +76,6 @@ class Target:
             answers |= schema_values.answers(exchange.response.questions or {})
         return answers
 
-    @property
-    def parameters(self) -> list[tuple[str, str]]:
-        """Each argument that a header repeats, with the name of its header (`x-mcp-header` of the schema)."""
-        properties = self.schema.get("properties") or {}
-        return [(key, member["x-mcp-header"]) for key, member in properties.items() if "x-mcp-header" in member]
-
     def __str__(self) -> str:
         """Summarize the call in one line."""
         words = [self.method, self.name]
@@ -149,7 +143,7 @@ class Scan:
     ) -> Request:
         """Return the request that calls a target, with some params added or replaced."""
         message = messages.message(target.method, {**target.params, **params}, next(self.ids), capabilities)
-        return messages.write(message, target.parameters, person)
+        return messages.write(message, messages.header_parameters(target.schema), person)
 
     def call(self, target: Target, **changes: Any) -> Exchange:  # noqa: ANN401 - as `request` takes them
         """Call a target, with the parameters of `request`."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+TEXT = "example"  # the value of a text for which the schema says nothing more
 FORMATS = {
     "email": "someone@example.com",
     "uri": "https://example.com/",
@@ -22,15 +23,14 @@ MAX_LENGTH = 10_000  # the longest `maxLength` for which a text that is too long
 MISFITS: dict[str, Any] = {"string": 7, "integer": "seven", "number": "seven", "boolean": "perhaps", "array": "one"}
 
 
-def example(schema: Mapping[str, Any], text: str = "example", *, optional: bool = False) -> Any:  # noqa: ANN401 - JSON
+def example(schema: Mapping[str, Any], *, optional: bool = False) -> Any:  # noqa: ANN401 - JSON
     """Return a value that a schema accepts, as far as its most frequent keywords tell.
 
     Args:
         schema: the JSON Schema.
-        text: the value of a text for which the schema says nothing more.
         optional: whether optional members of objects are filled in too.
     """
-    return _Example(schema, text, optional).value(schema)
+    return _Example(schema, optional).value(schema)
 
 
 def answers(requests: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,13 +112,12 @@ class _Example(NamedTuple):
     """Builds example values of one schema."""
 
     root: Mapping[str, Any]
-    text: str
     optional: bool
 
     def value(self, schema: object, depth: int = 0) -> Any:  # noqa: ANN401 - JSON
         """Return a value for a part of the schema."""
         if not isinstance(schema, dict) or depth > MAX_DEPTH:
-            return self.text
+            return TEXT
         ref = schema.get("$ref")
         if isinstance(ref, str):
             return self.value(self._resolve(ref), depth + 1)
@@ -162,7 +161,7 @@ class _Example(NamedTuple):
         return {name: self.value(properties[name], depth + 1) for name in names}
 
     def _string(self, schema: dict[str, Any]) -> str:
-        text = FORMATS.get(str(schema.get("format")), self.text).ljust(schema.get("minLength", 0), "x")
+        text = FORMATS.get(str(schema.get("format")), TEXT).ljust(schema.get("minLength", 0), "x")
         return text[: schema.get("maxLength", len(text))]
 
     def _resolve(self, ref: str) -> object:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+Variables = dict[str, str | None]  # environment variables by name; None removes a variable
+
 ACCOUNT = "123456789012"
 REGION = "us-east-1"
 STACK = "local"
@@ -16,9 +18,8 @@ TABLE = f"{STACK}-table"
 LOOPBACK = "127.0.0.1,localhost,::1"
 INSPECTOR_PORT = 6274  # the port of the MCP Inspector's page
 
-# These credentials belong to no account, and no file of the developer is read, so no call reaches AWS by mistake. None
-# removes a variable.
-CREDENTIALS: dict[str, str | None] = {
+# These credentials belong to no account, and no file of the developer is read, so no call reaches AWS by mistake.
+CREDENTIALS: Variables = {
     "AWS_ACCESS_KEY_ID": "local",
     "AWS_SECRET_ACCESS_KEY": "local",
     "AWS_SESSION_TOKEN": None,
@@ -38,7 +39,7 @@ def arn(name: str) -> str:
     return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{name}"
 
 
-def settings(*, port: int, name: str, key_arn: str) -> dict[str, str | None]:
+def settings(*, port: int, name: str, key_arn: str) -> Variables:
     """Return the variables that the template sets, for one stack on this machine.
 
     Args:
@@ -73,7 +74,7 @@ def _origins(port: int) -> list[str]:
     return [*ours, *(origin for origin in named if origin and origin not in ours)]
 
 
-def for_tokens(*, issuer: str, resource: str) -> dict[str, str | None]:
+def for_tokens(*, issuer: str, resource: str) -> Variables:
     """Return the variables that the template sets for AuthMode jwt.
 
     Args:
@@ -88,7 +89,7 @@ def for_tokens(*, issuer: str, resource: str) -> dict[str, str | None]:
     }
 
 
-def for_sign_in(*, url: str, client_id: str, scopes: Iterable[str]) -> dict[str, str | None]:
+def for_sign_in(*, url: str, client_id: str, scopes: Iterable[str]) -> Variables:
     """Return the variables that AuthMode oauth needs beside those of `for_tokens`.
 
     Args:
@@ -105,7 +106,7 @@ def for_sign_in(*, url: str, client_id: str, scopes: Iterable[str]) -> dict[str,
     }
 
 
-def endpoints(*, kms: str, invoke: str, dynamodb: str | None = None, s3: str | None = None) -> dict[str, str | None]:
+def endpoints(*, kms: str, invoke: str, dynamodb: str | None = None, s3: str | None = None) -> Variables:
     """Return the variables that send AWS clients to these URLs, without a proxy."""
     without_proxy = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or LOOPBACK
     if LOOPBACK not in without_proxy:

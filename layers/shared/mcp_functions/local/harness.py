@@ -38,11 +38,11 @@ from mcp_functions.local.services import Services
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mcp_functions.local.environment import Variables
     from mcp_functions.local.lambdas.service import Run
 
 STATE_DIR = Path(".mcp-functions")
 CLIENT_OF_FRONT = "local-front"  # the client id of the sign-in front (functions/oauth) at the local issuer
-Variables = dict[str, str | None]  # environment variables by name; None removes a variable
 
 
 def _write_log(folder: str, line: str) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tomlkit import TOMLDocument
 
-    Parameters = dict[str, str]
+    from mcp_functions.local.samconfig import Parameters
 
 CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"]  # CloudFormation wants them for roles and SAM's transform
 POLL = {"Delay": 5, "MaxAttempts": 360}  # every 5 seconds, for half an hour

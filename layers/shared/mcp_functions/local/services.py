@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
     from pathlib import Path
 
-Variables = dict[str, str | None]  # environment variables by name; None removes a variable
+    from mcp_functions.local.environment import Variables
 
 TOOLKITS = "Table"  # the logical id of the toolkit's own table
 COPIED = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")

@@ -5,12 +5,11 @@ MCP repeats the revision, the method and the name in headers. Each check sends a
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING
 
 from mcp_functions.attack import messages
 from mcp_functions.attack.findings import Basis, Check, Proof, Severity
-from mcp_functions.attack.messages import with_header
+from mcp_functions.attack.messages import in_base64, with_header
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,9 +57,9 @@ def _wrong_values(headers: dict[str, str]) -> Iterator[tuple[str, str, tuple[str
         yield NAME, "is written in capitals", (name.upper(),)
         yield NAME, "is sent twice, differently", (name, "another")
         yield NAME, "is missing", ()
-        yield NAME, "is another in base64", (_base64("another"),)
+        yield NAME, "is another in base64", (in_base64("another"),)
         yield NAME, "is broken base64", (f"=?base64?{'!' * 8}?=",)
-        yield NAME, "is in base64 with its marker in capitals", (_base64(name).replace("base64", "BASE64"),)
+        yield NAME, "is in base64 with its marker in capitals", (in_base64(name).replace("base64", "BASE64"),)
 
 
 def _wrong_requests(scan: Scan) -> Iterator[tuple[str, Exchange]]:
@@ -96,7 +95,7 @@ def _decoded(scan: Scan) -> Iterator[Proof]:
     name = dict(correct.headers).get(NAME)
     if name is None:
         return
-    exchange = scan.client.send(with_header(correct, NAME, _base64(name)))
+    exchange = scan.client.send(with_header(correct, NAME, in_base64(name)))
     if exchange.response.code == MISMATCH:
         yield Proof(exchange, f"{NAME} says the right thing in base64: {exchange.response}")
 
@@ -105,10 +104,6 @@ def _may_be_older(request: Request) -> bool:
     """Return whether a server may read it as a request of an older revision, which has other rules."""
     versions = [value for name, value in request.headers if name == VERSION]
     return versions in ([], [OLDER])
-
-
-def _base64(name: str) -> str:
-    return f"=?base64?{base64.b64encode(name.encode()).decode()}?="
 
 
 CHECKS = (

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from mcp_functions.attack.client import parse_message
 from mcp_functions.attack.findings import Basis, Check, Severity
 from mcp_functions.attack.messages import VERSION
 
@@ -66,7 +67,7 @@ def _trace(exchange: Exchange, _canary: str) -> str | None:
 
 def _reflected(exchange: Exchange, canary: str) -> str | None:
     response = exchange.response
-    params = _message(exchange).get("params")
+    params = parse_message(exchange.request.body).get("params")
     if response.error is None or not isinstance(params, dict):
         return None
     planted = json.dumps([params.get("requestState"), params.get("inputResponses")])
@@ -76,7 +77,7 @@ def _reflected(exchange: Exchange, canary: str) -> str | None:
 
 
 def _other_id(exchange: Exchange, _canary: str) -> str | None:
-    request_id = _message(exchange).get("id")
+    request_id = parse_message(exchange.request.body).get("id")
     response_id = exchange.response.message.get("id")
     if type(request_id) not in (int, str) or response_id is None:
         return None
@@ -98,7 +99,7 @@ def _code(exchange: Exchange, _canary: str) -> str | None:
 
 
 def _cached(exchange: Exchange, _canary: str) -> str | None:
-    params = _message(exchange).get("params")
+    params = parse_message(exchange.request.body).get("params")
     result = exchange.response.result
     if result is None or not isinstance(params, dict):
         return None
@@ -133,15 +134,6 @@ def _is_of_this_revision(exchange: Exchange) -> bool:
     """Return whether a server cannot read it as a request of an older revision."""
     versions = [value for name, value in exchange.request.headers if name == "MCP-Protocol-Version"]
     return versions == [VERSION]
-
-
-def _message(exchange: Exchange) -> dict[str, Any]:
-    """Return the JSON-RPC message of a request; {} if its body is none."""
-    try:
-        message = json.loads(exchange.request.body)
-    except (ValueError, RecursionError):
-        return {}
-    return message if isinstance(message, dict) else {}
 
 
 HOLE, DEVIATION, INFORMATION = Severity.HOLE, Severity.DEVIATION, Severity.INFORMATION

@@ -10,6 +10,7 @@ import difflib
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mcp_functions.attack import messages
 from mcp_functions.local.calling import values
 from mcp_functions.local.calling.terminal import NotAnswered
 from mcp_functions.local.problems import Problem, stop
@@ -65,9 +66,8 @@ def prepare(server: Server, target: str, words: Sequence[str], terminal: Termina
     problem = values.fault(arguments, schema, schema)
     if problem:
         stop(f"the arguments of {target} do not fit: {problem}")
-    properties: Mapping[str, Any] = schema.get("properties", {})
-    repeated = [(name, one["x-mcp-header"]) for name, one in properties.items() if "x-mcp-header" in one]
-    return Call(METHODS[list_name], {"name": target, "arguments": arguments}, repeated)
+    params = {"name": target, "arguments": arguments}
+    return Call(METHODS[list_name], params, messages.header_parameters(schema))
 
 
 def hold(server: Server, call: Call, answers: Answers, terminal: Terminal) -> dict[str, Any]:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from mcp_functions.local.inspection.key_source import KeySource
 
-LOCAL_STAGE = "local"
 AWS_STAGE = "prod"
 STDIN = "-"
 
@@ -61,7 +60,7 @@ class Opening(TypedDict):
 @click.option("--show-state", is_flag=True, help="Print the user's answers and the state, too.")
 @click.option("--key", multiple=True, metavar="ARN", help="One of MCP_KMS_KEYS. Default: the harness's own key.")
 @click.option("--service", metavar="S", help="<stack>/<function>, or the audience that serve() names.")
-@click.option("--stage", metavar="S", help=f"Default: {AWS_STAGE} with --key, else {LOCAL_STAGE}.")
+@click.option("--stage", metavar="S", help=f"Default: {AWS_STAGE} with --key, else {key_source.STAGE}.")
 @click.option("--generation", default="1", metavar="G", help="Default: 1.")
 @click.option("--function", metavar="NAME", help="The function's folder; with --key, --service says it.")
 @click.option("--method", type=click.Choice(list(CALLS)), help="What the refused request called.")
@@ -113,7 +112,7 @@ def _json(text: str) -> object:
 
 
 def _keyring(chosen: Opening) -> AbstractContextManager[KeySource]:
-    stage = chosen["stage"] or (AWS_STAGE if chosen["key"] else LOCAL_STAGE)
+    stage = chosen["stage"] or (AWS_STAGE if chosen["key"] else key_source.STAGE)
     if chosen["key"]:
         if not chosen["service"]:
             stop("--key needs --service: a data key opens for one <stack>/<function>, or for a shared audience")

@@ -43,7 +43,7 @@ class Grant:
 class Grants:
     """Issues client ids, codes and refresh tokens, and accepts each code and each refresh token once."""
 
-    def __init__(self, clients: Mapping[str, tuple[str, ...]] | None = None, *, rotates: bool = True) -> None:
+    def __init__(self, clients: Mapping[str, tuple[str, ...]], *, rotates: bool) -> None:
         """Start with these clients.
 
         Args:
@@ -52,7 +52,7 @@ class Grants:
         """
         self._lock = Lock()
         self._rotates = rotates
-        self._clients: dict[str, tuple[str, ...]] = dict(clients or {})
+        self._clients: dict[str, tuple[str, ...]] = dict(clients)
         self._codes: dict[str, Grant] = {}
         self._refreshes: dict[str, Grant] = {}
 

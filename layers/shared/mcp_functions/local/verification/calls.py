@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.attack import schema_values
+from mcp_functions.local.task_client import ENDED
 from mcp_functions.local.verification import candidates, lists
 from mcp_functions.local.verification.report import Patience, fail, skip
 from mcp_functions.protocol.constants import EXTENSION_TASKS
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 MAX_ROUNDS = 20
 SERVER_ERROR = 500  # the first HTTP status of an error of the server
-ENDED = ("completed", "failed", "cancelled")
 REFUSALS = ("decline", "cancel")
 NAME_ONE = "name one: --tool NAME --arguments JSON"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.attack import schema_values
+from mcp_functions.attack import messages, schema_values
 from mcp_functions.local.verification.report import fail
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def _named(listed: Sequence[Mapping[str, Any]], name: str, arguments: Mapping[st
     tools = [tool for tool in listed if tool["name"] == name]
     if not tools:
         fail(f"there is no tool {name}")
-    return Call("tools/call", {"name": name, "arguments": arguments}, _repeated(tools[0]), named=True)
+    repeated = messages.header_parameters(tools[0]["inputSchema"])
+    return Call("tools/call", {"name": name, "arguments": arguments}, repeated, named=True)
 
 
 def _invented(prompt: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,10 +69,6 @@ def _invented(prompt: Mapping[str, Any]) -> dict[str, Any]:
 
 def _read(tool: Mapping[str, Any]) -> Call:
     """Return the call of a read-only tool, with arguments that its schema accepts."""
-    arguments = schema_values.example(tool["inputSchema"])
-    return Call("tools/call", {"name": tool["name"], "arguments": arguments}, _repeated(tool))
-
-
-def _repeated(tool: Mapping[str, Any]) -> list[tuple[str, str]]:
-    properties: Mapping[str, Any] = tool["inputSchema"].get("properties", {})
-    return [(name, part["x-mcp-header"]) for name, part in properties.items() if "x-mcp-header" in part]
+    schema: Mapping[str, Any] = tool["inputSchema"]
+    params = {"name": tool["name"], "arguments": schema_values.example(schema)}
+    return Call("tools/call", params, messages.header_parameters(schema))

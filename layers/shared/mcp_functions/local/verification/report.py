@@ -12,6 +12,7 @@ from mcp_functions.local.problems import Problem, first_line
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+MAX_LISTED = 5  # names of a line
 DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
 
 
@@ -71,9 +72,9 @@ def run(name: str, check: Callable[[], str]) -> Line:
         return Line("skipped", name, f"AWS cannot be asked: {first_line(error)}")
 
 
-def listed(names: list[str], *, most: int = 5) -> str:
-    """Join names; of many, only the first `most` and the number of the others."""
-    text = ", ".join(names[:most])
-    if len(names) > most:
-        text += f" and {len(names) - most} more"
+def listed(names: list[str]) -> str:
+    """Join names; of many, only the first MAX_LISTED and the number of the others."""
+    text = ", ".join(names[:MAX_LISTED])
+    if len(names) > MAX_LISTED:
+        text += f" and {len(names) - MAX_LISTED} more"
     return text

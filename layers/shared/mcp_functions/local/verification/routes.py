@@ -89,9 +89,9 @@ def check_open(server: Server, mode: AuthMode, resource: str, origins: Sequence[
 
 
 def _open_documents(server: Server, mode: AuthMode, resource: str) -> list[str]:
+    """Check the documents that say where to sign in; return their paths."""
     if mode not in {"jwt", "oauth"}:
         return []
-    """Check the documents that say where to sign in; return their paths."""
     found = [documents.check_resource(server, url, resource) for url in server.metadata]
     paths = [urlsplit(url).path for url in server.metadata]
     if mode == "oauth":
