@@ -106,7 +106,7 @@ def test_a_plain_context_manager_serves_plain_functions() -> None:
 NO_LOOP = """
 import sys
 from tests.handlers.test_shared_values import open_cache
-from mcp_functions.handlers.injection import shared_value
+from mcp_functions.handlers.shared_values import shared_value
 sys.modules.pop("asyncio")
 assert shared_value(open_cache).get() is shared_value(open_cache).get()
 print("asyncio" in sys.modules)

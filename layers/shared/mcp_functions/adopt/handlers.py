@@ -103,9 +103,10 @@ class AdoptedHandler(Handler[..., Any]):
             raise DeveloperError(rule)
         # The log must not get a name that the client has made up.
         name = UNLISTED if self.name == OTHERS else self.name
-        answer = self._server.call(self.method, params, round_, name=name, replays=self._replays)
         try:
-            result: Any = event_loop.run(answer, round_)
+            state = self._server.lifespan.get()
+            call = self._server.call(self.method, params, round_, state=state, name=name, replays=self._replays)
+            result: Any = event_loop.run(call, round_)
         except McpError:
             raise
         except Exception as error:  # noqa: BLE001 - the client of the original gets this error too, and the log its place
@@ -121,7 +122,7 @@ class AdoptedHandler(Handler[..., Any]):
         named_by = "name" if self.ref == "ref/prompt" else "uri"
         ref = {"type": self.ref, named_by: self._key}
         params = {"ref": ref, "argument": {"name": argument, "value": value}, "context": {"arguments": dict(known)}}
-        return event_loop.run(self._server.complete(params))
+        return self._server.complete(params)
 
 
 class AdoptedTool(AdoptedHandler):

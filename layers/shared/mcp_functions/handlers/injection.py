@@ -14,10 +14,8 @@ client begins another round. A function without such parameters does not load th
 
 from __future__ import annotations
 
-import atexit
-from functools import cache, partial
+from functools import partial
 from string import Formatter
-from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from mcp_functions.handlers.return_types import union_members
@@ -29,8 +27,8 @@ from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
+    from mcp_functions.handlers.shared_values import SharedValue
     from mcp_functions.rounds.elicitation import Question
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.parameters import Parameter
@@ -39,77 +37,6 @@ T = TypeVar("T")
 # for error messages
 CAPABILITIES = "Elicit, Step, Sample, ListRoots, InputResponses, RequestState, Progress, Log, Caller"
 ESCAPED_BRACE = "{{"  # how an author writes a brace in the message of a question
-
-
-class SharedValue:
-    """A value that the calls of a process share: a parameter `Annotated[Database, Shared(open_database)]`.
-
-    `open_database` returns a context manager. The first call that needs the value enters it:
-
-        a plain context manager    is entered at once, and its value is kept
-        an async one               is entered by `event_loop.Lifespan` in the event loop, which keeps its value
-    """
-
-    def __init__(self, make_manager: Callable[[], Any]) -> None:
-        """Take the function that returns the context manager; it is not called yet."""
-        self._make_manager = make_manager
-        self._lock = Lock()  # the local harness runs several calls at once
-        self._get_value: Callable[[], object] | None = None  # set by the first call, for all later calls
-
-    def get(self) -> object:
-        """Return the value. If the author's function raises, the next call tries again.
-
-        Raises:
-            DeveloperError: the function returned no context manager.
-        """
-        with self._lock:
-            if self._get_value is None:
-                self._get_value = self._open()
-        return self._get_value()
-
-    def _open(self) -> Callable[[], object]:
-        """Make the context manager; return the function by which calls get the value."""
-        manager = self._make_manager()
-        if hasattr(type(manager), "__aenter__"):
-            return self._open_async(manager)
-        if hasattr(type(manager), "__enter__"):
-            return self._open_plain(manager)
-        rule = "Shared(…) takes a function that returns a context manager; write it with contextlib.contextmanager"
-        raise DeveloperError(rule)
-
-    def _open_plain(self, manager: AbstractContextManager[Any]) -> Callable[[], object]:
-        """Enter the context manager now."""
-        value = manager.__enter__()
-        # It runs when a local process ends. Lambda ends a process without calling it.
-        atexit.register(manager.__exit__, None, None, None)
-
-        def get_value() -> object:
-            return value
-
-        return get_value
-
-    def _open_async(self, first: AbstractAsyncContextManager[Any]) -> Callable[[], object]:
-        """Leave the entering to the event loop; `first` is the manager that was made to see its type."""
-        from mcp_functions.handlers import event_loop  # noqa: PLC0415 - it imports asyncio
-
-        unused = [first]
-
-        def next_manager() -> AbstractAsyncContextManager[Any]:
-            """Return the first manager, and then new ones: a manager whose entering failed cannot be entered again."""
-            if not unused:
-                unused.append(self._make_manager())
-            return unused.pop()
-
-        lifespan = event_loop.Lifespan(next_manager)
-
-        def get_value() -> object:
-            return event_loop.run(lifespan.state())
-
-        return get_value
-
-
-# Handlers that name the same function share one value.
-shared_value = cache(SharedValue)
 
 
 class DeclaredCapability(NamedTuple):
@@ -235,6 +162,8 @@ def _read_shared(name: str, shared: Shared) -> SharedValue:
     if not callable(shared.enter):
         message = f"{name}: Shared takes a function that returns a context manager: Shared(open_database)"
         raise TypeError(message)
+    from mcp_functions.handlers.shared_values import shared_value  # noqa: PLC0415 - few functions share values
+
     return shared_value(shared.enter)
 
 
