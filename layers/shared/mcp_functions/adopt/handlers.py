@@ -37,11 +37,7 @@ class AdoptOptions(NamedTuple):
 
 
 class AdoptedHandler(Handler[..., Any]):
-    """One entry of an adopted server's lists, or (`OTHERS`) all that its lists leave out.
-
-    Attributes:
-        completes: not empty if the server completes arguments; it does not say which ones.
-    """
+    """One entry of an adopted server's lists, or (`OTHERS`) all that its lists leave out."""
 
     method: ClassVar[str]  # the method that calls it
     key_field: ClassVar[str] = "name"  # the member of its entry that requests name
@@ -70,7 +66,7 @@ class AdoptedHandler(Handler[..., Any]):
         self.answer_within = options.answer_within
         self.max_sheds = options.max_sheds
         self.logs = options.logs
-        self.completes = [""] if options.completes else []
+        self.has_completers = options.completes
         self.needs_state = True
         self.camel_case = False
         self.scopes = ()
@@ -117,11 +113,11 @@ class AdoptedHandler(Handler[..., Any]):
             _end_with_questions(result, round_)
         return dict(result)
 
-    def completion(self, argument: str, value: str, known: Mapping[str, str]) -> dict[str, Any]:
+    def find_completions(self, argument: str, value: str, filled_in: Mapping[str, str]) -> dict[str, Any]:
         """Complete one argument, as the server does."""
         named_by = "name" if self.ref == "ref/prompt" else "uri"
         ref = {"type": self.ref, named_by: self._key}
-        params = {"ref": ref, "argument": {"name": argument, "value": value}, "context": {"arguments": dict(known)}}
+        params = {"ref": ref, "argument": {"name": argument, "value": value}, "context": {"arguments": dict(filled_in)}}
         return self._server.complete(params)
 
 

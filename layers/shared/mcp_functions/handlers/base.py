@@ -67,51 +67,48 @@ class Handler(Generic[P, R]):
     Attributes:
         kind: "tool", "prompt", "resource" or "resource_template".
         name: its name for clients.
-        needs_state: whether it can end a round, so that its Lambda has to seal a state: what the next round must know.
-        asks: whether it may ask its user.
-        logs: whether it can send log messages, so that the capability is advertised.
+        description: what it does, for a model.
+        camel_case: whether its names are camelCase on the wire.
         answer_within: seconds that a user has for one answer.
         max_sheds: rounds in a row that may end without a question, because the time was up.
-        header_arguments: for a tool, the arguments that clients repeat in `Mcp-Param-*` headers.
         scopes: the scopes that a caller's access token must grant, all of them.
-        task: for a tool, whether its calls become tasks.
-        single_use: for a tool, how a repeated request is answered if each round runs once; None if it may run again.
-        errors: for a tool, exceptions whose text is meant for the model, by exact type.
-        requires: for a tool, the client's capabilities that it cannot do without.
-        ask_in_words: for a tool, the keys of the questions whose answers the model may relay.
-        app: for a tool, the URI of its author's own app.
-        form: for a tool, whether hosts may show the form for its questions.
-        is_app_only: for a tool, whether only apps may call it.
-        is_adopted: whether a server of another library answers, which lists and asks in its own way.
-        server: what the function, or the adopted server, that has this handler says of itself; often empty.
-        around: the hook of `serve` that each round of a call runs in; None if there is none.
     """
 
     kind: str
-    needs_state = False
-    asks = False
-    logs = False
-    is_adopted = False
-    server: Mapping[str, Any] = {}
-    around: Callable[[Call], AbstractContextManager[object]] | None = None
-    header_arguments: HeaderParameters = {}  # noqa: RUF012 - never changed
-    task: object = None
-    single_use: Mode | None = None
-    errors: frozenset[type[Exception]] = frozenset()
-    requires: Sequence[str] = ()
-    ask_in_words: Sequence[str] = ()
-    app: str = ""
-    form = False
-    is_app_only = False
+    needs_state = False  # whether it can end a round, so that its Lambda has to seal a state for the next one
+    asks = False  # whether it may ask its user
+    logs = False  # whether it can send log messages, so that the capability is advertised
+    has_completers = False  # whether it completes arguments while a user types them
+    is_adopted = False  # whether a server of another library answers, which lists and asks in its own way
+    server: Mapping[str, Any] = {}  # what the function, or the adopted server, that has this handler says of itself
+    around: Callable[[Call], AbstractContextManager[object]] | None = None  # the hook of `serve` around each round
 
-    def __init__(self, function: Callable[P, R], options: HandlerOptions) -> None:
-        """Read the function's signature and docstring, and take its options; the function is not called.
+    # What only a tool can have. A prompt or a resource keeps these values.
+    header_arguments: HeaderParameters = {}  # noqa: RUF012 - never changed; arguments repeated in `Mcp-Param-*` headers
+    task: object = None  # not None if its calls may become tasks
+    single_use: Mode | None = None  # how a repeated request is answered if each round runs once
+    errors: frozenset[type[Exception]] = frozenset()  # exceptions whose text is meant for the model, by exact type
+    requires: Sequence[str] = ()  # the client's capabilities that it cannot do without
+    ask_in_words: Sequence[str] = ()  # the keys of the questions whose answers the model may relay
+    form = False  # whether hosts may show the form for its questions
+    is_app_only = False  # whether only apps may call it
 
-        Args:
-            function: the author's function, or a callable object.
-            options: the options that `decorators.tool` explains. Each class removes its own from the dict; the
-                decorator refuses those that are left.
-        """
+    def __init__(  # noqa: PLR0913 - each is an option of the decorators
+        self,
+        function: Callable[P, R],
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        icons: Sequence[Icon | Model] | None = None,
+        meta: Mapping[str, Any] | None = None,
+        tags: Collection[str] = (),
+        camel_case: bool = False,
+        answer_within: int | timedelta = 600,
+        max_sheds: int = 2,
+        scopes: Sequence[str] = (),
+    ) -> None:
+        """Read the function's signature and docstring; it is not called. `decorators.tool` explains the options."""
         plain: Any = function
         if not isinstance(function, FunctionType):  # a method, or an object with `__call__`
             from mcp_functions.handlers import callables  # noqa: PLC0415 - most handlers are functions
@@ -119,55 +116,36 @@ class Handler(Generic[P, R]):
             plain = callables.to_function(function)
         update_wrapper(self, plain)
         self.function: Callable[P, R] = plain
-        self.name: str = options.pop("name", None) or plain.__name__
-        self.description = options.pop("description", None) or docstring(plain)
-        self.camel_case = options.pop("camel_case", False)
-        self.answer_within = to_seconds(options.pop("answer_within", 600))
-        self.max_sheds = options.pop("max_sheds", 2)
-        self.scopes: Sequence[str] = _read_scopes(options.pop("scopes", ()))
-        self._entry: dict[str, Any] = {
-            "title": options.pop("title", None),
-            "icons": options.pop("icons", None),
-            "_meta": options.pop("meta", None),
-            "description": self.description,
-        }
-        self._read_entry(options.pop("tags", ()))
-        self._check_options()
-        self._signature = signatures.read(plain, camel_case=self.camel_case)
+        self.name: str = name or plain.__name__
+        self.description = description or docstring(plain)
+        self.camel_case = camel_case
+        self.answer_within = to_seconds(answer_within)
+        self.max_sheds = max_sheds
+        self.scopes = _read_scopes(scopes)
+        self._check_options(title)
+        self._entry: dict[str, Any] = {"title": title, "icons": icons, "_meta": meta, "description": self.description}
+        if icons is not None or meta is not None or tags:
+            from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none
+
+            self._entry["icons"] = hints.read_icons(icons)
+            self._entry["_meta"] = hints.add_tags(hints.read_meta(meta), tags)
+        self._signature = signatures.read(plain, camel_case=camel_case)
         injection = self._signature.injection
-        self._injection = injection
         if injection:
             self.needs_state = injection.needs_state
             self.asks = injection.asks
             self.logs = injection.logs
 
-    def _read_entry(self, tags: Collection[str]) -> None:
-        """Check and complete the members that every kind of handler has in its entry."""
+    def _check_options(self, title: object) -> None:
         if not NAME.fullmatch(self.name):
             message = f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - ."
-            raise TypeError(message)
-        if not all(isinstance(self._entry[field], str | None) for field in ("title", "description")):
+        elif not isinstance(title, str | None) or not isinstance(self.description, str | None):
             message = "title and description are text"
-            raise TypeError(message)
-        if self._entry["icons"] is None and self._entry["_meta"] is None and not tags:
-            return
-        from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none
-
-        self._entry["icons"] = hints.read_icons(self._entry["icons"])
-        self._entry["_meta"] = hints.add_tags(hints.read_meta(self._entry["_meta"]), tags)
-
-    def _read_annotations(self, annotations: object) -> None:
-        """Read the hints about a tool's effects, or about who should use a resource."""
-        if annotations is not None:
-            from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none
-
-            known = hints.TOOL if self.kind == "tool" else hints.CONTENT
-            self._entry["annotations"] = hints.read_annotations(annotations, known)
-
-    def _check_options(self) -> None:
-        if self.answer_within < 1 or self.max_sheds < 0:
+        elif self.answer_within < 1 or self.max_sheds < 0:
             message = "answer_within is a timedelta or seconds, 1 or more; max_sheds is 0 or more"
-            raise TypeError(message)
+        else:
+            return
+        raise TypeError(message)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the author's function directly, as a unit test does; the defaults of `Field` apply."""
@@ -181,7 +159,7 @@ class Handler(Generic[P, R]):
     @property
     def only_returns(self) -> bool:
         """Whether it can do nothing but return, so that it needs no round."""
-        return self._injection is None and not self.task and self.around is None
+        return self._signature.injection is None and not self.task and self.around is None
 
     @property
     def needs_table(self) -> bool:
@@ -230,8 +208,9 @@ class Handler(Generic[P, R]):
 
     def _run(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
         function: Callable[..., object] = self.function
-        if self._injection and round_:
-            arguments = self._injection.inject(arguments, round_)
+        injection = self._signature.injection
+        if injection and round_:
+            arguments = injection.inject(arguments, round_)
         value = function(**arguments)
         if isinstance(value, CoroutineType):
             from mcp_functions.handlers import event_loop  # noqa: PLC0415 - a plain function never pays for asyncio
@@ -247,8 +226,8 @@ class Handler(Generic[P, R]):
     def ask_declared(self, params: Mapping[str, Any], round_: Round) -> None:
         """Ask the questions that the signature declares. The round ends if an answer is missing."""
         arguments = self.bind(params)  # also if nothing is declared, because wrong arguments begin no task
-        if self._injection:
-            self._injection.ask_questions(arguments, round_)
+        if self._signature.injection:
+            self._signature.injection.ask_questions(arguments, round_)
 
 
 def to_seconds(duration: int | timedelta) -> int:

@@ -87,7 +87,7 @@ def _describe(handler: Handler[..., Any], function: str) -> dict[str, Any]:
     return {
         list_name: [entry] if entry else [],
         "functions": {list_name: {handler.key: function}},
-        "completions": bool(getattr(handler, "completes", ())),
+        "completions": handler.has_completers,
         "logging": handler.logs,
         "scopes": handler.scopes,
         "tasks": [function] if handler.task else [],

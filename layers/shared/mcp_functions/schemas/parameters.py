@@ -27,11 +27,10 @@ class Header(NamedTuple):
 
 
 class Parameter(NamedTuple):
-    """A parameter of an author's function."""
+    """A parameter of an author's function before `*`."""
 
     name: str  # the name in the function
     default: Any  # the default; MISSING if there is none, or if `make_default` makes it
-    keyword_only: bool = False  # True after `*`
     make_default: Callable[[], Any] | None = None  # the function that makes the default for one call
     alias: str | None = None  # the name on the wire, if `Field` gives one
     title: str | None = None  # the title for people, if `Field` gives one
