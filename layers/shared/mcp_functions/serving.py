@@ -75,9 +75,9 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
             gets the user, the questions and the answers. An exception that it raises ends the round as an internal
             error.
         errors: exceptions whose text is meant for the model, by exact type; they are added to those of each tool.
-        logger: writes the line of each request, with its fields as keys: Powertools' Logger, or one of `logging`. For
-            the time of a request, Powertools' Logger has API Gateway's request id as its correlation id. The default is
-            the package's own logger `mcp_functions`.
+        logger: writes the line of each request, with its fields as keys. It is a Logger of Powertools or of `logging`;
+            without it, the toolkit has a logger of its own, named `mcp_functions`. During a request, API Gateway's
+            request id is the correlation id of a Powertools Logger.
         instructions: tell a model how to use these handlers. The endpoint of the whole server says them after its own,
             which `serve_catalog` takes.
         server_info: title, description, website and icons of the server, if this function is all of it. Each of its
@@ -103,11 +103,11 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     with GcPause():  # imported modules stay in use: to look for garbage among them takes 4 ms of a cold start
         _import_needed(offer)
 
-    def make_endpoint(function_name: str, now: Callable[[], float]) -> Endpoint:
+    def make_endpoint(function_name: str, clock: Callable[[], float]) -> Endpoint:
+        """Make the endpoint at the first event; `clock` is `now`, or a test's own."""
         settings = read_settings(os.environ)
-        deployment = Deployment(offer, settings, function_name, now)
-        identity.announce(settings)
-        return deployment.endpoint()
+        identity.warn_if_open(settings)
+        return Deployment(offer, settings, function_name, clock).endpoint()
 
     return LambdaFunction(make_endpoint, offer.handlers, now=now, logger=logger)
 

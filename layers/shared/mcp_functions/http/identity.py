@@ -29,7 +29,7 @@ log = logging.getLogger("mcp_functions")
 NO_AUTHENTICATION = "AuthMode is none: anyone may call, and anyone who holds a requestState may use it"
 
 
-def announce(settings: Settings) -> None:
+def warn_if_open(settings: Settings) -> None:
     """Warn in the log, once for each container, if callers need no authentication."""
     if settings.auth_mode == "none":
         log.warning(NO_AUTHENTICATION)
