@@ -75,9 +75,9 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
             gets the user, the questions and the answers. An exception that it raises ends the round as an internal
             error.
         errors: exceptions whose text is meant for the model, by exact type; they are added to those of each tool.
-        logger: writes the line of each request, with its fields as keys. It is a Logger of Powertools or of `logging`;
-            without it, the toolkit has a logger of its own, named `mcp_functions`. During a request, API Gateway's
-            request id is the correlation id of a Powertools Logger.
+        logger: writes the line of each request, with its fields as keys. It is a Logger of Powertools or of `logging`.
+            Without it, the package's logger `mcp_functions` writes the line. During a request, API Gateway's request
+            id is the correlation id of a Powertools Logger.
         instructions: tell a model how to use these handlers. The endpoint of the whole server says them after its own,
             which `serve_catalog` takes.
         server_info: title, description, website and icons of the server, if this function is all of it. Each of its

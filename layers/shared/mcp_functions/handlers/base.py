@@ -1,10 +1,11 @@
 """The base class of every handler: a tool, a prompt, or a resource.
 
-`Handler(function, options)` reads the author's function once. Then a handler does three things:
+The constructor reads the author's function once. Then `describe()` writes its entry for `tools/list` and the other
+lists, and `call(params, round_)` runs it for one request:
 
-    describe()                 its entry in the list of its kind, as clients see it
-    bind(params)               the function's arguments, from the params of a request
-    call(params, round_)       one round: bind, run the function, and write the value that it returned as a result
+    bind      the function's arguments, from the params of the request
+    _run      the function, with the values of its parameters after `*`
+    result    the value that it returned, as a result
 
 A round is one request of a call. If the function asks its user, the round ends with the question. The client repeats
 its request with the answer, and the next round runs the function again from its first line.
@@ -84,7 +85,8 @@ class Handler(Generic[P, R]):
     around: Callable[[Call], AbstractContextManager[object]] | None = None  # the hook of `serve` around each round
 
     # What only a tool can have. A prompt or a resource keeps these values.
-    header_arguments: HeaderParameters = {}  # noqa: RUF012 - never changed; arguments repeated in `Mcp-Param-*` headers
+    # The arguments that clients repeat in `Mcp-Param-*` headers.
+    header_arguments: HeaderParameters = {}  # noqa: RUF012 - never changed
     task: object = None  # not None if its calls may become tasks
     single_use: Mode | None = None  # how a repeated request is answered if each round runs once
     errors: frozenset[type[Exception]] = frozenset()  # exceptions whose text is meant for the model, by exact type
@@ -123,7 +125,14 @@ class Handler(Generic[P, R]):
         self.max_sheds = max_sheds
         self.scopes = _read_scopes(scopes)
         self._check_options(title)
-        self._entry: dict[str, Any] = {"title": title, "icons": icons, "_meta": meta, "description": self.description}
+        # Its entry in a list. Each class adds its own fields, and `describe` leaves out those that are None.
+        self._entry: dict[str, Any] = {
+            "name": self.name,
+            "title": title,
+            "icons": icons,
+            "_meta": meta,
+            "description": self.description,
+        }
         if icons is not None or meta is not None or tags:
             from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none
 
@@ -149,7 +158,8 @@ class Handler(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the author's function directly, as a unit test does; the defaults of `Field` apply."""
-        return self.function(*args, **{**self._signature.defaults(len(args), kwargs), **kwargs})
+        defaults = self._signature.defaults(len(args), kwargs)
+        return self.function(*args, **{**defaults, **kwargs})
 
     @property
     def key(self) -> str:
@@ -168,7 +178,7 @@ class Handler(Generic[P, R]):
 
     def describe(self) -> dict[str, Any]:
         """Write its entry in the list of its kind."""
-        return {"name": self.name, **{field: value for field, value in self._entry.items() if value is not None}}
+        return {field: value for field, value in self._entry.items() if value is not None}
 
     def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
         """Run one round of a request; a handler that only returns needs no `Round` object.
@@ -207,6 +217,7 @@ class Handler(Generic[P, R]):
         return None
 
     def _run(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
+        """Call the author's function, and return its value; it may end the round with questions."""
         function: Callable[..., object] = self.function
         injection = self._signature.injection
         if injection and round_:
@@ -257,5 +268,8 @@ def is_tool_error(error: BaseException) -> bool:
     if isinstance(error, ToolError):
         return True
     # Their packages are not imported to find out: the name and the package of each base class tell.
-    bases = type(error).__mro__
-    return any(base.__name__ == "ToolError" and base.__module__.partition(".")[0] in SDKS for base in bases)
+    for base in type(error).__mro__:
+        package = base.__module__.partition(".")[0]
+        if base.__name__ == "ToolError" and package in SDKS:
+            return True
+    return False

@@ -4,8 +4,8 @@
     loop's thread                        the coroutine runs; its remaining tasks end
 
 An asyncio client, of HTTP or of a database, belongs to the loop in which it first waited. With one loop for all calls,
-a client that a module makes serves every call of the process. The loop has a thread of its own, because the local
-harness makes several calls at once.
+a client that a module makes serves every call of the process. The loop runs in a separate thread, because the
+local harness makes several calls at once.
 
 A task belongs to the call that created it, and ends with it.
 """
@@ -114,19 +114,23 @@ def is_current() -> bool:
 
 
 class _Outcome(NamedTuple):
-    """What the coroutine of a call returned or raised."""
+    """The end of a call's coroutine: it returned or raised."""
 
     result: Any = None
     error: BaseException | None = None
 
 
 async def _run_call(coroutine: Coroutine[Any, Any, Any], round_: Round | None) -> _Outcome:
-    """Run the coroutine of a call, and then end what the call has started."""
+    """Run the coroutine of a call, and then end what the call has started.
+
+    An exception is returned, and `run` raises it in the calling thread. Raised here, a SystemExit would stop the loop,
+    and asyncio would replace a CancelledError by another one, which has no traceback.
+    """
     tasks: set[asyncio.Task[Any]] = set()
     _tasks_of_call.set(tasks)
     try:
         outcome = _Outcome(result=await coroutine)
-    except BaseException as error:  # noqa: BLE001 - raised here, a SystemExit would stop the loop of all calls
+    except BaseException as error:  # noqa: BLE001 - `run` raises it
         outcome = _Outcome(error=error)
     if round_:
         await round_.steps.wait()
@@ -139,9 +143,7 @@ async def _end_tasks(tasks: set[asyncio.Task[Any]]) -> None:
 
     A task that still runs after `GRACE_SECONDS` is left alone, and the log names it.
     """
-    await asyncio.sleep(
-        0
-    )  # one turn of the loop: asyncio starts tasks that close the generators which the call dropped
+    await asyncio.sleep(0)  # one turn of the loop: asyncio starts to close the async generators that the call dropped
     with suppress(TimeoutError):
         async with asyncio.timeout(GRACE_SECONDS):
             while tasks:  # again for the tasks that a cancelled task starts while it cleans up

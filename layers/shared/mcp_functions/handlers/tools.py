@@ -84,34 +84,22 @@ class Tool(Handler[P, R]):
         self.single_use = single_use
         self._check_single_use()
         self.errors = read_errors(errors)
-        if requires or ask_in_words:
-            self._read_asking(requires, ask_in_words)
         # A host shows one app for a tool: its author's own, or the form of this toolkit for its questions.
         self.form = form and not app
-        if app or visibility:
-            self._read_app(app, visibility)
+        if requires or ask_in_words or app or visibility:
+            from mcp_functions.apps import tool_options  # noqa: PLC0415 - few tools have these options
+
+            self.requires = tool_options.read_requires(requires)
+            self.ask_in_words = tool_options.read_keys(ask_in_words)
+            self.is_app_only = tool_options.is_app_only(visibility)
+            # The author may have given no `meta`.
+            self._entry["_meta"] = {**(self._entry["_meta"] or {}), **tool_options.read_app(app, visibility)} or None
         self._read_arguments(input_schema)
         self._read_output(output_schema)
         if annotations is not None:
             from mcp_functions.protocol import hints  # noqa: PLC0415 - many tools have none
 
             self._entry["annotations"] = hints.read_annotations(annotations, hints.TOOL)
-
-    def _read_asking(self, requires: Sequence[str], ask_in_words: Sequence[str]) -> None:
-        """Read how the tool asks where a client has no elicitation."""
-        from mcp_functions.apps import tool_options  # noqa: PLC0415 - few tools have these options
-
-        self.requires = tool_options.read_requires(requires)
-        self.ask_in_words = tool_options.read_keys(ask_in_words)
-
-    def _read_app(self, app: str, visibility: Sequence[str]) -> None:
-        """Read the author's own app and who may call the tool, and add both to the `_meta` of its entry."""
-        from mcp_functions.apps import tool_options  # noqa: PLC0415 - few tools have these options
-
-        ui = tool_options.read_app(app, visibility)
-        self.is_app_only = tool_options.is_app_only(visibility)
-        meta = self._entry["_meta"] or {}  # None if the author gave no `meta`
-        self._entry["_meta"] = {**meta, **ui}
 
     def _check_task(self) -> None:
         if self.task not in (None, *TASK_SUPPORT) and not callable(self.task):
