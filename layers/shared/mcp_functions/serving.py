@@ -106,8 +106,9 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     def make_endpoint(function_name: str, clock: Callable[[], float]) -> Endpoint:
         """Make the endpoint at the first event; `clock` is `now`, or a test's own."""
         settings = read_settings(os.environ)
+        deployment = Deployment(offer, settings, function_name, clock)
         identity.warn_if_open(settings)
-        return Deployment(offer, settings, function_name, clock).endpoint()
+        return deployment.endpoint()
 
     return LambdaFunction(make_endpoint, offer.handlers, now=now, logger=logger)
 

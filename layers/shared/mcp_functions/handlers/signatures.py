@@ -98,7 +98,7 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
         types=types,
         returns=returns,
         injection=injection,
-        output=return_types.structured(returns),
+        output=return_types.read_structured_type(returns),
     )
 
 
