@@ -25,6 +25,7 @@ from mcp_functions.protocol.messages import Result, complete, shows_forms
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mcp_functions.apps.listings import View
     from mcp_functions.settings import Settings
 
 
@@ -46,7 +47,7 @@ class Lists:
         self._settings = settings
         self._instructions = "\n\n".join(text for text in texts if text)
         self._server_info = {**server_info(catalog, settings.server_info), **own.get("serverInfo", {})}
-        self._answers: dict[tuple[str, str], Result] = {}  # by view and method
+        self._first_pages: dict[tuple[View | None, str], Result] = {}  # by view and method
 
     def answer(self, method: str, params: Mapping[str, Any]) -> Result:
         """Answer `server/discover` or a list.
@@ -58,31 +59,31 @@ class Lists:
         view = self._view_of(params["_meta"])
         if "cursor" in params:
             return self._write(view, method, params)
-        if (view, method) not in self._answers:
-            self._answers[view, method] = self._write(view, method, params)
-        return self._answers[view, method]
+        if (view, method) not in self._first_pages:
+            self._first_pages[view, method] = self._write(view, method, params)
+        return self._first_pages[view, method]
 
-    def _view_of(self, meta: Mapping[str, Any]) -> str:
-        """Return the name of the client's view of the catalog; "" if the client sees what the catalog holds."""
+    def _view_of(self, meta: Mapping[str, Any]) -> View | None:
+        """Return the client's view of the catalog; None if the client sees what the catalog holds."""
         declared = meta.get(META_CLIENT_CAPABILITIES)
         has_forms = isinstance(declared, dict) and shows_forms(declared)
         if not self._catalog.get("apps") and (has_forms or not self._catalog.get("asks")):
-            return ""
+            return None
         from mcp_functions.apps import listings  # noqa: PLC0415 - only for clients that declare no elicitation
 
         return listings.view_of(self._catalog, meta)
 
-    def _write(self, view: str, method: str, params: Mapping[str, Any]) -> Result:
+    def _write(self, view: View | None, method: str, params: Mapping[str, Any]) -> Result:
         result = complete(self._result(view, method, params), self._server_info)
         return Result(result, text=dumps(result))
 
-    def _result(self, view: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    def _result(self, view: View | None, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         catalog = self._catalog
         cache = self._settings.cache
         if view:
             from mcp_functions.apps import listings  # noqa: PLC0415
 
-            catalog = listings.view(catalog, view)
+            catalog = listings.show(catalog, view)
             # A tool that only apps may call must not reach another client through a shared cache.
             cache = {**cache, "cacheScope": "private"}
         if method == "server/discover":
