@@ -44,7 +44,6 @@ class OpenRound(NamedTuple):
         questions: the questions, by key; empty if the round ended only because its time was up.
         lacking: the capabilities that the client would need, as ClientCapabilities.
         now: the time in unix seconds.
-
     """
 
     handler: rungs.AskingHandler
@@ -83,7 +82,6 @@ def ask(
     Raises:
         ToolError: the user cannot be asked, and the text tells the model what to do.
         MissingRequiredClientCapability: the handler cannot do without what the client lacks.
-
     """
     handler = round_.handler
     request = round_.request

@@ -71,7 +71,6 @@ def describe(channel: Channel, tool: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         channel: the way on which the companion's answers come.
         tool: the entry of the tool that asks.
-
     """
     name = f"{tool['name']}{channel.suffix}"
     if channel is APP:
@@ -89,7 +88,6 @@ def channel_of(name: str, declared: Mapping[str, Any]) -> Channel:
 
     Raises:
         UnknownName: the client does not declare MCP Apps, so its list does not have the form's companion.
-
     """
     channel = CHANNELS[f"-{name.rpartition('-')[2]}"]
     if channel is APP and not shows_apps(declared):
@@ -119,7 +117,6 @@ def open_call(
         UnknownName: the client does not see this companion.
         InvalidParams: the arguments do not have the companion's shape.
         InvalidRequestState: the state is not one of this channel, tool and principal, or has expired.
-
     """
     channel = channel_of(name, request.capabilities)
     arguments = request.params.get("arguments")
