@@ -98,7 +98,7 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
         message = "serve() takes wrapping or codec: a codec wraps its own keys"
         raise TypeError(message)
     served = _with_options(handlers, errors, around, about)
-    _check_names(served)
+    catalog.build(served)  # it refuses two handlers of one name; the function's own catalog is built at the first event
     offer = Offer(handlers=served, audience=audience, wrapping=wrapping, codec=codec, audit=audit)
     with GcPause():  # imported modules stay in use: to look for garbage among them takes 4 ms of a cold start
         _import_needed(offer)
@@ -292,11 +292,6 @@ def _with_options(
         if handler.kind == "tool":
             handler.errors |= for_model
     return changed
-
-
-def _check_names(handlers: Sequence[Handler[..., Any]]) -> None:
-    """Refuse two handlers of one name at init, and not at the first event; the catalog itself is made then."""
-    catalog.build(handlers)
 
 
 def _import_needed(offer: Offer) -> None:

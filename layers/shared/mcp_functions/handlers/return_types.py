@@ -56,7 +56,7 @@ def _input_required_class() -> type[InputRequiredResult] | None:
     return low_level.InputRequiredResult if low_level else None
 
 
-def returns_content_lists(annotation: object) -> bool:
+def returns_content_list(annotation: object) -> bool:
     """Tell whether a list that the function returns is a list of content: `list[Image]`, `Text | list[str | Text]`.
 
     Raises:

@@ -6,7 +6,6 @@
     types               {"city": str, "nights": int}
     returns             Booking: the annotation of the result
     injection           step: the parameters after `*`, whose values the toolkit makes; None if there are none
-    output              the schema of Booking, and its check: a tool promises this structured content
 
 Nothing here calls the function.
 """
@@ -17,7 +16,6 @@ import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from mcp_functions.handlers import return_types
 from mcp_functions.schemas.parameters import MISSING, UNNAMED, Parameter, read_parameter
 from mcp_functions.tuples import NamedTuple
 
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.handlers.injection import Injection
-    from mcp_functions.schemas.json_types import JsonType
 
 # Flags of a code object for *args and **kwargs, copied from `inspect`, whose import takes 6 ms of a cold start.
 CO_VARARGS = 0x04
@@ -45,7 +42,6 @@ class Signature(NamedTuple):
     types: Mapping[str, Any]  # the annotation of each client parameter, without the options of a `Field`
     returns: Any  # None without an annotation
     injection: Injection | None  # None without parameters after `*`
-    output: JsonType | None  # None if a tool promises no structured content
 
     def defaults(self, given: int, named: Mapping[str, Any]) -> dict[str, Any]:
         """Make the values of the arguments that a direct call leaves out, as in a unit test.
@@ -92,14 +88,7 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
             parameter, types[declared.name] = _read_client_parameter(declared, hints[declared.name])
         client_parameters.append(parameter)
     injection = _read_injection(client_parameters, after, hints, camel_case=camel_case)
-    returns = hints.get("return")
-    return Signature(
-        client_parameters=tuple(client_parameters),
-        types=types,
-        returns=returns,
-        injection=injection,
-        output=return_types.read_structured_type(returns),
-    )
+    return Signature(tuple(client_parameters), types=types, returns=hints.get("return"), injection=injection)
 
 
 def list_parameters(function: Callable[..., Any]) -> tuple[list[Parameter], list[str]]:

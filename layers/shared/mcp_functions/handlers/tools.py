@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.handlers import return_types
 from mcp_functions.handlers.base import Handler, P, R, read_errors, to_seconds
-from mcp_functions.handlers.return_types import returns_content_lists
 from mcp_functions.protocol import header_parameters, results
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas import arguments
@@ -136,12 +136,14 @@ class Tool(Handler[P, R]):
 
     def _read_output(self, output_schema: Mapping[str, Any] | None) -> None:
         """Read the type of the structured content, if the tool promises any, and describe it to clients."""
-        self._output = self._signature.output
-        if output_schema is not None:
+        annotation = self._signature.returns
+        self._returns_content_list = return_types.returns_content_list(annotation)
+        if output_schema is None:
+            self._output = return_types.read_structured_type(annotation)
+        else:
             self._output = _read_output_schema(output_schema)
         if self._output:
             self._entry["outputSchema"] = self._output.schema
-        self._returns_content_list = returns_content_lists(self._signature.returns)
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the arguments of a `tools/call`. The model reads why an argument does not fit."""
