@@ -79,13 +79,15 @@ def choose(
         questions: the questions, by key; empty for a round that ended only because its time was up.
         declared: the client's capabilities on this request.
     """
-    is_elicitation = all(question["method"] == "elicitation/create" for question in questions.values())
-    if handler.form and is_asked_in_app(declared) and is_elicitation:
+    if any(question["method"] != "elicitation/create" for question in questions.values()):
+        return None  # the client itself or its model must answer
+    if handler.form and is_asked_in_app(declared):
         return APP
     # The model relays the answers that the author allows it to relay, but never a consent of the user.
-    is_allowed = is_elicitation and questions.keys() <= set(handler.ask_in_words)
-    asks_consent = any(_is_consent(question) for question in questions.values())
-    return WORDS if handler.kind == "tool" and is_allowed and not asks_consent else None
+    may_relay = handler.kind == "tool" and questions.keys() <= set(handler.ask_in_words)
+    if may_relay and not any(_is_consent(question) for question in questions.values()):
+        return WORDS
+    return None
 
 
 def is_required(handler: AskingHandler, lacking: Mapping[str, Any]) -> bool:

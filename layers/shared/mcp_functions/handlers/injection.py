@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mcp_functions.schemas.parameters import Parameter
 
 T = TypeVar("T")
-# for error messages
+# The capabilities, for error messages.
 CAPABILITIES = "Elicit, Step, Sample, ListRoots, InputResponses, RequestState, Progress, Log, Caller"
 ESCAPED_BRACE = "{{"  # how an author writes a brace in the message of a question
 
@@ -183,8 +183,10 @@ def _read_shared(name: str, shared: Shared) -> SharedValue:
 
 def _check_capabilities(capabilities: Mapping[str, DeclaredCapability]) -> None:
     """Refuse a function that asks in both ways, and types in brackets that a capability cannot use."""
-    is_low_level = {declared.kind.low_level for declared in capabilities.values() if declared.kind.needs_state}
-    if is_low_level == {True, False}:
+    asking = [declared.kind for declared in capabilities.values() if declared.kind.needs_state]
+    asks_at_low_level = any(kind.low_level for kind in asking)
+    asks_inline = any(not kind.low_level for kind in asking)
+    if asks_at_low_level and asks_inline:
         message = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
         raise TypeError(message)
     for name, (kind, types) in capabilities.items():
