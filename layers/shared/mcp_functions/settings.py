@@ -161,28 +161,28 @@ def _check_url(environ: Mapping[str, str], name: str, meaning: str) -> None:
         raise Misconfigured(reason=f"{name} must be {meaning}: https, its host in lower case, no query")
 
 
-def text(environ: Mapping[str, str], name: str) -> str:
+def read_text(environ: Mapping[str, str], name: str) -> str:
     """Read a text."""
     return environ[name]
 
 
-def items(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
+def read_list(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
     """Read a list with commas between its items."""
     stripped = [item.strip() for item in environ[name].split(",")]
     return tuple(item for item in stripped if item)
 
 
-def item_set(environ: Mapping[str, str], name: str) -> frozenset[str]:
+def read_set(environ: Mapping[str, str], name: str) -> frozenset[str]:
     """Read a list whose order does not matter."""
-    return frozenset(items(environ, name))
+    return frozenset(read_list(environ, name))
 
 
-def words(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
+def read_words(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
     """Read a list with blanks or commas between its words, as in the `scope` of an access token."""
     return tuple(environ.get(name, "").replace(",", " ").split())
 
 
-def boolean(environ: Mapping[str, str], name: str) -> bool:
+def read_switch(environ: Mapping[str, str], name: str) -> bool:
     """Read a variable that is "on" or "off", and on by default.
 
     Raises:
@@ -194,7 +194,7 @@ def boolean(environ: Mapping[str, str], name: str) -> bool:
     return value == "on"
 
 
-def number(environ: Mapping[str, str], name: str) -> int:
+def read_number(environ: Mapping[str, str], name: str) -> int:
     """Read a whole number, 0 or more."""
     value = environ[name]
     if not re.fullmatch(r"\d+", value):
@@ -202,12 +202,12 @@ def number(environ: Mapping[str, str], name: str) -> int:
     return int(value)
 
 
-def positive_number(environ: Mapping[str, str], name: str) -> int:
+def read_positive_number(environ: Mapping[str, str], name: str) -> int:
     """Read a whole number; 0 counts as 1, because no page, request or wait can be empty."""
-    return max(1, number(environ, name))
+    return max(1, read_number(environ, name))
 
 
-def auth_mode(environ: Mapping[str, str], name: str) -> AuthMode:
+def read_auth_mode(environ: Mapping[str, str], name: str) -> AuthMode:
     """Read who may call."""
     mode = AUTH_MODES.get(environ[name])
     if mode is None:
@@ -215,7 +215,7 @@ def auth_mode(environ: Mapping[str, str], name: str) -> AuthMode:
     return mode
 
 
-def token_binding(environ: Mapping[str, str], name: str) -> str:
+def read_token_binding(environ: Mapping[str, str], name: str) -> str:
     """Read the claim that binds an access token to this server."""
     if environ[name] not in ("aud", "client_id"):
         message = f"{name} must be aud or client_id: a provider that can bind tokens to neither cannot be used"
@@ -223,14 +223,14 @@ def token_binding(environ: Mapping[str, str], name: str) -> str:
     return environ[name]
 
 
-def revision(environ: Mapping[str, str], name: str) -> str:
+def read_revision(environ: Mapping[str, str], name: str) -> str:
     """Read a revision of the specification, which is a date."""
     if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", environ[name]):
         raise Misconfigured(reason=f"{name} must be a revision, as in 2025-11-25")
     return environ[name]
 
 
-def hierarchy(environ: Mapping[str, str], name: str) -> Hierarchy:
+def read_hierarchy(environ: Mapping[str, str], name: str) -> Hierarchy:
     """Read which scopes include others."""
     try:
         return scopes.read_hierarchy(environ[name])
@@ -239,46 +239,46 @@ def hierarchy(environ: Mapping[str, str], name: str) -> Hierarchy:
         raise Misconfigured(message) from None
 
 
-def origin(environ: Mapping[str, str], name: str) -> str:
+def read_origin(environ: Mapping[str, str], name: str) -> str:
     """Read a URL without a path."""
     return environ[name].rstrip("/")
 
 
 # Variable -> its field of `Settings`, and the function that reads it. `MCP_STACK`, which must be set, is read first.
 VARIABLES: dict[str, tuple[str, Callable[[Mapping[str, str], str], Any]]] = {
-    "MCP_QUALIFIER": ("qualifier", text),
-    "MCP_KMS_KEYS": ("kms_keys", items),
-    "MCP_TABLE": ("table", text),
-    "MCP_BLOBS": ("blobs", text),
-    "MCP_STAGE": ("stage", text),
-    "MCP_GENERATION": ("generation", text),
-    "MCP_AUTH_MODE": ("auth_mode", auth_mode),
-    "MCP_LOG_CALLERS": ("log_callers", text),
-    "MCP_STOPPED_FUNCTIONS": ("stopped_functions", item_set),
-    "MCP_STOPPED_CALLERS": ("stopped_callers", item_set),
-    "MCP_JWT_ISSUER": ("jwt_issuer", text),
-    "MCP_JWT_AUDIENCE": ("jwt_audiences", items),
-    "MCP_RESOURCE_URL": ("resource_url", text),
-    "MCP_OAUTH_URL": ("oauth_url", origin),
-    "MCP_OAUTH_CLIENT_ID": ("oauth_client_id", text),
-    "MCP_OAUTH_BINDING": ("oauth_binding", token_binding),
-    "MCP_OAUTH_SCOPE_PREFIX": ("oauth_scope_prefix", text),
-    "MCP_SCOPES_SUPPORTED": ("scopes_supported", words),
-    "MCP_SCOPE_HIERARCHY": ("scope_hierarchy", hierarchy),
-    "MCP_ALLOWED_ORIGINS": ("allowed_origins", item_set),
-    "MCP_SERVER_NAME": ("server_name", text),
-    "MCP_SERVER_VERSION": ("server_version", text),
-    "MCP_MAX_BODY_BYTES": ("max_body_bytes", positive_number),
-    "MCP_LIST_TTL_MS": ("list_ttl_ms", number),
-    "MCP_PAGE_SIZE": ("page_size", positive_number),
-    "MCP_MAX_STATE_CHARS": ("max_state_chars", number),  # the seal refuses 0
-    "MCP_MAX_OPEN_TASKS": ("max_open_tasks", number),
-    "MCP_MAX_TASK_TTL_SECONDS": ("max_task_ttl", positive_number),
-    "MCP_TASK_LEASE_SECONDS": ("task_lease", positive_number),
-    "MCP_DIALECTS": ("dialects", items),
-    "MCP_EARLIER_REVISIONS": ("earlier_revisions", boolean),
-    "MCP_SESSION_SECONDS": ("session_seconds", positive_number),
-    "MCP_QUESTION_SECONDS": ("question_seconds", positive_number),
-    "MCP_QUESTIONS_SINCE": ("questions_since", revision),
-    "AWS_SAM_LOCAL": ("sam_local", text),
+    "MCP_QUALIFIER": ("qualifier", read_text),
+    "MCP_KMS_KEYS": ("kms_keys", read_list),
+    "MCP_TABLE": ("table", read_text),
+    "MCP_BLOBS": ("blobs", read_text),
+    "MCP_STAGE": ("stage", read_text),
+    "MCP_GENERATION": ("generation", read_text),
+    "MCP_AUTH_MODE": ("auth_mode", read_auth_mode),
+    "MCP_LOG_CALLERS": ("log_callers", read_text),
+    "MCP_STOPPED_FUNCTIONS": ("stopped_functions", read_set),
+    "MCP_STOPPED_CALLERS": ("stopped_callers", read_set),
+    "MCP_JWT_ISSUER": ("jwt_issuer", read_text),
+    "MCP_JWT_AUDIENCE": ("jwt_audiences", read_list),
+    "MCP_RESOURCE_URL": ("resource_url", read_text),
+    "MCP_OAUTH_URL": ("oauth_url", read_origin),
+    "MCP_OAUTH_CLIENT_ID": ("oauth_client_id", read_text),
+    "MCP_OAUTH_BINDING": ("oauth_binding", read_token_binding),
+    "MCP_OAUTH_SCOPE_PREFIX": ("oauth_scope_prefix", read_text),
+    "MCP_SCOPES_SUPPORTED": ("scopes_supported", read_words),
+    "MCP_SCOPE_HIERARCHY": ("scope_hierarchy", read_hierarchy),
+    "MCP_ALLOWED_ORIGINS": ("allowed_origins", read_set),
+    "MCP_SERVER_NAME": ("server_name", read_text),
+    "MCP_SERVER_VERSION": ("server_version", read_text),
+    "MCP_MAX_BODY_BYTES": ("max_body_bytes", read_positive_number),
+    "MCP_LIST_TTL_MS": ("list_ttl_ms", read_number),
+    "MCP_PAGE_SIZE": ("page_size", read_positive_number),
+    "MCP_MAX_STATE_CHARS": ("max_state_chars", read_number),  # the seal refuses 0
+    "MCP_MAX_OPEN_TASKS": ("max_open_tasks", read_number),
+    "MCP_MAX_TASK_TTL_SECONDS": ("max_task_ttl", read_positive_number),
+    "MCP_TASK_LEASE_SECONDS": ("task_lease", read_positive_number),
+    "MCP_DIALECTS": ("dialects", read_list),
+    "MCP_EARLIER_REVISIONS": ("earlier_revisions", read_switch),
+    "MCP_SESSION_SECONDS": ("session_seconds", read_positive_number),
+    "MCP_QUESTION_SECONDS": ("question_seconds", read_positive_number),
+    "MCP_QUESTIONS_SINCE": ("questions_since", read_revision),
+    "AWS_SAM_LOCAL": ("sam_local", read_text),
 }

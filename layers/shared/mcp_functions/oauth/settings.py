@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.http import metadata
 from mcp_functions.protocol.errors import Misconfigured
-from mcp_functions.settings import boolean, words
 from mcp_functions.settings import read as read_common
+from mcp_functions.settings import read_switch, read_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,12 +80,12 @@ def read(environ: Mapping[str, str]) -> FrontSettings:
         common=common,
         secret_arn=environ.get("MCP_OAUTH_SECRET_ARN", ""),
         resource_parameter=parameter,
-        extra_scopes=words(environ, "MCP_OAUTH_EXTRA_SCOPES"),
-        registration=boolean(environ, "MCP_OAUTH_REGISTRATION"),
-        documents=boolean(environ, "MCP_OAUTH_CLIENT_DOCUMENTS"),
+        extra_scopes=read_words(environ, "MCP_OAUTH_EXTRA_SCOPES"),
+        registration=read_switch(environ, "MCP_OAUTH_REGISTRATION"),
+        documents=read_switch(environ, "MCP_OAUTH_CLIENT_DOCUMENTS"),
         clients=_clients(environ.get("MCP_OAUTH_CLIENTS") or "[]"),
-        blocked_clients=frozenset(words(environ, "MCP_OAUTH_BLOCKED_CLIENTS")),
-        blocked_hosts=frozenset(host.lower() for host in words(environ, "MCP_OAUTH_BLOCKED_HOSTS")),
+        blocked_clients=frozenset(read_words(environ, "MCP_OAUTH_BLOCKED_CLIENTS")),
+        blocked_hosts=frozenset(host.lower() for host in read_words(environ, "MCP_OAUTH_BLOCKED_HOSTS")),
         client_generation=environ.get("MCP_OAUTH_CLIENT_GENERATION") or "1",
     )
 
