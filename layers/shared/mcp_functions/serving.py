@@ -164,6 +164,8 @@ class Deployment:
         # A worker runs the code of its function and opens what that function sealed.
         self.folder = folder.removesuffix(WORKER) if offer.has_tasks else folder
         self.service = offer.audience or f"{settings.stack}/{self.folder}"
+        # The audience of states: only functions of the same service and stage open them.
+        self._audience = f"{self.service}/{settings.stage}"
         # The endpoint of the whole server keeps sessions and questions of clients of 2025 in the table.
         uses_table = offer.needs_table or self.folder == ENDPOINT
         self._offer = offer
@@ -196,16 +198,13 @@ class Deployment:
             run_task=run_task,
             handle_legacy=handle_legacy,
         )
-        return self._with_dialects(endpoint) if settings.dialects else endpoint
-
-    @property
-    def _audience(self) -> str:
-        """The audience of states: only functions of the same service and stage open them."""
-        return f"{self.service}/{self._settings.stage}"
+        if settings.dialects:
+            return self._with_dialects(endpoint)
+        return endpoint
 
     @cached_property
     def _seals(self) -> SealFactory:
-        """What makes the seals of states, and reads and writes the table."""
+        """The factory of the seals of states, and of the table."""
         from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415 - many functions seal nothing
 
         offer = self._offer
