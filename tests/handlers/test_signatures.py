@@ -20,7 +20,7 @@ from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Field,
 import mcp_functions
 from mcp_functions import Ask, Header, Number, prompt, resource, serve, tool
 from mcp_functions.handlers import injection, signatures
-from mcp_functions.handlers.base import Handler
+from mcp_functions.handlers.base import FunctionHandler, Handler
 from mcp_functions.rounds import capabilities
 from mcp_functions.schemas.parameters import docstring
 from tests.support import wire
@@ -99,7 +99,7 @@ def test_a_field_declares_required_arguments_and_defaults(handler: Handler[..., 
 
 
 @pytest.mark.parametrize("handler", [delete, delete_annotated])
-def test_a_direct_call_gets_the_fields_defaults(handler: Handler[..., Any]) -> None:
+def test_a_direct_call_gets_the_fields_defaults(handler: FunctionHandler[..., Any]) -> None:
     assert handler("/x", force=False) == "/x False"
     if handler is delete:
         assert handler("/x") == handler(path="/x") == "/x False"

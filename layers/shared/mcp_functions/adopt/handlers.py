@@ -78,11 +78,6 @@ class AdoptedHandler(Handler[..., Any]):
         """The name, URI or URI template by which a request names it."""
         return self._key
 
-    @property
-    def only_returns(self) -> bool:
-        """Whether it can do nothing but return: no list of a server says so."""
-        return False
-
     def describe(self) -> dict[str, Any]:
         """Return its entry, as the server lists it; empty for what is not listed."""
         return dict(self._entry)

@@ -1,6 +1,6 @@
-"""The base class of every handler: a tool, a prompt, or a resource.
+"""The base class of every handler, and of those that run a function of the author: tools, prompts and resources.
 
-The constructor reads the author's function once. Then `describe()` writes its entry for `tools/list` and the other
+`FunctionHandler(function)` reads the function once. Then `describe()` writes its entry for `tools/list` and the other
 lists, and `call(params, round_)` runs it for one request:
 
     bind      the function's arguments, from the params of the request
@@ -63,19 +63,16 @@ SDKS = ("mcp", "fastmcp")  # the packages whose ToolError a ported server still 
 
 
 class Handler(Generic[P, R]):
-    """A function that a client can call, and its description.
+    """What a client can call: a function of the author, or a tool, prompt or resource of an adopted server."""
 
-    Attributes:
-        kind: "tool", "prompt", "resource" or "resource_template".
-        name: its name for clients.
-        description: what it does, for a model.
-        camel_case: whether its names are camelCase on the wire.
-        answer_within: seconds that a user has for one answer.
-        max_sheds: rounds in a row that may end without a question, because the time was up.
-        scopes: the scopes that a caller's access token must grant, all of them.
-    """
-
-    kind: str
+    kind: str  # "tool", "prompt", "resource" or "resource_template"
+    name: str  # its name for clients
+    description: str | None  # what it does, for a model
+    function: Callable[P, R]  # the author's function
+    camel_case: bool  # whether its names are camelCase on the wire
+    answer_within: int  # seconds that a user has for one answer
+    max_sheds: int  # rounds in a row that may end without a question, because the time was up
+    scopes: Sequence[str]  # the scopes that a caller's access token must grant, all of them
     needs_state = False  # whether it can end a round, so that its Lambda has to seal a state for the next one
     asks = False  # whether it may ask its user
     logs = False  # whether it can send log messages, so that the capability is advertised
@@ -85,8 +82,6 @@ class Handler(Generic[P, R]):
     around: Callable[[Call], AbstractContextManager[object]] | None = None  # the hook of `serve` around each round
 
     # What only a tool can have. A prompt or a resource keeps these values.
-    # The arguments that clients repeat in `Mcp-Param-*` headers.
-    header_arguments: HeaderParameters = {}  # noqa: RUF012 - never changed
     task: object = None  # not None if its calls may become tasks
     single_use: Mode | None = None  # how a repeated request is answered if each round runs once
     errors: frozenset[type[Exception]] = frozenset()  # exceptions whose text is meant for the model, by exact type
@@ -94,6 +89,51 @@ class Handler(Generic[P, R]):
     ask_in_words: Sequence[str] = ()  # the keys of the questions whose answers the model may relay
     form = False  # whether hosts may show the form for its questions
     is_app_only = False  # whether only apps may call it
+    # The arguments that clients repeat in `Mcp-Param-*` headers.
+    header_arguments: HeaderParameters = {}  # noqa: RUF012 - never changed
+
+    @property
+    def key(self) -> str:
+        """The name or URI by which a request names it."""
+        return self.name
+
+    @property
+    def only_returns(self) -> bool:
+        """Whether it can do nothing but return, so that it needs no round."""
+        return False
+
+    @property
+    def needs_table(self) -> bool:
+        """Whether its Lambda needs the table."""
+        return bool(self.single_use or self.task)
+
+    def describe(self) -> dict[str, Any]:
+        """Write its entry in the list of its kind."""
+        raise NotImplementedError
+
+    def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
+        """Run one round of a request; a handler that only returns needs no `Round` object.
+
+        Raises:
+            InputRequired: the round ends with a question. It is a signal: `dispatch` writes the result.
+            McpError: the request has no result.
+        """
+        raise NotImplementedError
+
+    def error_result(self, text: str) -> dict[str, Any]:
+        """Write the result that reports an error. A prompt or a resource has none: it raises HandlerError."""
+        raise HandlerError(text) from None  # the text is all that the client may learn of the author's exception
+
+    def text_for_model(self, error: BaseException) -> str | None:
+        """Return the text of an exception that is meant for the model; None if it is not."""
+        # By exact type: pydantic's ValidationError is a ValueError too, and it quotes the caller's values.
+        if type(error) in self.errors or isinstance(error, NotAnswered) or is_tool_error(error):
+            return str(error) or type(error).__name__
+        return None
+
+
+class FunctionHandler(Handler[P, R]):
+    """A handler that runs a function of the author: the base class of tools, prompts and resources."""
 
     def __init__(  # noqa: PLR0913 - each is an option of the decorators
         self,
@@ -117,8 +157,8 @@ class Handler(Generic[P, R]):
 
             plain = callables.to_function(function)
         update_wrapper(self, plain)
-        self.function: Callable[P, R] = plain
-        self.name: str = name or plain.__name__
+        self.function = plain
+        self.name = name or plain.__name__
         self.description = description or docstring(plain)
         self.camel_case = camel_case
         self.answer_within = to_seconds(answer_within)
@@ -162,29 +202,19 @@ class Handler(Generic[P, R]):
         return self.function(*args, **{**defaults, **kwargs})
 
     @property
-    def key(self) -> str:
-        """The name or URI by which a request names it."""
-        return self.name
-
-    @property
     def only_returns(self) -> bool:
-        """Whether it can do nothing but return, so that it needs no round."""
+        """Whether the function takes nothing after `*` and has no hook, so that a call is one request."""
         return self._signature.injection is None and not self.task and self.around is None
-
-    @property
-    def needs_table(self) -> bool:
-        """Whether its Lambda needs the table."""
-        return bool(self.single_use or self.task)
 
     def describe(self) -> dict[str, Any]:
         """Write its entry in the list of its kind."""
         return {field: value for field, value in self._entry.items() if value is not None}
 
     def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
-        """Run one round of a request; a handler that only returns needs no `Round` object.
+        """Run one round of a request.
 
         Raises:
-            InputRequired: the round ends with a question. It is a signal: `dispatch` writes the result.
+            InputRequired: the round ends with a question.
             McpError: an argument of a prompt or resource does not fit.
             DeveloperError: the function broke a rule, or returned a value of the wrong type.
         """
@@ -204,17 +234,6 @@ class Handler(Generic[P, R]):
     def result(self, value: object, params: Mapping[str, Any]) -> dict[str, Any]:
         """Write the value that the function returned as the result of the request."""
         raise NotImplementedError
-
-    def error_result(self, text: str) -> dict[str, Any]:
-        """Write the result that reports an error. A prompt or a resource has none: it raises HandlerError."""
-        raise HandlerError(text) from None  # the text is all that the client may learn of the author's exception
-
-    def text_for_model(self, error: BaseException) -> str | None:
-        """Return the text of an exception that is meant for the model; None if it is not."""
-        # By exact type: pydantic's ValidationError is a ValueError too, and it quotes the caller's values.
-        if type(error) in self.errors or isinstance(error, NotAnswered) or is_tool_error(error):
-            return str(error) or type(error).__name__
-        return None
 
     def _run(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
         """Call the author's function, and return its value; it may end the round with questions."""

@@ -14,7 +14,7 @@ from enum import Enum
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from mcp_functions.handlers.base import Handler, P, R
+from mcp_functions.handlers.base import FunctionHandler, P, R
 from mcp_functions.protocol import results
 from mcp_functions.protocol.errors import DeveloperError, InvalidParams
 from mcp_functions.protocol.plain_values import type_name
@@ -33,7 +33,7 @@ Completer = TypeVar("Completer", bound=AnyCompleter)
 MAX_COMPLETIONS = 100  # server/utilities/completion: "values: … Must not exceed 100 items"
 
 
-class CompletableHandler(Handler[P, R]):
+class CompletableHandler(FunctionHandler[P, R]):
     """A prompt, a resource or a resource template: its arguments are text, and an author's function completes them."""
 
     def __init__(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers import return_types
-from mcp_functions.handlers.base import Handler, P, R, read_errors, to_seconds
+from mcp_functions.handlers.base import FunctionHandler, P, R, read_errors, to_seconds
 from mcp_functions.protocol import header_parameters, results
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas import arguments
@@ -48,7 +48,7 @@ DAY_SECONDS = 24 * 3600
 SINGLE_USE = ("replay", "reject")  # the answer to a repeated request: the same result again, or an error
 
 
-class Tool(Handler[P, R]):
+class Tool(FunctionHandler[P, R]):
     """A function that a model calls.
 
     Attributes:
