@@ -97,9 +97,13 @@ def _sort(entries: list[dict[str, Any]], list_name: str, servers: Iterable[Mappi
 
     Servers "SHOULD return tools in a deterministic order" (server/tools): a client's cached prompt then stays valid.
     """
-    keys = [key for server in servers for key in server.get("order", {}).get(list_name, ())]
-    places = {key: place for place, key in enumerate(keys)}
-    return sorted(entries, key=lambda entry: (places.get(key_of(entry), -1), str(entry["name"])))
+    adopted = [key for server in servers for key in server.get("order", {}).get(list_name, ())]
+    places = {key: place for place, key in enumerate(adopted)}
+
+    def place_and_name(entry: Mapping[str, Any]) -> tuple[int, str]:
+        return places.get(key_of(entry), -1), str(entry["name"])  # -1 is before all entries of adopted servers
+
+    return sorted(entries, key=place_and_name)
 
 
 def _describe(handler: Handler[..., Any], function: str) -> dict[str, Any]:
