@@ -92,8 +92,10 @@ class Tool(FunctionHandler[P, R]):
             self.requires = tool_options.read_requires(requires)
             self.ask_in_words = tool_options.read_keys(ask_in_words)
             self.is_app_only = tool_options.is_app_only(visibility)
-            # The author may have given no `meta`.
-            self._entry["_meta"] = {**(self._entry["_meta"] or {}), **tool_options.read_app(app, visibility)} or None
+            ui = tool_options.read_app(app, visibility)
+            if ui:
+                meta = self._entry["_meta"] or {}  # None if the author gave no `meta`
+                self._entry["_meta"] = {**meta, **ui}
         self._read_arguments(input_schema)
         self._read_output(output_schema)
         if annotations is not None:
