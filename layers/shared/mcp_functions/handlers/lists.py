@@ -80,7 +80,7 @@ class Lists:
     def _result(self, view: View | None, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         catalog = self._catalog
         cache = self._settings.cache
-        if view:
+        if view is not None:
             from mcp_functions.apps import listings  # noqa: PLC0415
 
             catalog = listings.show(catalog, view)
@@ -95,19 +95,22 @@ class Lists:
     def _discover(self, catalog: Mapping[str, Any]) -> dict[str, Any]:
         """Answer `server/discover`: "servers MUST implement server/discover" (server/discover)."""
         # Neither `listChanged` nor `subscribe` is advertised: no Lambda runs long enough to send a notification later.
-        served = [list_name for list_name in LIST_NAMES if catalog[list_name] or catalog["functions"][list_name]]
-        capabilities: dict[str, Any] = {CAPABILITIES[list_name]: {} for list_name in served}
-        capabilities |= {feature: {} for feature in FEATURES if catalog[feature]}
-        extensions: dict[str, Any] = {EXTENSION_TASKS: {}} if catalog.get("tasks") else {}
-        extensions |= {EXTENSION_APPS: {}} if catalog.get("has_form") else {}
-        for server in catalog.get("servers", ()):
-            extensions = {**server.get("extensions", {}), **extensions}
+        capabilities: dict[str, Any] = {}
+        for list_name in LIST_NAMES:
+            if catalog[list_name] or catalog["functions"][list_name]:
+                capabilities[CAPABILITIES[list_name]] = {}
+        for feature in FEATURES:
+            if catalog[feature]:
+                capabilities[feature] = {}
+        extensions = _extensions(catalog)
         if extensions:
             capabilities["extensions"] = extensions
         if self._settings.dialects:
             capabilities["experimental"] = {name: {} for name in self._settings.dialects}
-        optional = {"instructions": self._instructions} if self._instructions else {}
-        return {"supportedVersions": list(SUPPORTED_VERSIONS), "capabilities": capabilities, **optional}
+        result = {"supportedVersions": list(SUPPORTED_VERSIONS), "capabilities": capabilities}
+        if self._instructions:
+            result["instructions"] = self._instructions
+        return result
 
     def _page(self, catalog: Mapping[str, Any], list_name: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer one page of a list (server/utilities/pagination).
@@ -123,6 +126,18 @@ class Lists:
         if end < len(entries):
             page["nextCursor"] = _cursor(entries, end)
         return page
+
+
+def _extensions(catalog: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the extensions that the server advertises: those of adopted servers, and this toolkit's own."""
+    extensions: dict[str, Any] = {}
+    for server in catalog.get("servers", ()):
+        extensions = {**server.get("extensions", {}), **extensions}
+    if catalog.get("tasks"):
+        extensions[EXTENSION_TASKS] = {}
+    if catalog.get("has_form"):
+        extensions[EXTENSION_APPS] = {}
+    return extensions
 
 
 def _start_of_page(entries: list[dict[str, Any]], cursor: object, size: int) -> int:
