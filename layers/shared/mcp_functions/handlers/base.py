@@ -29,26 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from contextlib import AbstractContextManager
     from datetime import timedelta
-    from typing import TypedDict
 
     from mcp_functions.handlers.hooks import Call
     from mcp_functions.protocol.header_parameters import HeaderParameters
     from mcp_functions.protocol.wire_types import Icon, Model
     from mcp_functions.rounds.round import Round
-
-    class HandlerOptions(TypedDict, total=False):
-        """The options that every decorator takes."""
-
-        name: str | None
-        title: str | None
-        description: str | None
-        icons: Sequence[Icon | Model] | None
-        meta: Mapping[str, Any] | None
-        tags: Collection[str]
-        camel_case: bool
-        answer_within: int | timedelta
-        max_sheds: int
-        scopes: Sequence[str]
 
 
 P = ParamSpec("P")

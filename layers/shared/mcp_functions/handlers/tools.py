@@ -19,28 +19,13 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from typing import Literal, TypeAlias, Unpack
 
-    from mcp_functions.handlers.base import HandlerOptions, Mode
+    from mcp_functions.handlers.base import Mode
+    from mcp_functions.handlers.decorators import HandlerOptions
     from mcp_functions.protocol.wire_types import Model, ToolAnnotations
     from mcp_functions.schemas.arguments import Arguments, RawArguments
     from mcp_functions.schemas.json_types import JsonType
 
     TaskSupport: TypeAlias = "Literal['allowed', 'required'] | None"
-
-    class ToolOptions(HandlerOptions, total=False):
-        """The options of `@tool`."""
-
-        annotations: ToolAnnotations | Model | None
-        input_schema: Mapping[str, Any] | None
-        output_schema: Mapping[str, Any] | None
-        task: TaskSupport | Callable[..., TaskSupport]
-        task_ttl: int | timedelta
-        single_use: Mode | None
-        errors: Sequence[type[Exception]]
-        requires: Sequence[str]
-        ask_in_words: Sequence[str]
-        app: str
-        form: bool
-        visibility: Sequence[str]
 
 
 TASK_SUPPORT = ("allowed", "required")  # whether a call may, or must, become a task: a client then polls for its result
