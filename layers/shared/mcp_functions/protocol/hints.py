@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions.protocol.json_writer import dumps
-from mcp_functions.protocol.plain_values import NotJson, dump, to_json, type_name
+from mcp_functions.protocol.plain_values import NotJson, pydantic_to_json, to_json, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -167,7 +167,7 @@ def _read_members(subject: str, value: object, known: Members) -> dict[str, Any]
     """
     names = ", ".join(known)
     is_model = hasattr(value, "model_dump") and not isinstance(value, type)
-    given: Any = dump(value) if is_model else value
+    given: Any = pydantic_to_json(value) if is_model else value
     # The SDK's models drop unknown names silently, so a model that is empty now may have had misspelt ones.
     if not isinstance(given, Mapping) or (is_model and not given):
         message = f"{subject}: a dict or a model with these members is needed: {names}; not {type_name(value)}"

@@ -35,18 +35,31 @@ REFUSED: dict[type | tuple[type, ...], str] = {
 
 PACKAGES = frozenset({"mcp_functions", "mcp_types", "mcp", "fastmcp"})  # the packages whose classes are protocol types
 
-# The role of a protocol type: which part of a result it can be.
+# The parts of a result.
 CONTENT = "content"  # a content block
 MESSAGE = "message"  # a message of a prompt
 CONTENTS = "contents"  # the contents of a resource
 RESULT = "result"  # a whole result
-# The role by the name of the class.
-ROLES = {
-    **dict.fromkeys(("Text", "TextContent", "Image", "ImageContent", "Audio", "AudioContent", "File"), CONTENT),
-    **dict.fromkeys(("EmbeddedResource", "ResourceLink"), CONTENT),
-    **dict.fromkeys(("PromptMessage", "SamplingMessage", "Message"), MESSAGE),
-    **dict.fromkeys(("ResourceContents", "ReadResourceContents"), CONTENTS),
-    **dict.fromkeys(("CallToolResult", "ToolResult", "GetPromptResult", "ReadResourceResult"), RESULT),
+# The part that a protocol type can be, by the name of its class.
+RESULT_PARTS = {
+    "Text": CONTENT,
+    "TextContent": CONTENT,
+    "Image": CONTENT,
+    "ImageContent": CONTENT,
+    "Audio": CONTENT,
+    "AudioContent": CONTENT,
+    "File": CONTENT,
+    "EmbeddedResource": CONTENT,
+    "ResourceLink": CONTENT,
+    "PromptMessage": MESSAGE,
+    "SamplingMessage": MESSAGE,
+    "Message": MESSAGE,
+    "ResourceContents": CONTENTS,
+    "ReadResourceContents": CONTENTS,
+    "CallToolResult": RESULT,
+    "ToolResult": RESULT,
+    "GetPromptResult": RESULT,
+    "ReadResourceResult": RESULT,
 }
 
 
@@ -83,7 +96,7 @@ def to_json(value: object) -> JSONValue:
         raise NotJson(message) from None
 
 
-def dump(value: object) -> JSONValue:
+def pydantic_to_json(value: object) -> JSONValue:
     """Convert a value as pydantic does. In the protocol's own models, None means that a member is absent.
 
     Raises:
@@ -97,30 +110,30 @@ def dump(value: object) -> JSONValue:
 
 def type_name(value: object) -> str:
     """Return the name of a value's type, with its module."""
-    kind = type(value)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    cls = type(value)
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
 
 
-def role(value: object) -> str:
-    """Return the role of a value in the protocol: CONTENT, MESSAGE, CONTENTS or RESULT; "" if it has none."""
-    return role_of(type(value))
+def result_part(value: object) -> str:
+    """Return the part of a result that a value can be: CONTENT, MESSAGE, CONTENTS or RESULT; "" if it is no part."""
+    return result_part_of(type(value))
 
 
-def role_of(kind: type) -> str:
-    """Return the role of a class, which it may inherit."""
-    return ROLES.get(protocol_name(kind), "")
+def result_part_of(cls: type) -> str:
+    """Return the part of a result that the values of a class can be; "" if they are no part."""
+    return RESULT_PARTS.get(protocol_name(cls), "")
 
 
-def protocol_name(kind: type) -> str:
+def protocol_name(cls: type) -> str:
     """Return the name of the protocol type that a class is, or inherits from; "" if it is none."""
-    for base in kind.__mro__:
-        if base.__name__ in ROLES and _is_of_package(base):
+    for base in cls.__mro__:
+        if base.__name__ in RESULT_PARTS and _is_of_package(base):
             return base.__name__
     return ""
 
 
-def _is_of_package(kind: type) -> bool:
-    return kind.__module__.partition(".")[0] in PACKAGES
+def _is_of_package(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] in PACKAGES
 
 
 def _convert(value: object) -> JSONValue:
@@ -143,7 +156,7 @@ def _convert(value: object) -> JSONValue:
     for types, reason in REFUSED.items():
         if isinstance(value, types):
             raise _UnsupportedValue(value, reason.format(type(value).__name__))
-    if role(value):
+    if result_part(value):
         raise _UnsupportedValue(value, f"{type_name(value)}, which cannot stand there")
     return _convert_object(value)
 
@@ -162,7 +175,7 @@ def _convert_object(value: object) -> JSONValue:
         text: str = value.isoformat()  # a date or a datetime, which pydantic would write in the same way
         return f"{text[:-6]}Z" if text.endswith("+00:00") else text
     try:
-        return dump(value)
+        return pydantic_to_json(value)
     except ValueError:  # hidden, because pydantic's text quotes the value
         raise _UnsupportedValue(value, type_name(value)) from None
 

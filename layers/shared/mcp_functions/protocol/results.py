@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_writer import dumps
-from mcp_functions.protocol.plain_values import BYTES, RESULT, NotJson, role, role_of, to_json, type_name
+from mcp_functions.protocol.plain_values import BYTES, RESULT, NotJson, result_part, result_part_of, to_json, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,9 +44,9 @@ def call_tool_result(value: object, *, promised: bool = False, lists: bool = Fal
         return _content([])
     if isinstance(value, list | tuple) and (lists or _holds_content(value)):
         return _content(_blocks(value))
-    if role(value) == RESULT:
+    if result_part(value) == RESULT:
         return _whole_result(value)
-    if role(value):
+    if result_part(value):
         return _content(_blocks([value]))
     return _structured(value)
 
@@ -69,7 +69,7 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
     from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - other functions do not need it
 
     result: dict[str, Any] = {}
-    if role(value) == RESULT and hasattr(value, "messages"):
+    if result_part(value) == RESULT and hasattr(value, "messages"):
         whole = content_blocks.to_wire(value)
         description = whole.get("description", description)
         if "_meta" in whole:
@@ -94,9 +94,9 @@ def read_resource_contents(value: object, uri: str, mime_type: str | None) -> li
         DeveloperError: the value is none of these.
     """
     items = value if isinstance(value, list | tuple) else [value]
-    if role(value) == RESULT and hasattr(value, "contents"):
+    if result_part(value) == RESULT and hasattr(value, "contents"):
         items = value.contents
-    if role(value) or _holds_content(items):
+    if result_part(value) or _holds_content(items):
         from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - plain values do not need it
 
         return [content_blocks.contents(item, uri) for item in items]
@@ -111,7 +111,7 @@ def read_resource_contents(value: object, uri: str, mime_type: str | None) -> li
 
 def _holds_content(values: Iterable[object]) -> bool:
     types = {type(value) for value in values}  # each type is looked up once, because a list may be long
-    return any(map(role_of, types))
+    return any(map(result_part_of, types))
 
 
 def _text(text: str) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def _blocks(values: Iterable[object]) -> list[dict[str, Any]]:
 
     blocks = []
     for item in values:
-        if isinstance(item, str) or role(item):
+        if isinstance(item, str) or result_part(item):
             blocks.append(content_blocks.block(item))
         elif item is not None:
             _plain, text = _json(item, TOOL)
