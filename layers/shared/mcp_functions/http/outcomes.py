@@ -95,7 +95,7 @@ def run(notes: Notes, action: Callable[[], T]) -> T | McpError:
         if is_ctrl_c(error):
             raise
         note_crash(notes, error)  # also for SystemExit: an author's `sys.exit` must not end the environment
-        return Crash(InternalError.sentence, error)
+        return Crash(InternalError.default_message, error)
     finally:
         notes.seconds = time.perf_counter() - started
         observability.request_notes.reset(previous)
