@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 from mcp_functions.schemas.json_types import (
     JsonType,
     NeedsPydantic,
-    check_native,
     check_object,
+    is_pydantics,
     read_choice,
     read_part,
 )
@@ -46,21 +46,21 @@ MOMENTS = {
     "date": Moment("date", DATE, "must be a date, such as 2026-07-28"),
     "datetime": Moment("date-time", DATE_TIME, "must be a date and a time, such as 2026-07-28T09:30:00Z"),
 }
-# A class with one of these attributes tells pydantic how to read it.
+# A class with one of these attributes tells pydantic how to read it. Its other rules for pydantic are attributes too,
+# such as a `@field_validator` or a `Field`, but of any name (`is_pydantics`).
 HOOKS = ("__get_pydantic_core_schema__", "__get_pydantic_json_schema__", "__pydantic_config__", "__get_validators__")
 
 
 def read_class(cls: type[Any], read_type: ReadType) -> JsonType:
-    """Read a class.
+    """Read an Enum, a class of `datetime`, a dataclass or a TypedDict.
 
     Raises:
-        NeedsPydantic: only pydantic reads the class, or one of its members.
+        NeedsPydantic: the class is another one, or it or one of its members has a rule that only pydantic follows.
     """
-    if any(hasattr(cls, name) for name in HOOKS):
-        raise NeedsPydantic
-    for base in cls.__mro__:
-        for item in vars(base).values():
-            check_native(item)
+    for base in cls.__mro__:  # a rule may be inherited
+        for name, attribute in vars(base).items():
+            if name in HOOKS or is_pydantics(attribute):
+                raise NeedsPydantic
     if issubclass(cls, Enum):
         return _read_enum(cls)
     if cls.__module__ == "datetime" and cls.__name__ in MOMENTS:
@@ -74,8 +74,10 @@ def read_class(cls: type[Any], read_type: ReadType) -> JsonType:
 
 def _read_enum(cls: type[Enum]) -> JsonType:
     values = tuple(member.value for member in cls)
-    has_rule = issubclass(cls, Flag) or cls._missing_.__func__ is not Enum._missing_.__func__  # type: ignore[attr-defined]
-    if has_rule or not values or any(type(value) not in (str, int) for value in values):
+    finds_more_members = cls._missing_.__func__ is not Enum._missing_.__func__  # type: ignore[attr-defined]
+    combines_members = issubclass(cls, Flag)
+    is_plain = bool(values) and all(type(value) in (str, int) for value in values)
+    if finds_more_members or combines_members or not is_plain:
         raise NeedsPydantic
     choice = read_choice(values)
     description = {"description": docstring(cls)} if cls.__doc__ else {}
@@ -103,13 +105,16 @@ def _read_dataclass(cls: type[Any], hints: Mapping[str, Any], read_type: ReadTyp
     has_init_var = any(isinstance(hint, InitVar) for hint in hints.values())
     if has_init_var or not cls.__dataclass_params__.init or not all(field.init for field in declared):
         raise NeedsPydantic
-    types = {field.name: read_type(hints[field.name]) for field in declared}
-    defaults = {field.name: field.default for field in declared if field.default is not MISSING}
-    factories = {field.name for field in declared if field.default_factory is not MISSING}
-    members = _object_of(cls, types, [name for name in types if name not in {*defaults, *factories}])
-    for name, default in defaults.items():
-        property_ = members.schema["properties"][name]
-        members.schema["properties"][name] = property_ | published_default(default, types[name].read)
+    types: dict[str, JsonType] = {}
+    required: list[str] = []
+    for field in declared:
+        type_ = read_type(hints[field.name])
+        if field.default is not MISSING:
+            type_ = type_.with_keywords(published_default(field.default, type_.read))
+        elif field.default_factory is MISSING:
+            required.append(field.name)
+        types[field.name] = type_
+    members = _object_of(cls, types, required)
 
     def read(value: object) -> object:
         try:

@@ -13,6 +13,8 @@ from mcp_functions.schemas import json_types
 from mcp_functions.schemas.json_types import NeedsPydantic
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from mcp_functions.schemas.json_types import JsonType
 
 UNIONS = (Union, types.UnionType)
@@ -33,8 +35,9 @@ def read_type(annotation: object) -> JsonType:
     except (NeedsPydantic, RecursionError, NameError):
         from mcp_functions.schemas import pydantic_types  # noqa: PLC0415 - imports pydantic
 
-        read = pydantic_types.read_type(annotation)
-    return _described(read, get_args(annotation)[1:]) if get_origin(annotation) is Annotated else read
+        type_ = pydantic_types.read_type(annotation)
+    metadata = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
+    return _described(type_, metadata)
 
 
 def _read_native(annotation: object) -> JsonType:
@@ -67,14 +70,14 @@ def _read_generic(annotation: object) -> JsonType:
 
 
 def _read_annotated(inner: object, metadata: list[Any]) -> JsonType:
-    for item in metadata:
-        json_types.check_native(item)
+    if any(map(json_types.is_pydantics, metadata)):
+        raise NeedsPydantic
     limits = [item for item in metadata if _is_limit(item)]
-    read = _read_limited(inner, limits) if limits else _read_native(inner)
+    type_ = _read_limited(inner, limits) if limits else _read_native(inner)
     for item in metadata:
         if hasattr(item, "add_to"):  # a `Keywords` of `annotations`
-            read = item.add_to(read)
-    return _described(read, metadata)
+            type_ = item.add_to(type_)
+    return _described(type_, metadata)
 
 
 def _read_limited(inner: object, limits: list[object]) -> JsonType:
@@ -93,9 +96,9 @@ def _is_limit(item: object) -> bool:
     return is_group or type(item).__module__.partition(".")[0] == "annotated_types"
 
 
-def _described(read: JsonType, metadata: list[Any] | tuple[Any, ...]) -> JsonType:
+def _described(type_: JsonType, metadata: Iterable[object]) -> JsonType:
     """Add the description, which is the first string."""
     for item in metadata:
         if isinstance(item, str):
-            return read._replace(schema={**read.schema, "description": item})
-    return read
+            return type_.with_keywords({"description": item})
+    return type_
