@@ -13,15 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.protocol.plain_values import (
-    CONTENT,
-    CONTENTS,
-    MESSAGE,
-    protocol_name,
-    pydantic_to_json,
-    result_part,
-    type_name,
-)
+from mcp_functions.protocol.plain_values import CONTENT, CONTENTS, MESSAGE, pydantic_to_json, result_part, type_name
 
 if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONObject, JSONValue
@@ -72,7 +64,7 @@ def contents(value: object, uri: str) -> JSONObject:
     if result_part(value) != CONTENTS:
         allowed = "text, bytes, JSON, ResourceContents or a list of them"
         raise DeveloperError(rule=f"{type_name(value)} is no part of a resource: it returns {allowed}")
-    if protocol_name(type(value)) == "ReadResourceContents":  # this type of the official SDK has no URI
+    if not hasattr(value, "uri"):  # ReadResourceContents of the official SDK
         from mcp_functions.protocol.content import ResourceContents  # noqa: PLC0415 - other types need it not
 
         read: Any = value
@@ -117,9 +109,9 @@ def to_wire(value: object) -> JSONValue:
     try:
         return model.wire() if is_ours else pydantic_to_json(model)
     except (TypeError, ValueError) as error:
-        reason = error if is_ours else type(error).__name__  # pydantic's text quotes the value
-        # Our own reason may quote a member, so it is no part of the rule, which is logged.
+        # A rule is logged without the values beside it, because our own reason may quote a member.
         rule = "{type} is no content as the protocol has it: {reason}"
+        reason = error if is_ours else type(error).__name__  # pydantic's text quotes the whole value
         raise DeveloperError(rule, type=type_name(value), reason=reason) from None
 
 

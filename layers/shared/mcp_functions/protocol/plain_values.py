@@ -42,25 +42,12 @@ CONTENTS = "contents"  # the contents of a resource
 RESULT = "result"  # a whole result
 # The part that a protocol type can be, by the name of its class.
 RESULT_PARTS = {
-    "Text": CONTENT,
-    "TextContent": CONTENT,
-    "Image": CONTENT,
-    "ImageContent": CONTENT,
-    "Audio": CONTENT,
-    "AudioContent": CONTENT,
-    "File": CONTENT,
-    "EmbeddedResource": CONTENT,
-    "ResourceLink": CONTENT,
-    "PromptMessage": MESSAGE,
-    "SamplingMessage": MESSAGE,
-    "Message": MESSAGE,
-    "ResourceContents": CONTENTS,
-    "ReadResourceContents": CONTENTS,
-    "CallToolResult": RESULT,
-    "ToolResult": RESULT,
-    "GetPromptResult": RESULT,
-    "ReadResourceResult": RESULT,
-}
+    "Text": CONTENT, "TextContent": CONTENT, "Image": CONTENT, "ImageContent": CONTENT, "Audio": CONTENT,
+    "AudioContent": CONTENT, "File": CONTENT, "EmbeddedResource": CONTENT, "ResourceLink": CONTENT,
+    "PromptMessage": MESSAGE, "SamplingMessage": MESSAGE, "Message": MESSAGE,
+    "ResourceContents": CONTENTS, "ReadResourceContents": CONTENTS,
+    "CallToolResult": RESULT, "ToolResult": RESULT, "GetPromptResult": RESULT, "ReadResourceResult": RESULT,
+}  # fmt: skip
 
 
 class NotJson(ValueError):
@@ -121,14 +108,9 @@ def result_part(value: object) -> str:
 
 def result_part_of(cls: type) -> str:
     """Return the part of a result that the values of a class can be; "" if they are no part."""
-    return RESULT_PARTS.get(protocol_name(cls), "")
-
-
-def protocol_name(cls: type) -> str:
-    """Return the name of the protocol type that a class is, or inherits from; "" if it is none."""
     for base in cls.__mro__:
         if base.__name__ in RESULT_PARTS and _is_of_package(base):
-            return base.__name__
+            return RESULT_PARTS[base.__name__]
     return ""
 
 

@@ -48,7 +48,8 @@ def call_tool_result(value: object, *, promised: bool = False, lists: bool = Fal
         return _whole_result(value)
     if result_part(value):
         return _content(_blocks([value]))
-    return _structured(value)
+    plain, text = _json(value, TOOL)
+    return {"content": [_text(text)], "structuredContent": plain, "isError": False}
 
 
 def tool_error(text: str) -> dict[str, Any]:
@@ -120,11 +121,6 @@ def _text(text: str) -> dict[str, Any]:
 
 def _content(blocks: list[dict[str, Any]]) -> dict[str, Any]:
     return {"content": blocks, "isError": False}
-
-
-def _structured(value: object) -> dict[str, Any]:
-    plain, text = _json(value, TOOL)
-    return {"content": [_text(text)], "structuredContent": plain, "isError": False}
 
 
 def _blocks(values: Iterable[object]) -> list[dict[str, Any]]:

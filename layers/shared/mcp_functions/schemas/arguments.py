@@ -1,6 +1,12 @@
 """A signature as `inputSchema`, and the client's arguments as the function's own.
 
-The client sends the parameters before `*`. Their name on the wire is the alias of a `Field`, or else the parameter's
+    def book(city: str, item_count: int = 1, *, step: Step) -> str: ...
+
+    schema            {"type": "object", "properties": {"city": …, "itemCount": …}, "required": ["city"], …}
+    client's          {"city": "Ely", "itemCount": 2}
+    function's own    {"city": "Ely", "item_count": 2}
+
+The client sends the parameters before `*`. Their name for the client is the alias of a `Field`, or else the parameter's
 name, in camelCase if `camel_case` is true.
 """
 
@@ -136,19 +142,18 @@ def _read_argument(parameter: Parameter, hints: Mapping[str, Any], *, camel_case
         raise TypeError(UNNAMED)
     annotation = hints[parameter.name]
     type_ = read_type(annotation)
-    schema = dict(type_.schema)
+    default = parameter.default
     headers = [item.name for item in get_args(annotation) if isinstance(item, Header)]
-    if headers:
-        schema["x-mcp-header"] = headers[0]
-    if parameter.default is not MISSING:
-        schema |= published_default(parameter.default, type_.read)
-    if _is_read_as_float(type_, parameter.default):  # `amount: float = 5`
-        parameter = parameter._replace(make_default=partial(float, parameter.default))
+    keywords = {"x-mcp-header": headers[0]} if headers else {}
+    if default is not MISSING:
+        keywords |= published_default(default, type_.read)
+        if _is_read_as_float(default, type_):  # `amount: float = 5`
+            parameter = parameter._replace(make_default=partial(float, default))
     python_name = to_camel_case(parameter.name) if camel_case else parameter.name
-    return Argument(parameter, parameter.alias or python_name, type_._replace(schema=schema))
+    return Argument(parameter, parameter.alias or python_name, type_.with_keywords(keywords))
 
 
-def _is_read_as_float(type_: JsonType, default: object) -> bool:
+def _is_read_as_float(default: object, type_: JsonType) -> bool:
     """Tell whether a whole number as the default would reach the function as a float, if the client sent it."""
     if type(default) is not int:
         return False
