@@ -1,5 +1,10 @@
 """Reads with pydantic what this package does not read: a type, in strict mode, and the options of a `Field`.
 
+    page: Annotated[int, Field(ge=1, alias="pageNumber")] = 1
+
+    parameter    page, whose alias is "pageNumber" and whose default is 1
+    type         Annotated[int, Ge(1)], which `type_reader` reads
+
 Only a handler with such a type, or with a `Field` on a parameter, imports this module, and pydantic with it.
 """
 
@@ -77,7 +82,7 @@ def _adapt(annotation: object) -> tuple[TypeAdapter[Any], dict[str, Any]]:
         message = f"{annotation!r} cannot be written as JSON"
         raise TypeError(message) from error
     except PydanticUserError as error:  # the sentences after the first advise not to check the type
-        reason = error.message.partition(chr(10))[0].partition(". ")[0]
+        reason = error.message.partition("\n")[0].partition(". ")[0]
         message = f"{annotation!r} cannot be written as JSON: {reason}"
         raise TypeError(message) from error
 
@@ -109,12 +114,7 @@ def read_field(declared: Parameter, annotation: object) -> tuple[Parameter, obje
     Raises:
         TypeError: there are two defaults, or an option that no parameter can have.
     """
-    default: Any = declared.default
-    _check_defaults(annotation, default)
-    if default is MISSING:
-        info = FieldInfo.from_annotation(annotation)  # type: ignore[arg-type]  # any annotation
-    else:
-        info = FieldInfo.from_annotated_attribute(annotation, default)  # type: ignore[arg-type]  # any annotation
+    info = _merge(annotation, declared.default)
     _check_options(info)
     type_: Any = _type_of(info)
     parameter = declared._replace(default=MISSING, alias=_alias(info), title=info.title)
@@ -124,15 +124,23 @@ def read_field(declared: Parameter, annotation: object) -> tuple[Parameter, obje
         message = "its default_factory takes the validated data, and a parameter knows no other parameter"
         raise TypeError(message)
 
-    def make() -> object:
-        made = info.get_default(call_default_factory=True)
-        return TypeAdapter(type_).validate_python(made) if info.validate_default else made
+    def make_default() -> object:
+        default = info.get_default(call_default_factory=True)
+        return TypeAdapter(type_).validate_python(default) if info.validate_default else default
 
     if info.default_factory:
-        return parameter._replace(make_default=make), type_
-    value = make()
-    copy = copier(value) or (lambda: value)  # None from `copier` means that no call can change the value
-    return parameter._replace(default=value, make_default=copy), type_
+        return parameter._replace(make_default=make_default), type_
+    default = make_default()
+    # Behind `=` is the `Field`, so each call is given the default, even one that no call can change.
+    return parameter._replace(default=default, make_default=copier(default) or (lambda: default)), type_
+
+
+def _merge(annotation: object, default: object) -> FieldInfo:
+    """Merge each `Field` of an annotation with the one behind `=`, or with the plain default there."""
+    _check_defaults(annotation, default)
+    if default is MISSING:
+        return FieldInfo.from_annotation(annotation)  # type: ignore[arg-type]  # any annotation
+    return FieldInfo.from_annotated_attribute(annotation, default)  # type: ignore[arg-type]  # any annotation
 
 
 def _check_defaults(annotation: object, default: object) -> None:
