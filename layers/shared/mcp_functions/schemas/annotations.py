@@ -1,7 +1,12 @@
 """Items of `Annotated` that add keywords to a schema: limits, titles and formats.
 
-`type_reader` applies them, and pydantic too: in a model, or beside its own `Field`. The limits of `annotated_types` are
-read here as well, without their module, whose import would cost too much.
+    int, Between(1, 30)             {"type": "integer", "minimum": 1, "maximum": 30}
+    str, Title("Your name")         {"type": "string", "title": "Your name"}
+    Literal["a"], Titles("One")     {"type": "string", "oneOf": [{"const": "a", "title": "One"}]}
+    str, Format("email")            {"type": "string", "format": "email"}
+
+`type_reader` reads the type, and each item makes another `JsonType` of it. Inside a model, or beside a `Field`, pydantic
+reads the type instead; it calls the methods whose names have two underscores.
 """
 
 from __future__ import annotations
@@ -19,9 +24,8 @@ if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic_core import CoreSchema
 
-# A loose pattern for each format: it refuses obvious mistakes.
-FORMATS = {"email": r"[^@\s]+@[^@\s]+", "uri": r"[A-Za-z][A-Za-z0-9+.-]*:\S+"}
-NULL = {"type": "null"}
+
+# ---- Limits: our own, and those of `annotated_types`, whose import would cost too much
 
 
 class Limit(NamedTuple):
@@ -68,7 +72,7 @@ LIMITS: dict[object, dict[str, Limit]] = {
 class Between:
     """Limits a number, both ends included: `Annotated[int, Between(1, 30)]`. `None` is no limit."""
 
-    __is_annotated_types_grouped_metadata__ = True  # pydantic reads the limits in `__iter__`
+    __is_annotated_types_grouped_metadata__ = True  # tells pydantic to read the limits in `__iter__`
 
     def __init__(self, least: float | None, most: float | None) -> None:
         """Limit a number, under the names of `annotated_types`."""
@@ -97,6 +101,47 @@ class Length:
         from annotated_types import Len  # noqa: PLC0415 - only pydantic needs it
 
         return iter(Len(self.min_length or 0, self.max_length))
+
+
+def add_limits(cls: object, type_: JsonType, items: Iterable[object]) -> JsonType:
+    """Add limits to the type that was read from a class.
+
+    Args:
+        cls: the class.
+        type_: the type that was read from it.
+        items: the items of `Annotated` that have bounds.
+
+    Raises:
+        NeedsPydantic: only pydantic reads one of the limits.
+    """
+    limits = LIMITS.get(cls, {})
+    for item in items:
+        names = [name for name in limits if getattr(item, name, None) is not None]
+        if not names:
+            raise NeedsPydantic
+        for name in names:
+            type_ = _add_limit(type_, limits[name], getattr(item, name))
+    return type_
+
+
+def _add_limit(type_: JsonType, limit: Limit, bound: float) -> JsonType:
+    if limit.keyword in type_.schema:  # two limits of one kind: pydantic has the rule for them
+        raise NeedsPydantic
+
+    def read(value: object) -> object:
+        result = type_.read(value)
+        if not limit.is_within(result, bound):
+            raise ValueError(limit.reason.format(bound))
+        return result
+
+    return JsonType({**type_.schema, limit.keyword: bound}, read)
+
+
+# ---- Titles and formats
+
+# A loose pattern for each format: it refuses obvious mistakes.
+FORMATS = {"email": r"[^@\s]+@[^@\s]+", "uri": r"[A-Za-z][A-Za-z0-9+.-]*:\S+"}
+NULL = {"type": "null"}
 
 
 class Keywords:
@@ -216,37 +261,3 @@ class Format(Keywords):
         from pydantic_core import core_schema  # noqa: PLC0415 - only pydantic needs it
 
         return core_schema.no_info_after_validator_function(self.check, handler(source))
-
-
-def add_limits(cls: object, type_: JsonType, items: Iterable[object]) -> JsonType:
-    """Add limits to the type that was read from a class.
-
-    Args:
-        cls: the class.
-        type_: the type that was read from it.
-        items: the items of `Annotated` that have bounds.
-
-    Raises:
-        NeedsPydantic: only pydantic reads one of the limits.
-    """
-    limits = LIMITS.get(cls, {})
-    for item in items:
-        names = [name for name in limits if getattr(item, name, None) is not None]
-        if not names:
-            raise NeedsPydantic
-        for name in names:
-            type_ = _add_limit(type_, limits[name], getattr(item, name))
-    return type_
-
-
-def _add_limit(type_: JsonType, limit: Limit, bound: float) -> JsonType:
-    if limit.keyword in type_.schema:  # two limits of one kind: pydantic has the rule for them
-        raise NeedsPydantic
-
-    def read(value: object) -> object:
-        result = type_.read(value)
-        if not limit.is_within(result, bound):
-            raise ValueError(limit.reason.format(bound))
-        return result
-
-    return JsonType({**type_.schema, limit.keyword: bound}, read)

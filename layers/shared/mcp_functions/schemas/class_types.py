@@ -66,9 +66,9 @@ def read_class(cls: type[Any], read_type: ReadType) -> JsonType:
     if cls.__module__ == "datetime" and cls.__name__ in MOMENTS:
         return _read_moment(cls)
     if "__dataclass_fields__" in vars(cls):
-        return _read_dataclass(cls, get_type_hints(cls, include_extras=True), read_type)
+        return _read_dataclass(cls, read_type)
     if hasattr(cls, "__required_keys__"):
-        return _read_typed_dict(cls, get_type_hints(cls, include_extras=True), read_type)
+        return _read_typed_dict(cls, read_type)
     raise NeedsPydantic
 
 
@@ -76,8 +76,8 @@ def _read_enum(cls: type[Enum]) -> JsonType:
     values = tuple(member.value for member in cls)
     finds_more_members = cls._missing_.__func__ is not Enum._missing_.__func__  # type: ignore[attr-defined]
     combines_members = issubclass(cls, Flag)
-    is_plain = bool(values) and all(type(value) in (str, int) for value in values)
-    if finds_more_members or combines_members or not is_plain:
+    has_plain_values = bool(values) and all(type(value) in (str, int) for value in values)
+    if finds_more_members or combines_members or not has_plain_values:
         raise NeedsPydantic
     choice = read_choice(values)
     description = {"description": docstring(cls)} if cls.__doc__ else {}
@@ -98,12 +98,14 @@ def _read_moment(cls: type[date]) -> JsonType:
     return JsonType({"type": "string", "format": moment.format}, read)
 
 
-def _read_dataclass(cls: type[Any], hints: Mapping[str, Any], read_type: ReadType) -> JsonType:
+def _read_dataclass(cls: type[Any], read_type: ReadType) -> JsonType:
     from dataclasses import MISSING, InitVar, fields  # noqa: PLC0415 - the author of a dataclass has imported it
 
+    hints = get_type_hints(cls, include_extras=True)
     declared = fields(cls)
-    has_init_var = any(isinstance(hint, InitVar) for hint in hints.values())
-    if has_init_var or not cls.__dataclass_params__.init or not all(field.init for field in declared):
+    takes_more_than_fields = any(isinstance(hint, InitVar) for hint in hints.values())
+    takes_all_fields = cls.__dataclass_params__.init and all(field.init for field in declared)
+    if takes_more_than_fields or not takes_all_fields:
         raise NeedsPydantic
     types: dict[str, JsonType] = {}
     required: list[str] = []
@@ -126,12 +128,12 @@ def _read_dataclass(cls: type[Any], hints: Mapping[str, Any], read_type: ReadTyp
     return JsonType(members.schema, read)
 
 
-def _read_typed_dict(cls: type[Any], hints: Mapping[str, Any], read_type: ReadType) -> JsonType:
+def _read_typed_dict(cls: type[Any], read_type: ReadType) -> JsonType:
     if getattr(cls, "__closed__", None):
         raise NeedsPydantic
     types: dict[str, JsonType] = {}
     required: list[str] = []
-    for name, hint in hints.items():
+    for name, hint in get_type_hints(cls, include_extras=True).items():
         plain_hint, is_required = _unqualified(hint, is_required=name in cls.__required_keys__)
         types[name] = read_type(plain_hint)
         if is_required:
@@ -140,8 +142,8 @@ def _read_typed_dict(cls: type[Any], hints: Mapping[str, Any], read_type: ReadTy
 
 
 def _unqualified(hint: object, *, is_required: bool) -> tuple[object, bool]:
-    """Remove Required, NotRequired and ReadOnly, of `typing` or `typing_extensions`; return whether it is required."""
-    qualifier = str(get_origin(hint)).rpartition(".")[2]
+    """Remove Required, NotRequired and ReadOnly from a hint, and tell whether the member is required."""
+    qualifier = str(get_origin(hint)).rpartition(".")[2]  # its name: `typing` and `typing_extensions` have one each
     args = get_args(hint)
     if qualifier == "ReadOnly":
         return _unqualified(args[0], is_required=is_required)
