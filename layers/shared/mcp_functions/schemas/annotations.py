@@ -5,8 +5,8 @@
     Literal["a"], Titles("One")     {"type": "string", "oneOf": [{"const": "a", "title": "One"}]}
     str, Format("email")            {"type": "string", "format": "email"}
 
-`type_reader` reads the type, and each item makes another `JsonType` of it. Inside a model, or beside a `Field`, pydantic
-reads the type instead; it calls the methods whose names have two underscores.
+`type_reader` reads the type, and each item makes another `JsonType` of it. Inside a model, or beside a `Field`,
+pydantic reads the type instead. It calls the methods with two underscores before their names.
 """
 
 from __future__ import annotations

@@ -41,21 +41,31 @@ def read_type(annotation: object) -> JsonType:
 
 
 def _read_native(annotation: object) -> JsonType:
+    """Read an annotation without pydantic.
+
+    Raises:
+        NeedsPydantic: it is none of those that are read here.
+    """
     if get_origin(annotation) is Annotated:
         inner, *metadata = get_args(annotation)
         return _read_annotated(inner, metadata)
     if annotation in (Any, object):
         return json_types.ANY
-    if not isinstance(annotation, type) or annotation in (list, dict):
-        return _read_generic(annotation)
-    if annotation in json_types.SCALARS:
-        return json_types.SCALARS[annotation]
-    from mcp_functions.schemas import class_types  # noqa: PLC0415 - few functions have a class
+    if isinstance(annotation, type) and annotation not in (list, dict):
+        return _read_class(annotation)
+    return _read_generic(annotation)
 
-    return class_types.read_class(annotation, _read_native)
+
+def _read_class(cls: type) -> JsonType:
+    if cls in json_types.SCALARS:
+        return json_types.SCALARS[cls]
+    from mcp_functions.schemas import class_types  # noqa: PLC0415 - few functions have another class
+
+    return class_types.read_class(cls, _read_native)
 
 
 def _read_generic(annotation: object) -> JsonType:
+    """Read a type that has arguments in brackets, or that may have some: `list` and `dict`."""
     origin = get_origin(annotation)
     args = get_args(annotation)
     if origin is Literal:
@@ -84,10 +94,10 @@ def _read_limited(inner: object, limits: list[object]) -> JsonType:
     from mcp_functions.schemas import annotations  # noqa: PLC0415 - few types have limits
 
     members = get_args(inner)
-    if get_origin(inner) in UNIONS and type(None) in members:  # `Annotated[int | None, Ge(1)]` limits the int
-        others = tuple(member for member in members if member is not type(None))
-        only: Any = Union.__getitem__(others)
-        return _read_native(Annotated[(only, *limits)] | None)
+    if get_origin(inner) in UNIONS and type(None) in members:
+        # `Annotated[int | None, Ge(1)]` limits the int, so it is read as `Annotated[int, Ge(1)] | None`.
+        others: Any = Union.__getitem__(tuple(member for member in members if member is not type(None)))
+        return _read_native(Annotated[(others, *limits)] | None)
     return annotations.add_limits(get_origin(inner) or inner, _read_native(inner), limits)
 
 
