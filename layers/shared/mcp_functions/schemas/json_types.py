@@ -84,7 +84,8 @@ def read_choice(values: tuple[object, ...]) -> JsonType:
     Raises:
         NeedsPydantic: a value is no such scalar.
     """
-    if not all(type(value) in CHOICES for value in values):
+    types = {type(value) for value in values}
+    if not types.issubset(CHOICES):
         raise NeedsPydantic
     accepted = [(type(value), value) for value in values]  # True equals 1 in Python, so the type counts, too
 
@@ -94,7 +95,6 @@ def read_choice(values: tuple[object, ...]) -> JsonType:
             raise ValueError(message)
         return value
 
-    types = {type(value) for value in values}
     type_keyword = SCALARS[types.pop()].schema if len(types) == 1 else {}
     return JsonType({**type_keyword, "enum": list(values)}, read)
 
