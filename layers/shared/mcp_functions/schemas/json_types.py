@@ -105,27 +105,28 @@ def read_union(members: tuple[object, ...], read_type: ReadType) -> JsonType:
     Raises:
         NeedsPydantic: members overlap, for example `date | str`. pydantic defines which of them it prefers.
     """
-    types = {member: read_type(member) for member in members}
-    if int in types and float in types:  # both are numbers in JSON; NUMBER reads 5 as 5, and float as 5.0
-        del types[int]
-        types[float] = NUMBER
-    known = [*types.values()]
-    if len(known) == 1:
-        return known[0]
-    names = [name for member in known for name in _type_names(member.schema)]
-    if UNRESTRICTED in names or len(set(names)) < len(names):
+    by_member = {member: read_type(member) for member in members}
+    if int in by_member and float in by_member:  # one type of JSON: NUMBER reads 5 as 5, and 5.5 as 5.5
+        del by_member[int]
+        by_member[float] = NUMBER
+    types = [*by_member.values()]
+    if len(types) == 1:
+        return types[0]
+    names = [name for type_ in types for name in _type_names(type_.schema)]
+    has_overlap = len(set(names)) < len(names)
+    if UNRESTRICTED in names or has_overlap:
         raise NeedsPydantic
 
     def read(value: object) -> object:
         reasons = []
-        for member in known:
+        for type_ in types:
             try:
-                return member.read(value)
+                return type_.read(value)
             except ValueError as error:
                 reasons.append(str(error))
         raise ValueError(" or ".join(reasons))
 
-    return JsonType({"anyOf": [member.schema for member in known]}, read)
+    return JsonType({"anyOf": [type_.schema for type_ in types]}, read)
 
 
 def _type_names(schema: dict[str, Any]) -> set[str]:
