@@ -1,10 +1,14 @@
 """An author's value as plain JSON values. A value that JSON cannot hold is refused; it never becomes its `str()`.
 
+    {"day": date(2026, 7, 28), 1: {"b", "a"}}    {"day": "2026-07-28", "1": ["a", "b"]}
+    {"picture": b"…"}                            refused: "dict that holds bytes: binary data goes into Image, …"
+    Image(b"…", "image/png")                     refused: a protocol type is no plain value
+
 This module reads JSON's own types, dataclasses, enums, dates and datetimes. pydantic reads UUIDs, paths, decimals and
 the rest; it is imported only for them.
 
-Types of the protocol are no plain values. They are classes of this toolkit, of the official SDK, or of FastMCP. Their
-package and their name identify them, so `mcp` is never imported. An author's own model with a field `type` is a plain
+A protocol type is a class of this toolkit, of the official SDK, or of FastMCP that can be a part of a result. Its
+package and its name identify it, so `mcp` is never imported. An author's own model with a field `type` is a plain
 value, and so is a dict, whatever it holds.
 """
 
@@ -21,17 +25,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.wire_types import JSONValue
 
-SCALARS = (str, int, float, bool, type(None))
-# How a subclass of a scalar, such as a member of a StrEnum, becomes the scalar itself.
-TO_SCALAR: dict[type, Callable[[Any], JSONValue]] = {str: str.__str__, int: int.__int__, float: float.__float__}
-BYTES = (bytes, bytearray, memoryview)
-# Types that pydantic would convert, but hardly as the author meant. The text says why; {0} is the name of the type.
-REFUSED: dict[type | tuple[type, ...], str] = {
-    BYTES: "{0}: binary data goes into Image, Audio or ResourceContents",
-    Coroutine: "a coroutine that nobody awaited",
-    (Iterator, AsyncIterator): "a {0}: return a list of what it yields",
-    (type, FunctionType, ModuleType): "a {0} itself",
-}
+# ---- Protocol types
 
 PACKAGES = frozenset({"mcp_functions", "mcp_types", "mcp", "fastmcp"})  # the packages whose classes are protocol types
 
@@ -48,6 +42,38 @@ RESULT_PARTS = {
     "ResourceContents": CONTENTS, "ReadResourceContents": CONTENTS,
     "CallToolResult": RESULT, "ToolResult": RESULT, "GetPromptResult": RESULT, "ReadResourceResult": RESULT,
 }  # fmt: skip
+
+
+def result_part(value: object) -> str:
+    """Return the part of a result that a value can be: CONTENT, MESSAGE, CONTENTS or RESULT; "" if it is no part."""
+    return result_part_of(type(value))
+
+
+def result_part_of(cls: type) -> str:
+    """Return the part of a result that the values of a class can be; "" if they are no part."""
+    for base in cls.__mro__:
+        if base.__name__ in RESULT_PARTS and _is_of_package(base):
+            return RESULT_PARTS[base.__name__]
+    return ""
+
+
+def _is_of_package(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] in PACKAGES
+
+
+# ---- Plain values
+
+SCALARS = (str, int, float, bool, type(None))
+# How a subclass of a scalar, such as a member of a StrEnum, becomes the scalar itself.
+TO_SCALAR: dict[type, Callable[[Any], JSONValue]] = {str: str.__str__, int: int.__int__, float: float.__float__}
+BYTES = (bytes, bytearray, memoryview)
+# Types that pydantic would convert, but hardly as the author meant. The text says why; {0} is the name of the type.
+REFUSED: dict[type | tuple[type, ...], str] = {
+    BYTES: "{0}: binary data goes into Image, Audio or ResourceContents",
+    Coroutine: "a coroutine that nobody awaited",
+    (Iterator, AsyncIterator): "a {0}: return a list of what it yields",
+    (type, FunctionType, ModuleType): "a {0} itself",
+}
 
 
 class NotJson(ValueError):
@@ -99,23 +125,6 @@ def type_name(value: object) -> str:
     """Return the name of a value's type, with its module."""
     cls = type(value)
     return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
-
-
-def result_part(value: object) -> str:
-    """Return the part of a result that a value can be: CONTENT, MESSAGE, CONTENTS or RESULT; "" if it is no part."""
-    return result_part_of(type(value))
-
-
-def result_part_of(cls: type) -> str:
-    """Return the part of a result that the values of a class can be; "" if they are no part."""
-    for base in cls.__mro__:
-        if base.__name__ in RESULT_PARTS and _is_of_package(base):
-            return RESULT_PARTS[base.__name__]
-    return ""
-
-
-def _is_of_package(cls: type) -> bool:
-    return cls.__module__.partition(".")[0] in PACKAGES
 
 
 def _convert(value: object) -> JSONValue:

@@ -11,14 +11,7 @@ from contextlib import suppress
 from enum import Enum, Flag
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
-from mcp_functions.schemas.json_types import (
-    JsonType,
-    NeedsPydantic,
-    check_object,
-    is_pydantics,
-    read_choice,
-    read_part,
-)
+from mcp_functions.schemas.json_types import JsonType, NeedsPydantic, check_object, is_pydantics, read_choice, read_part
 from mcp_functions.schemas.parameters import docstring, published_default
 from mcp_functions.tuples import NamedTuple
 
