@@ -2,12 +2,12 @@
 
     def book(city: str, item_count: int = 1, *, step: Step) -> str: ...
 
-    schema            {"type": "object", "properties": {"city": …, "itemCount": …}, "required": ["city"], …}
-    client's          {"city": "Ely", "itemCount": 2}
-    function's own    {"city": "Ely", "item_count": 2}
+    schema    {"type": "object", "properties": {"city": …, "itemCount": …}, "required": ["city"], …}
+    sent      {"city": "Ely", "itemCount": 2}
+    bound     {"city": "Ely", "item_count": 2}
 
-The client sends the parameters before `*`. Their name for the client is the alias of a `Field`, or else the parameter's
-name, in camelCase if `camel_case` is true.
+The client sends the parameters before `*`, under their wire names. A wire name is the alias of a `Field`, or else the
+parameter's name, in camelCase if `camel_case` is true.
 """
 
 from __future__ import annotations
@@ -38,6 +38,57 @@ class Argument(NamedTuple):
     wire_name: str  # the name for the client
     type: JsonType  # the type, whose schema the client reads
 
+    def read(self, sent: object, *, is_text: bool) -> object:
+        """Read the value that the client sent.
+
+        Raises:
+            InvalidArgument: the value does not fit the type.
+        """
+        try:
+            if is_text and isinstance(sent, str):
+                return self.type.read_text(sent)
+            return self.type.read(sent)
+        except ValueError as error:
+            message = f"Argument {self.wire_name!r}: {error}"
+            raise InvalidArgument(message) from None
+
+
+class Arguments(NamedTuple):
+    """The arguments of one handler."""
+
+    by_name: Mapping[str, Argument]  # the arguments by their wire names, in the order of the signature
+    schema: dict[str, Any]  # the `inputSchema`
+
+    def bind(self, sent: Mapping[str, Any], *, values_are_text: bool = False) -> dict[str, Any]:
+        """Turn the client's arguments into the function's keyword arguments.
+
+        Args:
+            sent: the unchecked arguments by their wire names.
+            values_are_text: True if the protocol writes every value as a string: a prompt's arguments, the variables of
+                a URI.
+
+        Raises:
+            InvalidArgument: one is missing, unknown, or does not fit its type.
+        """
+        unknown = sent.keys() - self.by_name.keys()
+        if unknown:
+            first = shortened(min(unknown))  # a set has no order, and the message must be the same each time
+            known = ", ".join(sorted(self.by_name)) or "none"
+            message = f"Unknown argument {first!r}; known are: {known}"
+            raise InvalidArgument(message)
+        bound = {}
+        for name, argument in self.by_name.items():
+            parameter = argument.parameter
+            if name in sent:
+                bound[parameter.name] = argument.read(sent[name], is_text=values_are_text)
+            elif parameter.make_default:
+                bound[parameter.name] = parameter.make_default()
+            elif parameter.required:
+                message = f"Argument {name!r}: it is missing"
+                raise InvalidArgument(message)
+            # else: Python uses the default in the function's own signature.
+        return bound
+
 
 class RawArguments(NamedTuple):
     """All arguments in one parameter, under a schema that the author wrote."""
@@ -57,43 +108,6 @@ class RawArguments(NamedTuple):
         except ValueError as error:
             message = f"The arguments do not fit: {error}"
             raise InvalidArgument(message) from None
-
-
-class Arguments(NamedTuple):
-    """The arguments of one handler."""
-
-    by_name: Mapping[str, Argument]  # the arguments by their names for the client, in the order of the signature
-    schema: dict[str, Any]  # the `inputSchema`
-
-    def bind(self, sent: Mapping[str, Any], *, values_are_text: bool = False) -> dict[str, Any]:
-        """Turn the client's arguments into the function's keyword arguments.
-
-        Args:
-            sent: the unchecked arguments by wire name.
-            values_are_text: True if the protocol writes every value as a string: a prompt's arguments, the variables of
-                a URI.
-
-        Raises:
-            InvalidArgument: one is missing, unknown, or does not fit its type.
-        """
-        unknown = sent.keys() - self.by_name.keys()
-        if unknown:
-            first = shortened(min(unknown))  # a set has no order, and the message must be the same each time
-            known = ", ".join(sorted(self.by_name)) or "none"
-            message = f"Unknown argument {first!r}; known are: {known}"
-            raise InvalidArgument(message)
-        bound = {}
-        for name, argument in self.by_name.items():
-            parameter = argument.parameter
-            if name in sent:
-                bound[parameter.name] = _read_value(argument, sent[name], is_text=values_are_text)
-            elif parameter.make_default:
-                bound[parameter.name] = parameter.make_default()
-            elif parameter.required:
-                message = f"Argument {name!r}: it is missing"
-                raise InvalidArgument(message)
-            # else: Python uses the default in the function's own signature.
-        return bound
 
 
 def read_arguments(parameters: Iterable[Parameter], hints: Mapping[str, Any], *, camel_case: bool) -> Arguments:
@@ -161,16 +175,6 @@ def _is_read_as_float(default: object, type_: JsonType) -> bool:
         return type(type_.read(default)) is float
     except ValueError:
         return False
-
-
-def _read_value(argument: Argument, value: object, *, is_text: bool) -> object:
-    try:
-        if is_text and isinstance(value, str):
-            return argument.type.read_text(value)
-        return argument.type.read(value)
-    except ValueError as error:
-        message = f"Argument {argument.wire_name!r}: {error}"
-        raise InvalidArgument(message) from None
 
 
 def _schema_of(arguments: Mapping[str, Argument]) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def read_type(annotation: object) -> JsonType:
         TypeError: JSON has no such type.
     """
     try:
-        return _read_native(annotation)
+        return _read_without_pydantic(annotation)
     # RecursionError: a class refers to itself. NameError: a name is not defined, and pydantic's error has the field.
     except (NeedsPydantic, RecursionError, NameError):
         from mcp_functions.schemas import pydantic_types  # noqa: PLC0415 - imports pydantic
@@ -40,7 +40,7 @@ def read_type(annotation: object) -> JsonType:
     return _described(type_, metadata)
 
 
-def _read_native(annotation: object) -> JsonType:
+def _read_without_pydantic(annotation: object) -> JsonType:
     """Read an annotation without pydantic.
 
     Raises:
@@ -61,7 +61,7 @@ def _read_class(cls: type) -> JsonType:
         return json_types.SCALARS[cls]
     from mcp_functions.schemas import class_types  # noqa: PLC0415 - few functions have another class
 
-    return class_types.read_class(cls, _read_native)
+    return class_types.read_class(cls, _read_without_pydantic)
 
 
 def _read_generic(annotation: object) -> JsonType:
@@ -71,11 +71,11 @@ def _read_generic(annotation: object) -> JsonType:
     if origin is Literal:
         return json_types.read_choice(args)
     if origin in UNIONS:
-        return json_types.read_union(args, _read_native)
+        return json_types.read_union(args, _read_without_pydantic)
     if annotation is list or origin is list:
-        return json_types.read_array(args, _read_native)
+        return json_types.read_array(args, _read_without_pydantic)
     if annotation is dict or (origin is dict and args[0] is str):
-        return json_types.read_object(args, _read_native)
+        return json_types.read_object(args, _read_without_pydantic)
     raise NeedsPydantic
 
 
@@ -83,7 +83,7 @@ def _read_annotated(inner: object, metadata: list[Any]) -> JsonType:
     if any(map(json_types.is_pydantics, metadata)):
         raise NeedsPydantic
     limits = [item for item in metadata if _is_limit(item)]
-    type_ = _read_limited(inner, limits) if limits else _read_native(inner)
+    type_ = _read_limited(inner, limits) if limits else _read_without_pydantic(inner)
     for item in metadata:
         if hasattr(item, "add_to"):  # a `Keywords` of `annotations`
             type_ = item.add_to(type_)
@@ -97,8 +97,8 @@ def _read_limited(inner: object, limits: list[object]) -> JsonType:
     if get_origin(inner) in UNIONS and type(None) in members:
         # `Annotated[int | None, Ge(1)]` limits the int, so it is read as `Annotated[int, Ge(1)] | None`.
         others: Any = Union.__getitem__(tuple(member for member in members if member is not type(None)))
-        return _read_native(Annotated[(others, *limits)] | None)
-    return annotations.add_limits(get_origin(inner) or inner, _read_native(inner), limits)
+        return _read_without_pydantic(Annotated[(others, *limits)] | None)
+    return annotations.add_limits(get_origin(inner) or inner, _read_without_pydantic(inner), limits)
 
 
 def _is_limit(item: object) -> bool:
