@@ -1,14 +1,15 @@
 """Enums, dates, dataclasses and TypedDicts, read as pydantic reads them.
 
-Only a function that uses a class imports this module. A class with a special rule is left to pydantic. A member that a
-dataclass or a TypedDict does not declare is ignored, as with pydantic.
+Only a function that uses a class imports this module. A member that a dataclass or a TypedDict does not declare is
+ignored, as with pydantic. Some classes have rules of their own, for example a `@field_validator`, a Flag or an InitVar.
+They are left to pydantic, so that no rule has to be written twice.
 """
 
 from __future__ import annotations
 
 import re
 from contextlib import suppress
-from enum import Enum, Flag
+from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 from mcp_functions.schemas.json_types import JsonType, NeedsPydantic, check_object, is_pydantics, read_choice, read_part
@@ -39,8 +40,8 @@ MOMENTS = {
     "date": Moment("date", DATE, "must be a date, such as 2026-07-28"),
     "datetime": Moment("date-time", DATE_TIME, "must be a date and a time, such as 2026-07-28T09:30:00Z"),
 }
-# A class with one of these attributes tells pydantic how to read it. Its other rules for pydantic are attributes too,
-# such as a `@field_validator` or a `Field`, but of any name (`is_pydantics`).
+# A class with one of these attributes has a rule for pydantic. Other rules have any name, such as a `@field_validator`:
+# `is_pydantics` recognizes them by their value.
 HOOKS = ("__get_pydantic_core_schema__", "__get_pydantic_json_schema__", "__pydantic_config__", "__get_validators__")
 
 
@@ -58,19 +59,19 @@ def read_class(cls: type[Any], read_type: ReadType) -> JsonType:
         return _read_enum(cls)
     if cls.__module__ == "datetime" and cls.__name__ in MOMENTS:
         return _read_moment(cls)
-    if "__dataclass_fields__" in vars(cls):
+    if "__dataclass_fields__" in vars(cls):  # a subclass without the decorator has them from its base
         return _read_dataclass(cls, read_type)
-    if hasattr(cls, "__required_keys__"):
+    if hasattr(cls, "__required_keys__"):  # a TypedDict, of `typing` or of `typing_extensions`
         return _read_typed_dict(cls, read_type)
     raise NeedsPydantic
 
 
 def _read_enum(cls: type[Enum]) -> JsonType:
     values = tuple(member.value for member in cls)
-    finds_more_members = cls._missing_.__func__ is not Enum._missing_.__func__  # type: ignore[attr-defined]
-    combines_members = issubclass(cls, Flag)
     has_plain_values = bool(values) and all(type(value) in (str, int) for value in values)
-    if finds_more_members or combines_members or not has_plain_values:
+    # A class with its own `_missing_` accepts more values than those of its members. A Flag, for example, adds them up.
+    overrides_missing = cls._missing_.__func__ is not Enum._missing_.__func__  # type: ignore[attr-defined]
+    if overrides_missing or not has_plain_values:
         raise NeedsPydantic
     choice = read_choice(values)
     description = {"description": docstring(cls)} if cls.__doc__ else {}
@@ -96,6 +97,7 @@ def _read_dataclass(cls: type[Any], read_type: ReadType) -> JsonType:
 
     hints = get_type_hints(cls, include_extras=True)
     declared = fields(cls)
+    # `__init__` must take the fields and nothing else, because `read` calls it with them.
     takes_more_than_fields = any(isinstance(hint, InitVar) for hint in hints.values())
     takes_all_fields = cls.__dataclass_params__.init and all(field.init for field in declared)
     if takes_more_than_fields or not takes_all_fields:
