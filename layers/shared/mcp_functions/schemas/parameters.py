@@ -71,9 +71,9 @@ def read_parameter(declared: Parameter, annotation: object) -> tuple[Parameter, 
     """
     metadata = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
     if any(map(_is_field, (declared.default, *metadata))):
-        from mcp_functions.schemas import pydantic_types  # noqa: PLC0415 - the author of a Field has imported pydantic
+        from mcp_functions.schemas import pydantic_fields  # noqa: PLC0415 - the author of a Field has imported pydantic
 
-        return pydantic_types.read_field(declared, annotation)
+        return pydantic_fields.read_field(declared, annotation)
     return declared._replace(make_default=copier(declared.default)), annotation
 
 
