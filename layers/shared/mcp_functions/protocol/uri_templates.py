@@ -5,7 +5,8 @@
     values      {"author": "ann", "path": "2026/may day"}
 
 `{name}` matches one segment; `{+name}` may hold reserved characters, slashes included. Both are percent-decoded. A URI
-may fit in several ways: then each variable is as long as possible, earlier ones first.
+may fit in several ways. Then each variable is as long as possible, earlier ones first: for `{x}-{y}` and "a-b-c", x is
+"a-b".
 
 A client writes the URI. A regular expression would try one way after the other, which can take hours for a long URI.
 `_read_expression` follows all ways together, so each expression costs one pass over the URI.

@@ -89,7 +89,7 @@ class Between:
 class Length:
     """Limits the characters of a string or the items of a list: `Annotated[str, Length(3, 200)]`."""
 
-    __is_annotated_types_grouped_metadata__ = True
+    __is_annotated_types_grouped_metadata__ = True  # as in `Between`
 
     def __init__(self, least: int | None, most: int | None) -> None:
         """Limit a length, under the names of `annotated_types`."""
