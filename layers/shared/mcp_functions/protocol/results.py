@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.plain_values import BYTES, RESULT, NotJson, result_part, result_part_of, to_json, type_name
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,6 +26,13 @@ if TYPE_CHECKING:
 TOOL = "a tool returns text, content, a list with content in it, a CallToolResult, or a value that JSON can carry"
 RESOURCE = "a resource returns text, bytes, ResourceContents or a list of them, or a value that JSON can carry"
 OURS = "mcp_functions.protocol.content"  # the module of this toolkit's own CallToolResult
+
+
+class Json(NamedTuple):
+    """A value as JSON."""
+
+    value: Any  # the value as plain JSON values
+    text: str  # the JSON of the value
 
 
 def call_tool_result(value: object, *, promised: bool = False, lists: bool = False) -> dict[str, Any]:
@@ -48,8 +56,8 @@ def call_tool_result(value: object, *, promised: bool = False, lists: bool = Fal
         return _whole_result(value)
     if result_part(value):
         return _content(_blocks([value]))
-    plain, text = _json(value, TOOL)
-    return {"content": [_text(text)], "structuredContent": plain, "isError": False}
+    written = _write(value, TOOL)
+    return {"content": [_text(written.text)], "structuredContent": written.value, "isError": False}
 
 
 def tool_error(text: str) -> dict[str, Any]:
@@ -106,8 +114,7 @@ def read_resource_contents(value: object, uri: str, mime_type: str | None) -> li
         return [{"uri": uri, **mime, "blob": binascii.b2a_base64(value, newline=False).decode()}]
     if isinstance(value, str):
         return [{"uri": uri, "mimeType": "text/plain", **mime, "text": value}]
-    _plain, text = _json(value, RESOURCE)
-    return [{"uri": uri, "mimeType": "application/json", **mime, "text": text}]
+    return [{"uri": uri, "mimeType": "application/json", **mime, "text": _write(value, RESOURCE).text}]
 
 
 def _holds_content(values: Iterable[object]) -> bool:
@@ -132,8 +139,7 @@ def _blocks(values: Iterable[object]) -> list[dict[str, Any]]:
         if isinstance(item, str) or result_part(item):
             blocks.append(content_blocks.block(item))
         elif item is not None:
-            _plain, text = _json(item, TOOL)
-            blocks.append(_text(text))
+            blocks.append(_text(_write(item, TOOL).text))
     return blocks
 
 
@@ -151,10 +157,10 @@ def _whole_result(value: object) -> dict[str, Any]:
     is_ours = any(base.__module__ == OURS for base in type(value).__mro__)
     absent = ... if is_ours else None
     if structured is not absent:
-        result["structuredContent"], _text_of_it = _json(structured, TOOL)
+        result["structuredContent"] = _write(structured, TOOL).value
     meta = getattr(value, "meta", None)
     if meta:
-        result["_meta"], _text_of_it = _json(dict(meta), TOOL)
+        result["_meta"] = _write(dict(meta), TOOL).value
     return result
 
 
@@ -166,8 +172,8 @@ def _member(value: object, names: tuple[str, str]) -> object:
     return None
 
 
-def _json(value: object, allowed: str) -> tuple[Any, str]:
-    """Return a value as plain JSON values, and as the text of its JSON.
+def _write(value: object, allowed: str) -> Json:
+    """Write a value as JSON.
 
     Args:
         value: the value that an author's function returned, or a part of it.
@@ -178,7 +184,7 @@ def _json(value: object, allowed: str) -> tuple[Any, str]:
     """
     try:
         plain = to_json(value)
-        return plain, dumps(plain)
+        return Json(plain, dumps(plain))
     except NotJson as error:
         reason = str(error)
     except TypeError:
