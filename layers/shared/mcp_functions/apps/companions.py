@@ -119,11 +119,7 @@ def open_call(
         InvalidRequestState: the state is not one of this channel, tool and principal, or has expired.
     """
     channel = channel_of(name, request.capabilities)
-    arguments = request.params.get("arguments")
-    if not isinstance(arguments, dict):
-        arguments = {}
-    _check_arguments(arguments)
-    state = arguments["state"]
+    state, answers, is_check = _read_arguments(request.params.get("arguments"))
     binding = bind(channel, audience, tool, request.principal)
     seal = states(channel.label)
     verified = seal.open(state, binding, caller=caller_id(request.principal, request.address))
@@ -135,29 +131,32 @@ def open_call(
         "name": tool,
         "arguments": original,
         "requestState": state,
-        "inputResponses": arguments.get("answers", {}),
+        "inputResponses": answers,
         "_meta": request.params["_meta"],
     }
     message = cast("JSONRPCRequest", {**request.message, "params": params})
     start = RoundStart(binding, verified.flow, verified)
     continued = request._replace(message=message)
-    is_check = arguments.get("check", False)
     return CompanionCall(channel=channel, request=continued, states=seal, start=start, is_check=is_check)
 
 
-def _check_arguments(arguments: Mapping[str, Any]) -> None:
-    """Refuse arguments that do not fit `INPUT_SCHEMA` or `FORM_SCHEMA`.
+def _read_arguments(arguments: object) -> tuple[str, dict[str, Any], bool]:
+    """Read the state, the answers and `check`, as `INPUT_SCHEMA` or `FORM_SCHEMA` has them.
 
     Raises:
         InvalidParams: one of them has the wrong type, or there is no state.
     """
+    if not isinstance(arguments, dict):
+        arguments = {}
+    state = arguments.get("state")
     answers = arguments.get("answers", {})
-    if not isinstance(arguments.get("state"), str):
+    is_check = arguments.get("check", False)
+    if not isinstance(state, str):
         message = "state must be a string"
     elif not is_dict_of(dict, answers):
         message = "answers must be an object of objects"
-    elif not isinstance(arguments.get("check", False), bool):
+    elif not isinstance(is_check, bool):
         message = "check must be true or false"
     else:
-        return
+        return state, answers, is_check
     raise InvalidParams(message)
