@@ -12,6 +12,7 @@ from mcp_functions.protocol.constants import META_PROTOCOL_VERSION
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+VERSION_HEADER = "mcp-protocol-version"
 OLDEST = "2025-03-26"
 JUNE = "2025-06-18"
 LATEST = "2025-11-25"
@@ -35,6 +36,7 @@ INTRODUCED = {
     "resource_link": JUNE,
     "lastModified": JUNE,
     "elicitation": JUNE,
+    "elicitation.form": JUNE,
     "icons": LATEST,
     "elicitation.url": LATEST,
     "elicitation.multi": LATEST,  # a field for several choices of a list
