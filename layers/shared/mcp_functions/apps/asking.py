@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.apps import companions, hosts, rungs
-from mcp_functions.protocol.constants import META_EARLIER
+from mcp_functions.protocol.constants import META_CLIENT_REVISION
 from mcp_functions.protocol.errors import ToolError
 from mcp_functions.rounds.input_requests import describe_request
 from mcp_functions.tuples import NamedTuple
@@ -63,7 +63,7 @@ def is_carried(round_: OpenRound) -> bool:
     if round_.channel or round_.lacking:
         return False
     meta = round_.request.params["_meta"]
-    return META_EARLIER in meta or hosts.carries_empty_rounds(meta, round_.request.capabilities)
+    return META_CLIENT_REVISION in meta or hosts.carries_empty_rounds(meta, round_.request.capabilities)
 
 
 def ask(
@@ -89,7 +89,7 @@ def ask(
     request = round_.request
     channel = _channel(round_)
     if channel is None:
-        earlier = META_EARLIER in request.params["_meta"]
+        earlier = META_CLIENT_REVISION in request.params["_meta"]
         raise ToolError(rungs.not_asked(handler, round_.questions, round_.lacking, earlier=earlier))
     seal_of_channel = states(handler.answer_within, channel.label) if states else None
     binding = companions.bind(channel, audience, handler.name, request.principal)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from mcp_functions.protocol.constants import CALLS, META_EARLIER
+from mcp_functions.protocol.constants import CALLS, META_CLIENT_REVISION
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.messages import Result
 
@@ -53,7 +53,7 @@ def declaration(request: Request, name: str) -> Mapping[str, Any] | None:
 
     A client of 2025 declares it only once, at the start of its session, and gets no dialect.
     """
-    if META_EARLIER in request.params["_meta"]:
+    if META_CLIENT_REVISION in request.params["_meta"]:
         return None
     experimental = request.capabilities.get("experimental")
     if not isinstance(experimental, dict):

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions import observability
 from mcp_functions.handlers.runner import crash_message, crash_result, run_round
-from mcp_functions.protocol.constants import META_EARLIER
+from mcp_functions.protocol.constants import META_CLIENT_REVISION
 from mcp_functions.protocol.errors import (
     Crash,
     DeveloperError,
@@ -195,7 +195,7 @@ class Conversations:
             return result
         from mcp_functions.apps import rungs  # noqa: PLC0415 - only for clients without elicitation
 
-        earlier = META_EARLIER in turn.request.params["_meta"]
+        earlier = META_CLIENT_REVISION in turn.request.params["_meta"]
         return turn.handler.error_result(rungs.not_asked(turn.handler, questions, lacking, earlier=earlier))
 
     def _claim(self, turn: _Turn, state: Claims) -> RoundClaim:

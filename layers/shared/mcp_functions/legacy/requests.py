@@ -89,7 +89,7 @@ def _capabilities(exchange: Exchange) -> dict[str, Any]:
     if conversations.mailbox_for(exchange):
         return session.capabilities
     # The error -32042 asks a client to open a page, so that question needs no mailbox.
-    pages: dict[str, Any] = {"elicitation": {"url": {}}} if "u" in session.declared else {}
+    pages: dict[str, Any] = {"elicitation": {"url": {}}} if session.declares("elicitation.url") else {}
     # A form of the host needs no mailbox either: each of its answers is a call.
     return {**session.apps, **pages}
 

@@ -108,7 +108,7 @@ class LegacyServer:
                 raise  # only the HTTP status can tell it
             return responses.reply_response(http, requests.error_reply(body["id"], error), body["id"])
         if kind == "batch" and not revisions.supports(exchange.revision, "batches"):
-            return None
+            return None  # to the modern path an array is no message
         _check_headers(exchange, kind, body)
         observability.current().revision = exchange.revision
         return _answer(exchange, kind, body)

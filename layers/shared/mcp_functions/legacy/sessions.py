@@ -74,6 +74,11 @@ class Session(NamedTuple):
                     members[member] = {}
         return {**declared, **self.apps}
 
+    def declares(self, capability: str) -> bool:
+        """Return whether the client declared a capability, by a name such as "sampling" or "elicitation.url"."""
+        names = [name for letter, name in CAPABILITY_LETTERS.items() if letter in self.declared]
+        return any(name == capability or name.startswith(f"{capability}.") for name in names)
+
     @property
     def apps(self) -> dict[str, Any]:
         """The capability for MCP apps (forms that the host shows), if the client declared it."""
