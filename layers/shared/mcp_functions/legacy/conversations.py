@@ -108,7 +108,7 @@ def receive_answer(exchange: Exchange, message: Mapping[str, Any]) -> None:
         notes.reason = "answered_before"
     elif exchange.deployment.now() >= question.stream.ends:
         notes.reason = "answered_late"
-    elif not _continue(exchange, mailbox, question, stored, message):
+    elif not _continue_call(exchange, mailbox, question, stored, message):
         notes.reason = "answered_before"
 
 
@@ -128,7 +128,7 @@ def receive_notification(exchange: Exchange, message: Mapping[str, Any]) -> None
             mailbox.delete(exchange.session.id, request, exchange.principal)
 
 
-def _continue(
+def _continue_call(
     exchange: Exchange, mailbox: Mailbox, question: PendingQuestion, stored: StoredRecord, message: Mapping[str, Any]
 ) -> bool:
     """Continue a call with its answer; False if another delivery of the answer was faster."""

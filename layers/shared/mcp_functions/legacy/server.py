@@ -104,8 +104,9 @@ class LegacyServer:
         try:
             exchange = read_exchange(self._deployment, http, event, context, session_id)
         except (TemporarilyUnavailable, Misconfigured) as error:
+            # These clients read the error of a request only with status 200. Other messages have no JSON-RPC response.
             if kind != "request":
-                raise  # only the HTTP status can tell it
+                raise
             return responses.reply_response(http, requests.error_reply(body["id"], error), body["id"])
         if kind == "batch" and not revisions.supports(exchange.revision, "batches"):
             return None  # to the modern path an array is no message
