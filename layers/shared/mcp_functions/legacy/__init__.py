@@ -4,7 +4,7 @@ A request of an earlier revision becomes one of 2026-07-28, the "modern" one. It
 
     server.py           an HTTP request comes in, an HTTP response goes out; batches.py has the batches of 2025-03-26
     exchange.py         one HTTP request, with its caller, its session and the parts of the deployment
-    requests.py         one JSON-RPC request
+    replies.py          the reply to one JSON-RPC request
     runner.py           runs it as modern requests; translation.py rewrites them
     conversations.py    calls that ask their user: the response ends with the question, and the answer is a request
     round_records.py    runs their further rounds

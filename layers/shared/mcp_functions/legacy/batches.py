@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import observability
 from mcp_functions.http import events, outcomes
 from mcp_functions.http.responses import check_size, empty, json
-from mcp_functions.legacy import conversations, requests
+from mcp_functions.legacy import conversations, replies
 from mcp_functions.legacy.responses import StreamEvent, error_message, is_unicode, stream_response
 from mcp_functions.legacy.runner import SPARE_SECONDS
 from mcp_functions.protocol import json_writer
@@ -64,11 +64,11 @@ def _receive_answer(exchange: Exchange, message: Mapping[str, Any], *, has_reque
 
 def _reply(exchange: Exchange, message: Mapping[str, Any]) -> Reply:
     if _is_late(exchange):
-        return requests.error_reply(message["id"], Busy(BATCH_DEADLINE))
+        return replies.error_reply(message["id"], Busy(BATCH_DEADLINE))
     # 2025-03-26, basic/lifecycle: "The initialize request MUST NOT be part of a JSON-RPC batch"
     if message["method"] == "initialize":
-        return requests.error_reply(message["id"], MethodNotFound(NO_INITIALIZE))
-    return requests.reply(exchange, message)
+        return replies.error_reply(message["id"], MethodNotFound(NO_INITIALIZE))
+    return replies.reply(exchange, message)
 
 
 def _is_late(exchange: Exchange) -> bool:

@@ -37,23 +37,23 @@ if TYPE_CHECKING:
 RESULT_AND_ERROR = "A response holds a result or an error, and not both"
 
 
-def mailbox_for(exchange: Exchange) -> Mailbox | None:
-    """Return the mailbox if this client can be asked now: it must resume the stream after its answer."""
+def why_not_asked(exchange: Exchange) -> Why | None:
+    """Return why this client is asked nothing now; None if it can be asked, if the server has a mailbox."""
     session = exchange.session
-    if exchange.in_batch or session is None or not session.resumes_streams:
-        return None
-    if exchange.revision < exchange.deployment.settings.questions_since:
-        return None
-    return exchange.deployment.mailbox if events.accepts_event_stream(exchange.http) else None
-
-
-def why_not_asked(exchange: Exchange) -> Why:
-    """Return why this client, which declared the capability, is not asked."""
+    if session is None:
+        return "client"
     if exchange.revision < exchange.deployment.settings.questions_since:
         return "revision"
-    if exchange.session and not exchange.session.resumes_streams:
+    if not session.resumes_streams:
         return "leaves"
-    return "mailbox"
+    if exchange.in_batch or not events.accepts_event_stream(exchange.http):
+        return "stream"
+    return None
+
+
+def mailbox_for(exchange: Exchange) -> Mailbox | None:
+    """Return the mailbox, with which this client is asked; None if it is asked nothing now."""
+    return None if why_not_asked(exchange) else exchange.deployment.mailbox
 
 
 def begin(exchange: Exchange, mailbox: Mailbox, call: Call, outcome: Outcome) -> Reply:

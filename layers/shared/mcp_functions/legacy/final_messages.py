@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 
 # The reason why a call was not finished; a key of EXPLANATIONS.
 Why: TypeAlias = Literal[
-    "client", "leaves", "revision", "mailbox", "trouble", "words", "size", "time", "refused", "failed", "task"
+    "client", "leaves", "stream", "revision", "mailbox", "trouble", "words", "size", "time", "refused", "failed", "task"
 ]
 
 EXPLANATIONS: dict[Why, str] = {
     "client": "this client did not declare support for it",
     "leaves": "this client does not resume a stream after the user's answer",
+    "stream": "it needs an event stream, which the response to this request cannot be",
     "revision": "this server does not ask clients of this revision, because they do not resume streams",
     "mailbox": "this server has no table for questions to clients of this revision (its operator can add one)",
     "trouble": "the server's table for questions is temporarily unavailable",

@@ -87,7 +87,8 @@ def record_outcome(exchange: Exchange, mailbox: Mailbox, waiting: WaitingCall, o
     if outcome.questions:
         waiting = waiting._replace(call=call, unseen=unseen)
         return ask(exchange, mailbox, waiting, outcome.questions, answers={})
-    return _over(waiting, unseen, final_messages.final_message(exchange, call, outcome, "mailbox"))
+    # The round could use every declared capability, so one that is missing was not declared.
+    return _over(waiting, unseen, final_messages.final_message(exchange, call, outcome, "client"))
 
 
 def ask(

@@ -17,7 +17,7 @@ from mcp_functions.handlers import lookup
 from mcp_functions.http import events, outcomes
 from mcp_functions.http.exchange import note_method
 from mcp_functions.http.responses import empty
-from mcp_functions.legacy import batches, conversations, requests, responses, revisions, streams
+from mcp_functions.legacy import batches, conversations, replies, responses, revisions, streams
 from mcp_functions.legacy.exchange import Deployment, read_exchange
 from mcp_functions.legacy.mailbox import Mailbox
 from mcp_functions.legacy.revisions import VERSION_HEADER
@@ -107,7 +107,7 @@ class LegacyServer:
             # These clients read the error of a request only with status 200. Other messages have no JSON-RPC response.
             if kind != "request":
                 raise
-            return responses.reply_response(http, requests.error_reply(body["id"], error), body["id"])
+            return responses.reply_response(http, replies.error_reply(body["id"], error), body["id"])
         if kind == "batch" and not revisions.supports(exchange.revision, "batches"):
             return None  # to the modern path an array is no message
         _check_headers(exchange, kind, body)
@@ -166,7 +166,7 @@ def _answer(exchange: Exchange, kind: Kind, body: JSONValue) -> Response:
     if kind == "batch":
         return batches.respond(exchange, body)
     if kind == "request":
-        return responses.reply_response(exchange.http, requests.reply(exchange, body), body["id"])
+        return responses.reply_response(exchange.http, replies.reply(exchange, body), body["id"])
     if kind == "response":
         conversations.receive_answer(exchange, body)
     else:

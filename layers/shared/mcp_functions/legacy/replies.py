@@ -47,9 +47,9 @@ def error_reply(id_: RequestId, error: McpError) -> Reply:
 
 def _reply(exchange: Exchange, call: Call) -> Reply:
     if call.method in CALLS:
-        return _reply_to_call(exchange, call)
+        return _reply_to_outcome(exchange, call, run_call(exchange, call, _capabilities(exchange)))
     if call.method in LISTS or call.method == "completion/complete":
-        return _final_reply(exchange, call, run_request(exchange, call, _capabilities(exchange)))
+        return _reply_to_outcome(exchange, call, run_request(exchange, call, _capabilities(exchange)))
     if call.method == "initialize":
         return _initialize(exchange, call)
     # 2025-11-25, server/utilities/logging: "Servers that emit log message notifications MUST declare the `logging`
@@ -61,23 +61,18 @@ def _reply(exchange: Exchange, call: Call) -> Reply:
     raise MethodNotFound
 
 
-def _reply_to_call(exchange: Exchange, call: Call) -> Reply:
-    outcome = run_call(exchange, call, _capabilities(exchange))
-    mailbox = conversations.mailbox_for(exchange)
-    if outcome.is_unfinished and mailbox:
-        return conversations.begin(exchange, mailbox, call, outcome)
-    return _final_reply(exchange, call, outcome)
-
-
-def _final_reply(exchange: Exchange, call: Call, outcome: Outcome) -> Reply:
+def _reply_to_outcome(exchange: Exchange, call: Call, outcome: Outcome) -> Reply:
     # In a batch, an HTTP status would hide the other results. There the JSON-RPC error is the reply.
     if outcome.refusal and not exchange.in_batch:
         return Reply(refusal=outcome.refusal)
-    why = conversations.why_not_asked(exchange)
-    if outcome.is_unfinished:
-        last = final_messages.not_asked_message(call, outcome, why)
-    else:
+    mailbox = conversations.mailbox_for(exchange)
+    why = conversations.why_not_asked(exchange) or "mailbox"
+    if not outcome.is_unfinished:
         last = final_messages.final_message(exchange, call, outcome, why)
+    elif mailbox:
+        return conversations.begin(exchange, mailbox, call, outcome)
+    else:
+        last = final_messages.not_asked_message(call, outcome, why)
     return Reply((*outcome.notifications, last))
 
 
@@ -102,7 +97,10 @@ def _initialize(exchange: Exchange, call: Call) -> Reply:
     ends = int(deployment.now()) + deployment.settings.session_seconds
     session = sessions.new_session(call.params, revision, exchange.principal, ends=ends)
     discover = Call(call.id, "server/discover", {"_meta": {}})
-    discovered = run_request(exchange, discover, session.capabilities).result or {}
+    outcome = run_request(exchange, discover, session.capabilities)
+    if outcome.result is None:
+        return _reply_to_outcome(exchange, call, outcome)
+    discovered = outcome.result
     capabilities = discovered["capabilities"]
     result: dict[str, Any] = {
         "protocolVersion": revision,
