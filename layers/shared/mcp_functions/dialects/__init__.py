@@ -49,14 +49,14 @@ def add_to_function(endpoint: Endpoint, context: DialectContext) -> Endpoint:
 
 
 def add_to_front_door(
-    endpoint: Endpoint, offered: Mapping[str, Any], forward: Callable[[str, Request], ForwardedResponse]
+    endpoint: Endpoint, catalog: Mapping[str, Any], forward: Callable[[str, Request], ForwardedResponse]
 ) -> Endpoint:
     """Return the endpoint of a front door that forwards the deployment's dialects.
 
     Raises:
         Misconfigured: a dialect is unknown.
     """
-    front_door = FrontDoorDialects(_load(endpoint.settings.dialects), offered, endpoint.handle_request, forward)
+    front_door = FrontDoorDialects(_load(endpoint.settings.dialects), catalog, endpoint.handle_request, forward)
     return endpoint._replace(handle_request=front_door.answer, continue_dialect=front_door.continue_turn)
 
 
@@ -87,45 +87,29 @@ class FunctionDialects(NamedTuple):
         return None
 
 
-class FrontDoorDialects:
-    """The dialects of a front door. It opens no token, and reads only the function's name before the seal."""
+class FrontDoorDialects(NamedTuple):
+    """The dialects of a front door. It opens no token, and reads only the function's folder before the seal."""
 
-    def __init__(
-        self,
-        dialects: list[Dialect],
-        offered: Mapping[str, Any],
-        answer_modern: AnswerModern,
-        forward: Callable[[str, Request], ForwardedResponse],
-    ) -> None:
-        """Use the parts of a front door.
-
-        Args:
-            dialects: the dialects of the deployment.
-            offered: the catalog: which function has which tool, prompt or resource.
-            answer_modern: answers a request of the released revision.
-            forward: sends a request to the function in a folder.
-        """
-        self._dialects = dialects
-        self._offered = offered
-        self._answer_modern = answer_modern
-        self._forward = forward
-        self._folders = {folder for listed in offered["functions"].values() for folder in listed.values()}
+    dialects: list[Dialect]
+    catalog: Mapping[str, Any]  # which function has which tool, prompt or resource
+    answer_modern: AnswerModern  # answers a request of the released revision
+    forward: Callable[[str, Request], ForwardedResponse]  # sends a request to the function in a folder
 
     def answer(self, request: Request) -> AnyResult:
         """Answer a request, or forward it."""
-        if request.message["id"] is None:  # `continue_turn` has made it
-            return self._forward(request.params["function"], request)
-        for dialect in self._dialects:
+        if request.message["id"] is None:  # no request of a client has this id: `continue_turn` made it
+            return self.forward(request.params["function"], request)
+        for dialect in self.dialects:
             task_id = dialect.read_task_id(request)
             if task_id is not None:
-                folder = lookup.task_function(self._offered, "tasks/get", {"taskId": task_id})
-                return self._forward(folder, request)
-        return self._answer_modern(request)
+                folder = lookup.task_function(self.catalog, "tasks/get", {"taskId": task_id})
+                return self.forward(folder, request)
+        return self.answer_modern(request)
 
     def continue_turn(self, http: HttpRequest, body: JSONValue) -> Continuation | None:
         """Return a message for the function that continues a body; None if the body belongs to no dialect.
 
-        The message has the id null, which no client's request can have, so `answer` forwards it.
+        The message has the id null, so `answer` forwards it.
 
         Raises:
             InvalidRequestState: the catalog lacks the function.
@@ -134,14 +118,15 @@ class FrontDoorDialects:
         if token is None:
             return None
         folder = token.partition(".")[0]
-        if folder not in self._folders:
+        folders = {each for functions in self.catalog["functions"].values() for each in functions.values()}
+        if folder not in folders:
             raise InvalidRequestState(UNKNOWN_FUNCTION)
         meta: dict[str, Any] = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: {}}
         message: Any = {"jsonrpc": "2.0", "id": None, "method": RESUME, "params": {"function": folder, "_meta": meta}}
         return http._replace(headers={**http.headers, "mcp-method": RESUME}), message
 
     def _read_token(self, http: HttpRequest, body: JSONValue) -> str | None:
-        for dialect in self._dialects:
+        for dialect in self.dialects:
             token = dialect.read_token(http, body)
             if token is not None:
                 return token

@@ -3,13 +3,13 @@
 A request of an earlier revision becomes one of 2026-07-28, the "modern" one. Its result is translated back.
 
     server.py           an HTTP request comes in, an HTTP response goes out; batches.py has the batches of 2025-03-26
-    exchange.py         one HTTP request, with its caller, its session and the parts of the deployment
+    exchange.py         one HTTP request, with its caller and the parts of the deployment; sessions.py has its session
     replies.py          the reply to one JSON-RPC request
     runner.py           runs it as modern requests; translation.py rewrites them
     conversations.py    calls that ask their user: the response ends with the question, and the answer is a request
-    round_records.py    runs their further rounds
-    streams.py          what a client gets that returns for the rest of a call
-    mailbox.py          the table that keeps the messages of these calls until their clients fetch them
+    round_records.py    runs the next round of such a call, and records its outcome
+    streams.py          the events for a client that returns for the rest of such a call
+    mailbox.py          the table that has the messages of such a call until the client fetches them
 
 Most of this package is plain functions over one value, `Exchange`. Only the mailbox and the seals have state.
 A session id is a sealed token: it holds the session itself, encrypted and authenticated. The modern path does not
