@@ -118,8 +118,8 @@ class FrontDoorDialects(NamedTuple):
         if token is None:
             return None
         folder = token.partition(".")[0]
-        folders = {each for functions in self.catalog["functions"].values() for each in functions.values()}
-        if folder not in folders:
+        folders_by_kind = self.catalog["functions"].values()  # each maps the names of tools, for example, to folders
+        if not any(folder in folders.values() for folders in folders_by_kind):
             raise InvalidRequestState(UNKNOWN_FUNCTION)
         meta: dict[str, Any] = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: {}}
         message: Any = {"jsonrpc": "2.0", "id": None, "method": RESUME, "params": {"function": folder, "_meta": meta}}

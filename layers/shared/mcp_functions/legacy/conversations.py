@@ -1,11 +1,13 @@
 """Asks clients of 2025 questions without a Lambda that waits for the answer.
 
-    begin           a call asks: store its record in the mailbox, and end the event stream with the question
-    receive_answer  the answer is a request of its own: claim the record, run the next round, store the outcome
-    streams.resume  the client returns for the rest of its stream, as clients do since 2025-11-25, and gets the outcome
+    the client sends          the server, a new process each time
+    POST tools/call           runs round 1, which asks; stores the phase "asked"; the stream ends with the question
+    GET  Last-Event-ID        finds no answer: the client must return later (`streams.resume`)
+    POST the answer           claims the call (phase "running"), runs round 2, stores its result (phase "over"); 202
+    GET  Last-Event-ID        responds with the result
 
-A round runs the handler of a call once more, with the answers so far. A claim reserves the record, so that an answer
-that arrives twice runs one round. The questions of one round are asked one after the other: the JSON-RPC id of the next
+A round runs the handler of a call once more, with the answers so far. A claim reserves the call, so that an answer that
+arrives twice runs one round. The questions of one round are asked one after the other: the JSON-RPC id of the next
 question is sealed, and holds the earlier answers.
 """
 

@@ -1,8 +1,10 @@
 """Replies to one JSON-RPC request of a legacy client.
 
-tools/call, prompts/get, resources/read   run as modern calls; a call that asks its user goes to `conversations`
-lists, completion/complete                run as modern requests
-initialize, logging/setLevel, ping        answered here, because 2026-07-28 has removed them
+The method decides where the reply comes from:
+
+    tools/call, prompts/get, resources/read   the modern server; a call that asks its user goes to `conversations`
+    lists, completion/complete                the modern server
+    initialize, logging/setLevel, ping        this module, because 2026-07-28 has removed them
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import observability
 from mcp_functions.http import outcomes
 from mcp_functions.legacy import conversations, final_messages, revisions, sessions, translation
-from mcp_functions.legacy.responses import Reply, error_message, result_message
+from mcp_functions.legacy.responses import Reply, error_message, error_object_message, result_message
 from mcp_functions.legacy.runner import Call, run_call, run_request
 from mcp_functions.protocol.constants import CALLS, LISTS, LOG_LEVELS, META_SERVER_INFO
 from mcp_functions.protocol.errors import InvalidParams, McpError, MethodNotFound
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.legacy.exchange import Exchange
-    from mcp_functions.legacy.runner import Outcome
     from mcp_functions.legacy.sessions import Session
     from mcp_functions.protocol.wire_types import RequestId
 
@@ -34,7 +35,7 @@ def reply(exchange: Exchange, message: Mapping[str, Any]) -> Reply:
     params = translation.modern_params(message.get("params") or {})
     call = Call(message["id"], message["method"], params)
     try:
-        return _reply(exchange, call)
+        return _reply_by_method(exchange, call)
     except McpError as error:
         return error_reply(call.id, error)
 
@@ -45,11 +46,9 @@ def error_reply(id_: RequestId, error: McpError) -> Reply:
     return Reply((error_message(id_, error),))
 
 
-def _reply(exchange: Exchange, call: Call) -> Reply:
-    if call.method in CALLS:
-        return _reply_to_outcome(exchange, call, run_call(exchange, call, _capabilities(exchange)))
-    if call.method in LISTS or call.method == "completion/complete":
-        return _reply_to_outcome(exchange, call, run_request(exchange, call, _capabilities(exchange)))
+def _reply_by_method(exchange: Exchange, call: Call) -> Reply:
+    if call.method in CALLS or call.method in LISTS or call.method == "completion/complete":
+        return _run(exchange, call)
     if call.method == "initialize":
         return _initialize(exchange, call)
     # 2025-11-25, server/utilities/logging: "Servers that emit log message notifications MUST declare the `logging`
@@ -61,7 +60,9 @@ def _reply(exchange: Exchange, call: Call) -> Reply:
     raise MethodNotFound
 
 
-def _reply_to_outcome(exchange: Exchange, call: Call, outcome: Outcome) -> Reply:
+def _run(exchange: Exchange, call: Call) -> Reply:
+    """Run a call or a list on the modern server. A call that asks its user goes on as a conversation."""
+    outcome = run_call(exchange, call, _capabilities(exchange))
     # In a batch, an HTTP status would hide the other results. There the JSON-RPC error is the reply.
     if outcome.refusal and not exchange.in_batch:
         return Reply(refusal=outcome.refusal)
@@ -99,7 +100,7 @@ def _initialize(exchange: Exchange, call: Call) -> Reply:
     discover = Call(call.id, "server/discover", {"_meta": {}})
     outcome = run_request(exchange, discover, session.capabilities)
     if outcome.result is None:
-        return _reply_to_outcome(exchange, call, outcome)
+        return Reply((error_object_message(call.id, outcome.error or {}),))
     discovered = outcome.result
     capabilities = discovered["capabilities"]
     result: dict[str, Any] = {

@@ -55,7 +55,7 @@ def resume(exchange: Exchange, mailbox: Mailbox, last_event_id: str) -> Events |
 
 
 def _following(exchange: Exchange, mailbox: Mailbox, position: StreamPosition, stored: StoredRecord) -> Events:
-    """Return the events that follow a position, by the phase of the call."""
+    """Return the events that follow a position, by the phase of the call (see `mailbox`)."""
     record = stored.record
     if record.step > position.step and record.phase in DELIVERABLE:
         return events_after(mailbox, position, record)
