@@ -11,6 +11,7 @@ A state is a sealed token, or an object with it if the client declares `"state":
 
 Without an option, the id of the server's request is the same token. So a response that lacks the `state` still has it,
 because JSON-RPC requires the id. The proposal's server would find the state by id in a database. This server has none.
+The quotations in this file are from SEP-1685.
 """
 
 from __future__ import annotations
@@ -176,8 +177,8 @@ def _read_answers(context: DialectContext, request: Request, dependent: JSONValu
     request_states: set[str] = set()
     answers: dict[str, Any] = {}
     for holder, answered in groups:
-        # "servers that need state can detect its absence in the response and fall back gracefully" (SEP-1685): without
-        # a state, nothing tells which questions these responses answer. So the round asks again.
+        # "servers that need state can detect its absence in the response and fall back gracefully": without a
+        # state, nothing tells which questions these responses answer. So the round asks again.
         if "state" not in holder:
             continue
         sealed = _read_state(holder["state"])
@@ -203,7 +204,7 @@ def _write_state(sealed: str, options: Options) -> str | dict[str, str]:
 def _read_state(state: object) -> str:
     """Return the token in a state.
 
-    SEP-1685: "Clients MUST echo back the exact `state` value". So an object with more members is not one that this
+    "Clients MUST echo back the exact `state` value". So an object with more members is not one that this
     server sent.
     """
     sealed = state[SEALED] if isinstance(state, dict) and state.keys() == {SEALED} else state

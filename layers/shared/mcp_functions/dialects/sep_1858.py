@@ -7,7 +7,7 @@
     server   the result of the call, or the next turn
 
 The proposal stores state in the server. Here the id of the last event is the state, sealed (encrypted and
-authenticated).
+authenticated). The quotations in this file are from SEP-1858.
 """
 
 from __future__ import annotations
