@@ -7,9 +7,9 @@ A request of an earlier revision becomes one of 2026-07-28, the "modern" one. It
     replies.py          the reply to one JSON-RPC request
     runner.py           runs it as modern requests; translation.py rewrites them
     conversations.py    calls that ask their user: the response ends with the question, and the answer is a request
-    round_records.py    runs the next round of such a call, and records its outcome
-    streams.py          the events for a client that returns for the rest of such a call
-    mailbox.py          the table that has the messages of such a call until the client fetches them
+    round_records.py    runs the next rounds of these calls, and records the outcomes
+    streams.py          the events for a client that returns for the rest of a call
+    mailbox.py          the table with the messages that a client has not fetched yet
 
 Most of this package is plain functions over one value, `Exchange`. Only the mailbox and the seals have state.
 A session id is a sealed token: it holds the session itself, encrypted and authenticated. The modern path does not
