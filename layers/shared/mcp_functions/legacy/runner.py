@@ -29,7 +29,7 @@ SPARE_SECONDS = 1.5  # the part of the gateway's time that a round must leave, t
 UNAUTHORIZED = 401
 FORBIDDEN = 403
 # The JSON-RPC error for a problem with the access token, where no HTTP status can show it.
-ACCESS_DENIED = {"code": InsufficientScope.code, "message": InsufficientScope.sentence}
+ACCESS_DENIED = {"code": InsufficientScope.code, "message": InsufficientScope.default_message}
 
 
 class ModernServer(NamedTuple):
