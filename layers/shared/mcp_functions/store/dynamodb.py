@@ -15,7 +15,7 @@ from mcp_functions.seal.resets import register_for_reset
 from mcp_functions.store.table import Conflict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]  # operation, request in DynamoDB's JSON -> response
 
@@ -41,7 +41,7 @@ class Row(NamedTuple):
         for name, value in self._asdict().items():
             total += len(name) + len(str(value).encode())
             if isinstance(value, int):
-                total += 2  # a number takes at most so many bytes beside its digits
+                total += 2  # beside its digits, a number takes at most 2 bytes
         return total
 
 
@@ -88,9 +88,10 @@ class DynamoDbTable:
         """
         if replaced_version is None:
             # DynamoDB deletes expired items only after days (see SealedTable.get), so an expired row counts as absent.
-            condition = _condition("attribute_not_exists(#key) OR #expires <= :now", "key", "expires", now=now)
+            expression = "attribute_not_exists(#key) OR #expires <= :now"
+            condition = _condition(expression, names=["key", "expires"], values={"now": now})
         else:
-            condition = _condition("#version = :version", "version", version=replaced_version)
+            condition = _condition("#version = :version", names=["version"], values={"version": replaced_version})
         try:
             self._ask("PutItem", Item=_item(row), ReturnValuesOnConditionCheckFailure="ALL_OLD", **condition)
         except (Conflict, TemporarilyUnavailable) as error:
@@ -100,17 +101,20 @@ class DynamoDbTable:
     def delete(self, key: str, version: int) -> None:
         """Delete a row of this version, if it exists; Conflict if the table holds another version."""
         expression = "attribute_not_exists(#key) OR #version = :version"
-        self._ask("DeleteItem", Key={"key": {"S": key}}, **_condition(expression, "key", "version", version=version))
+        condition = _condition(expression, names=["key", "version"], values={"version": version})
+        self._ask("DeleteItem", Key={"key": {"S": key}}, **condition)
 
     def _is_written(self, row: Row, error: Exception) -> bool:
         """Check whether a write has happened in spite of an error.
 
         The client repeats a request without a response. If the first request was executed, its repetition fails on the
-        condition. If no response arrived, only the table knows.
+        condition: then the conflict has the row of the first. If no response arrived at all, only the table knows.
         """
-        item = error.item if isinstance(error, Conflict) else None
         try:
-            stored = row_of(item) if item else self.read(row.key)
+            if isinstance(error, Conflict) and error.item:
+                stored: Row | None = row_of(error.item)
+            else:  # DynamoDB sends no item with a conflict if the row was deleted meanwhile
+                stored = self.read(row.key)
         except McpError:
             return False
         return stored is not None and stored.nonce == row.nonce
@@ -139,20 +143,25 @@ def make_call() -> Call:
             answer: Mapping[str, Any] = getattr(client, METHODS[operation])(**request)
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
             failure = read_failure(error)
-            raise DynamoDbError(
-                failure.code, failure.status, failure.item
-            ) from None  # botocore's text may quote the item
+            # The cause is hidden, because botocore's text may quote the item.
+            raise DynamoDbError(failure.code, failure.status, failure.item) from None
         return answer
 
     return call
 
 
-def _condition(expression: str, *names: str, **numbers: int) -> dict[str, Any]:
-    """Return the parameters of a conditional write: its expression, with its attributes and numbers."""
+def _condition(expression: str, *, names: Sequence[str], values: Mapping[str, int]) -> dict[str, Any]:
+    """Return the parameters of a conditional write.
+
+    Args:
+        expression: the condition, with `#name` for an attribute and `:name` for a value.
+        names: the attributes in the expression.
+        values: the numbers in the expression, by name.
+    """
     return {
         "ConditionExpression": expression,
         "ExpressionAttributeNames": {f"#{name}": name for name in names},
-        "ExpressionAttributeValues": {f":{name}": {"N": str(number)} for name, number in numbers.items()},
+        "ExpressionAttributeValues": {f":{name}": {"N": str(number)} for name, number in values.items()},
     }
 
 

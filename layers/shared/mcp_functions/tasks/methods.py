@@ -128,7 +128,7 @@ class Tasks:
             created=now,
             ttl=min(ttl, self._settings.max_task_ttl * 1000, request.task_ttl or ttl),
             updated=now,
-            # A repeated round must see the same time as the first.
+            # Steps read this time (`step.now`), so it must not change in later rounds.
             record={**round_record(round_), "began": round_.started_at},
             until=now + INVOCATION_MS,
             summons=1,  # `_begin` invokes a worker
