@@ -46,14 +46,13 @@ class Row(NamedTuple):
 
 
 class DynamoDbError(Exception):
-    """A failed request: DynamoDB's `code`, the HTTP `status` (0: no response), and the conflicting item."""
+    """A failed request: DynamoDB's `code`, and the HTTP `status` (0: no response)."""
 
-    def __init__(self, code: str, status: int = BAD_REQUEST, item: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, code: str, status: int = BAD_REQUEST) -> None:
         """Keep the parts of the response."""
         super().__init__(code)
         self.code = code
         self.status = status
-        self.item = item
 
 
 class DynamoDbTable:
@@ -93,9 +92,9 @@ class DynamoDbTable:
         else:
             condition = _condition("#version = :version", names=["version"], values={"version": replaced_version})
         try:
-            self._ask("PutItem", Item=_item(row), ReturnValuesOnConditionCheckFailure="ALL_OLD", **condition)
-        except (Conflict, TemporarilyUnavailable) as error:
-            if not self._is_written(row, error):
+            self._ask("PutItem", Item=_item(row), **condition)
+        except (Conflict, TemporarilyUnavailable):
+            if not self._is_written(row):
                 raise
 
     def delete(self, key: str, version: int) -> None:
@@ -104,17 +103,14 @@ class DynamoDbTable:
         condition = _condition(expression, names=["key", "version"], values={"version": version})
         self._ask("DeleteItem", Key={"key": {"S": key}}, **condition)
 
-    def _is_written(self, row: Row, error: Exception) -> bool:
+    def _is_written(self, row: Row) -> bool:
         """Check whether a write has happened in spite of an error.
 
         The client repeats a request without a response. If the first request was executed, its repetition fails on the
-        condition: then the conflict has the row of the first. If no response arrived at all, only the table knows.
+        condition. If no response arrived at all, the write may have happened too. Only the table knows.
         """
         try:
-            if isinstance(error, Conflict) and error.item:
-                stored: Row | None = row_of(error.item)
-            else:  # DynamoDB sends no item with a conflict if the row was deleted meanwhile
-                stored = self.read(row.key)
+            stored = self.read(row.key)
         except McpError:
             return False
         return stored is not None and stored.nonce == row.nonce
@@ -127,7 +123,7 @@ class DynamoDbTable:
             return self._call(operation, {"TableName": self._name, **request})
         except DynamoDbError as error:
             if error.code == "ConditionalCheckFailedException":
-                raise Conflict(error.item) from None
+                raise Conflict from None
             reason = f"table:{error.code}"
             if Failure(error.code, error.status).is_outage:
                 raise TemporarilyUnavailable(reason) from None
@@ -144,7 +140,7 @@ def make_call() -> Call:
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
             failure = read_failure(error)
             # The cause is hidden, because botocore's text may quote the item.
-            raise DynamoDbError(failure.code, failure.status, failure.item) from None
+            raise DynamoDbError(failure.code, failure.status) from None
         return answer
 
     return call
