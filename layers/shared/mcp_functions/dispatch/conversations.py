@@ -112,7 +112,7 @@ class Conversations:
         if self._make_states and (handler.needs_state or "requestState" in request.params):
             states = self._make_states(handler.answer_within)
         start = start_round(self._audience, request, states)
-        return self._answer(self._prepare(request, handler, states, start))
+        return self._run(self._prepare(request, handler, states, start))
 
     def run_companion(self, request: Request, handler: Handler[..., Any], name: str) -> ResultWithNotifications:
         """Run the round that a companion continues, or tell its form whether the question is still open.
@@ -129,7 +129,7 @@ class Conversations:
         continued = companions.open_call(channel, handler.name, request, self._audience, states)
         start = continued.start
         if not continued.is_check:
-            return self._answer(self._prepare(continued.request, handler, states, start, channel))
+            return self._run(self._prepare(continued.request, handler, states, start, channel))
         if handler.needs_table and start.state:
             self._claim(continued.request, handler, start.state).check_unused()
         return ResultWithNotifications(asking.open_result())
@@ -169,7 +169,7 @@ class Conversations:
         asked = start.state.asked if start.state else {}
         return _Call(request, handler, states, start, Round(round_request, record, asked), channel)
 
-    def _answer(self, call: _Call) -> ResultWithNotifications:
+    def _run(self, call: _Call) -> ResultWithNotifications:
         """Run the round, once if it must not be repeated; a crash becomes a result."""
         if call.round.questions.actions:
             observability.current().answered_by = call.answered_by
@@ -177,7 +177,7 @@ class Conversations:
         must_run_once = call.handler.single_use or (call.channel and call.handler.needs_table)
         state = call.start.state  # a first round has none, and needs no claim: it ends before its first step
         try:
-            result = self._run_once(call, state) if must_run_once and state else self._run(call)
+            result = self._run_once(call, state) if must_run_once and state else self._run_function(call)
         except Crash as crash:  # nothing was recorded for this round, so the same request may run again
             result = runner.crash_result(call.handler, crash)
         return ResultWithNotifications(result, call.round.notifications)
@@ -186,7 +186,7 @@ class Conversations:
         """Run a round that must not run twice, or return its recorded result."""
         handler = call.handler
         claim = self._claim(call.request, handler, state)
-        result = claim.run(lambda: self._run(call), self._now())
+        result = claim.run(lambda: self._run_function(call), self._now())
         if result is None:
             return handler.error_result(NOT_KEPT)
         # The client may have restarted with other capabilities since the result was recorded.
@@ -206,7 +206,7 @@ class Conversations:
         table = self._make_table(single_use.item_lifetime(handler.answer_within))
         return single_use.claim_for(request, handler, state, table)
 
-    def _run(self, call: _Call) -> dict[str, Any]:
+    def _run_function(self, call: _Call) -> dict[str, Any]:
         """Run the function. Return its result, or a result that asks its questions; the audit gets a record of both."""
         handler = call.handler
         call_as_task = None

@@ -102,7 +102,7 @@ class RoundClaim(NamedTuple):
             InvalidRequestState: another request continued the conversation from this state, or went past it.
             TemporarilyUnavailable: the table is not available.
         """
-        item = self.table.get(self.key)
+        item = self._read()
         if item and item.payload["round"] >= self.round:
             raise InvalidRequestState(OLD_STATE)
 
