@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions import aws
 from mcp_functions.aws.errors import BAD_REQUEST, Failure, read_failure
 from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.resets import register_for_reset
+from mcp_functions.seal.resets import PerProcess
 from mcp_functions.store.table import Conflict
 
 if TYPE_CHECKING:
@@ -61,13 +61,7 @@ class DynamoDbTable:
     def __init__(self, name: str, make_call: Callable[[], Call]) -> None:
         """Use a table; no request is sent, and no client is made before the first one."""
         self._name = name
-        self._make_call = make_call
-        self._call: Call | None = None
-        register_for_reset(self)
-
-    def reset(self) -> None:
-        """Discard the client: its sockets and credentials belong to the process that made them."""
-        self._call = None
+        self._call = PerProcess(make_call)
 
     def read(self, key: str) -> Row | None:
         """Return a row as the last write left it (strongly consistent); None if there is none."""
@@ -116,11 +110,10 @@ class DynamoDbTable:
         return stored is not None and stored.nonce == row.nonce
 
     def _ask(self, operation: str, **request: object) -> Mapping[str, Any]:
-        if self._call is None:
-            self._call = self._make_call()
+        call = self._call()
         # The causes are hidden, because a logged traceback would show AWS's error, which may quote the item.
         try:
-            return self._call(operation, {"TableName": self._name, **request})
+            return call(operation, {"TableName": self._name, **request})
         except DynamoDbError as error:
             if error.code == "ConditionalCheckFailedException":
                 raise Conflict from None
