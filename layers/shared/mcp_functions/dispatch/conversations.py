@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.apps.rungs import Channel
-    from mcp_functions.dispatch.single_use import RoundClaim
     from mcp_functions.handlers.base import Handler
     from mcp_functions.protocol.messages import Request
     from mcp_functions.protocol.wire_types import InputRequest
@@ -131,7 +130,9 @@ class Conversations:
         if not continued.is_check:
             return self._run(self._prepare(continued.request, handler, states, start, channel))
         if handler.needs_table and start.state:
-            self._claim(continued.request, handler, start.state).check_unused()
+            from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where a handler needs it
+
+            single_use.claim_for(continued.request, handler, start.state, self._make_table).check_unused()
         return ResultWithNotifications(asking.open_result())
 
     def _channel_states(self, handler: Handler[..., Any], channel: Channel) -> RequestStates | None:
@@ -184,8 +185,10 @@ class Conversations:
 
     def _run_once(self, call: _Call, state: Claims) -> dict[str, Any]:
         """Run a round that must not run twice, or return its recorded result."""
+        from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where a handler needs it
+
         handler = call.handler
-        claim = self._claim(call.request, handler, state)
+        claim = single_use.claim_for(call.request, handler, state, self._make_table)
         result = claim.run(lambda: self._run_function(call), self._now())
         if result is None:
             return handler.error_result(NOT_KEPT)
@@ -198,13 +201,6 @@ class Conversations:
 
         earlier = META_EARLIER in call.request.params["_meta"]
         return handler.error_result(rungs.not_asked(handler, questions, lacking, earlier=earlier))
-
-    def _claim(self, request: Request, handler: Handler[..., Any], state: Claims) -> RoundClaim:
-        """Return the claim of a round: an item of the table, by which only one request runs the round."""
-        from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where a handler needs it
-
-        table = self._make_table(single_use.item_lifetime(handler.answer_within))
-        return single_use.claim_for(request, handler, state, table)
 
     def _run_function(self, call: _Call) -> dict[str, Any]:
         """Run the function. Return its result, or a result that asks its questions; the audit gets a record of both."""

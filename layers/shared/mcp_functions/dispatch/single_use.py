@@ -166,12 +166,22 @@ class RoundClaim(NamedTuple):
             self.table.replace(item, {**item.payload, "lease": 0})
 
 
-def claim_for(request: Request, handler: Handler[..., Any], state: Claims, table: SealedTable) -> RoundClaim:
-    """Return the claim of a request that continues a conversation (§13.1); its state was verified before."""
+def claim_for(
+    request: Request, handler: Handler[..., Any], state: Claims, make_table: Callable[[int], SealedTable]
+) -> RoundClaim:
+    """Return the claim of a request that continues a conversation (§13.1).
+
+    Args:
+        request: the request.
+        handler: the handler of the conversation.
+        state: the state of the request, which was verified before.
+        make_table: makes the table, from the longest lifetime of an item in seconds.
+    """
+    longest_seconds = max_flow_seconds(handler.answer_within) + SKEW_MS // 1000 + SPARE_SECONDS
     token: str = request.params["requestState"]
     answers = dict(request.params.get("inputResponses", {}))
     return RoundClaim(
-        table=table,
+        table=make_table(longest_seconds + 2),  # `expires` is rounded up, and so is the deadline in it
         mode=handler.single_use or "replay",
         key=Key(KIND, state.flow, state.binding.principal),
         round=state.round + 1,
@@ -179,8 +189,3 @@ def claim_for(request: Request, handler: Handler[..., Any], state: Claims, table
         expires=math.ceil(state.flow_deadline / 1000) + SPARE_SECONDS,
         invocation_ends=request.ends,
     )
-
-
-def item_lifetime(answer_seconds: int) -> int:
-    """Return the longest time in seconds that an item lives, if one answer may take `answer_seconds`."""
-    return max_flow_seconds(answer_seconds) + SKEW_MS // 1000 + SPARE_SECONDS + 2  # rounded up twice
