@@ -55,7 +55,7 @@ def choose_channel(
     chosen = None
     if not rungs.is_required(handler, lacking):
         declared = dict(request.capabilities)
-        if channel:  # a call stays on the rung on which it began, even if its client declares elicitation by now
+        if channel:  # a call keeps the channel on which it began, even if its client declares elicitation by now
             declared.pop("elicitation", None)
         chosen = rungs.choose(handler, questions, declared)
     if chosen is None or channel not in {None, chosen}:

@@ -231,7 +231,7 @@ class Conversations:
         """
         questions = call.round.requests  # empty if the round ended only because its time was up
         lacking = missing_capabilities(questions.values(), call.request.capabilities)
-        if call.channel or lacking or not _can_continue(call.request, questions):
+        if call.channel or lacking or not _client_continues(call.request, questions):
             return self._ask_by_channel(call, questions, lacking)
         token = self._seal(call, call.states, call.start.binding, call.round.next_record())
         # An empty `inputRequests` is sent too: one widespread client reads a result without it as the final one.
@@ -288,14 +288,13 @@ class Conversations:
             raise ToolError(TOO_LARGE) from None
 
 
-def _can_continue(request: Request, questions: Mapping[str, InputRequest]) -> bool:
-    """Tell whether the client repeats its request with the state, if it can ask these questions.
+def _client_continues(request: Request, questions: Mapping[str, InputRequest]) -> bool:
+    """Tell whether a client that can ask these questions sends the next request by itself.
 
     Without a question, it only has to repeat the request. Some clients that show no forms do not know that.
     """
     meta = request.params["_meta"]
-    # `legacy` continues the calls of a client of 2025.
-    if questions or shows_forms(request.capabilities) or META_EARLIER in meta:
+    if questions or shows_forms(request.capabilities) or META_EARLIER in meta:  # a client of 2025: `legacy` continues
         return True
     from mcp_functions.apps import hosts  # noqa: PLC0415 - only for clients without elicitation
 

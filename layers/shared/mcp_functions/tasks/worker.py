@@ -150,7 +150,7 @@ class Worker:
             if self._audit and tool.needs_state:
                 asks = outcome is None and bool(round_.requests)
                 try:
-                    has_audited_questions = self._report(round_, lease, asks=asks)
+                    has_audited_questions = _report(self._audit, round_, lease, asks=asks)
                 except BaseException as error:  # the author's audit may raise anything
                     if _ends_invocation(error):
                         raise
@@ -165,21 +165,6 @@ class Worker:
         # The audit has seen questions that the client will not: the task was cancelled, or its item is too large.
         if self._audit and has_audited_questions and after.status != INPUT_REQUIRED:
             self._audit(round_.audit(tool.name, lease.owner, sent=False))
-
-    def _report(self, round_: Round, lease: Lease, *, asks: bool) -> bool:
-        """Report the round to the author's audit, and return whether this report has its questions.
-
-        The audit gets the questions before the table does. If a write has no response, the worker cannot know whether
-        the client already sees them.
-        """
-        try:
-            task = lease.renew()
-        except LeaseLost:
-            return False  # another worker runs this round, and reports it
-        sent = asks and not task.cancel
-        if self._audit:
-            self._audit(round_.audit(task.tool, lease.owner, sent=sent))
-        return sent
 
     def _save(self, tool: Tool[..., Any], round_: Round, lease: Lease, outcome: Mapping[str, Any] | None) -> Task:
         """Save the outcome of a round, or an error in its place if it does not fit into the item or is not JSON.
@@ -253,6 +238,21 @@ def _error_outcome(tool: Tool[..., Any], error: BaseException) -> dict[str, Any]
         return {"error": error.to_json()}
     notes.crash(error)
     return {"error": InternalError().to_json()}
+
+
+def _report(audit: Callable[[AuditRecord], object], round_: Round, lease: Lease, *, asks: bool) -> bool:
+    """Report a round to the author's audit, and return whether the report has its questions.
+
+    The audit gets the questions before the table does. If a write has no response, the worker cannot know whether the
+    client already sees them.
+    """
+    try:
+        task = lease.renew()
+    except LeaseLost:
+        return False  # another worker runs this round, and reports it
+    sent = asks and not task.cancel
+    audit(round_.audit(task.tool, lease.owner, sent=sent))
+    return sent
 
 
 def _note_outcome(task: Task) -> None:
