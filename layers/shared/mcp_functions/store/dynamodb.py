@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import aws
 from mcp_functions.aws.errors import BAD_REQUEST, Failure, read_failure
-from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
+from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.resets import PerProcess
 from mcp_functions.store.table import Conflict
 
@@ -78,6 +78,7 @@ class DynamoDbTable:
 
         Raises:
             Conflict: the table has another version.
+            TemporarilyUnavailable: the table does not answer. The write may have happened.
         """
         if replaced_version is None:
             # DynamoDB deletes expired items only after days (see SealedTable.get), so an expired row counts as absent.
@@ -88,7 +89,10 @@ class DynamoDbTable:
         try:
             self._ask("PutItem", Item=_item(row), **condition)
         except (Conflict, TemporarilyUnavailable):
-            if not self._is_written(row):
+            # The write may have happened in spite of the error. The client repeats a request without a response: if the
+            # first request was executed, its repetition fails on the condition. Only the table knows.
+            stored = self.read(row.key)
+            if stored is None or stored.nonce != row.nonce:
                 raise
 
     def delete(self, key: str, version: int) -> None:
@@ -96,18 +100,6 @@ class DynamoDbTable:
         expression = "attribute_not_exists(#key) OR #version = :version"
         condition = _condition(expression, names=["key", "version"], values={"version": version})
         self._ask("DeleteItem", Key={"key": {"S": key}}, **condition)
-
-    def _is_written(self, row: Row) -> bool:
-        """Check whether a write has happened in spite of an error.
-
-        The client repeats a request without a response. If the first request was executed, its repetition fails on the
-        condition. If no response arrived at all, the write may have happened too. Only the table knows.
-        """
-        try:
-            stored = self.read(row.key)
-        except McpError:
-            return False
-        return stored is not None and stored.nonce == row.nonce
 
     def _ask(self, operation: str, **request: object) -> Mapping[str, Any]:
         call = self._call()
