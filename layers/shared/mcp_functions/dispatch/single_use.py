@@ -7,7 +7,7 @@ result there before the client gets it:
     after round 2     {"round": 2, "print": fingerprint of the request, "answer": the result, or null if it is not kept}
 
 The fingerprint is a digest of the request's state and answers. The lease is the time until which no other request may
-run the round: by then Lambda has ended the invocation. What a request for round 2 may do depends on the item:
+run the round: by then Lambda has ended the invocation. For a request that would run round 2, the item decides:
 
     no item, or round 1              it runs round 2
     round 3                          it is refused: its state is an old one
@@ -52,7 +52,7 @@ ATTEMPTS = 3  # how often a claim is tried: each failure means that another requ
 OLD_STATE = "used_rewound"  # the conversation is past this round
 OTHER_ANSWERS = "used_forked"  # another request claimed this round, with other answers
 REPEATED = "used_again"  # the round has run, and the mode is "reject"
-UNREADABLE = "used_unreadable"  # the item does not open, so nobody knows which rounds have run
+UNREADABLE = "used_unreadable"  # the item does not open, so it is unknown which rounds have run
 
 # Why a request must be repeated later, for the log.
 RUNNING = "used_busy"  # another invocation runs this round
@@ -146,7 +146,7 @@ class RoundClaim(NamedTuple):
 
     def _record(self, item: Item, result: dict[str, Any]) -> None:
         """Write the result before the client gets it."""
-        # With "reject", `_check_may_run` refuses a repeated request, so nobody gets the answer and it is not kept.
+        # With "reject", `_check_may_run` refuses a repeated request, so the answer is not kept.
         answer = result if self.mode == "replay" else None
         try:
             self._write_answer(item, answer)
