@@ -112,7 +112,8 @@ class Mailbox:
             return None
         if item is None or item.payload["nonce"] != stream.nonce:
             return None
-        record = CallRecord(**item.payload)
+        # An earlier version stored one member more.
+        record = CallRecord(**{name: value for name, value in item.payload.items() if name in CallRecord._fields})
         if record.call:
             record = record._replace(call=Call(*record.call))  # a tuple is a list in JSON
         return StoredRecord(record, item)
