@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.messages import Principal
 from mcp_functions.rounds.input_requests import is_declared
 from mcp_functions.tuples import NamedTuple
@@ -56,8 +57,10 @@ class AskingCapability(Capability):
     def _ask(self, *questions: AnyQuestion[Any]) -> list[Any]:
         """Return the answers, or end the round with the questions."""
         round_ = self._round
-        with round_.noting_errors():
+        try:
             wire_questions = [question.to_wire(camel_case=round_.request.camel_case) for question in questions]
+        except DeveloperError as error:
+            round_.stop(error)
         return round_.ask(*wire_questions)
 
     def _is_declared(self, capability: str, member: str = "") -> bool:

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast
 from uuid import UUID
 
 from mcp_functions.rounds.capabilities import Capability
-from mcp_functions.rounds.running_steps import current_call
 from mcp_functions.rounds.step_call import StepCall
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ class Step(Capability):
     @classmethod
     def for_round(cls, round_: Round, _args: tuple[Any, ...]) -> Self:
         """Make the capability for one round, and record when the conversation began, for `now`."""
-        round_.record.started_at = round_.started_at
+        round_.record.began = round_.began
         return cls(round_)
 
     def __call__(self, key: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -105,14 +104,14 @@ class Step(Capability):
         Raises:
             DeveloperError: no step is running.
         """
-        call = current_call.get()
-        if call is None or call.round is not self._round:
+        call = self._round.current_step()
+        if call is None:
             self._round.fail("step.key is the key of a running step: read it in the function that the step calls")
         return self._derive("step", f"{call.step_key}\0{call.arguments_digest}").hex()[:32]
 
     def now(self) -> datetime:
         """Return when the conversation began: the record has it, so it is the same in all rounds."""
-        return datetime.fromtimestamp(self._round.started_at / 1000, UTC)
+        return datetime.fromtimestamp(self._round.began / 1000, UTC)
 
     def uuid(self, key: str) -> UUID:
         """Return a UUID for a key, the same in all rounds of this conversation."""

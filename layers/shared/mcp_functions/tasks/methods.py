@@ -127,7 +127,7 @@ class Tasks:
             ttl=min(ttl, self._settings.max_task_ttl * 1000, request.task_ttl or ttl),
             updated=now,
             # The name of the conversation's first round must not change in a repeated round.
-            record={**round_record(round_), "began": round_.started_at},
+            record={**round_record(round_), "began": round_.began},
             until=now + INVOCATION_MS,
             summons=1,
         )
