@@ -25,7 +25,7 @@ class InputRequest:
         return type(self) is type(other) and vars(self) == vars(other)
 
     def __hash__(self) -> int:
-        """Hash the type only, because options are a dict."""
+        """Hash the type only: equal requests have equal hashes, and the attributes may hold a dict, which has none."""
         return hash(type(self))
 
     def to_question(self, key: str, *, camel_case: bool) -> WireQuestion:
@@ -71,20 +71,28 @@ def repeat_request(request: wire_types.InputRequest, reason: str) -> wire_types.
 
 
 def describe_request(request: wire_types.InputRequest) -> str:
-    """Return a question as text, for a model or a person whose client cannot show it."""
-    match request:
-        case {"params": {"mode": "url", "message": str(message), "url": str(url)}}:
-            return f"{message} ({url})"
-        case {"params": {"message": str(message), "requestedSchema": {"properties": dict(fields)}}}:
-            return f"{message} ({'; '.join(_field_in_words(name, field) for name, field in fields.items())})"
-        case {"method": "sampling/createMessage"}:
-            return "a message of the client's model"
-    return "the client's roots"
+    """Return a question as text, for a model or a person whose client cannot show it.
+
+    A form has its fields in brackets, "Where to? (city: string; class: first | second)", and a page has its address.
+    """
+    params: Mapping[str, Any] = request.get("params", {})
+    if request["method"] == "roots/list":
+        return "the client's roots"
+    if request["method"] == "sampling/createMessage":
+        return "a message of the client's model"
+    if params.get("mode") == "url":
+        return f"{params['message']} ({params['url']})"
+    fields = params["requestedSchema"]["properties"]
+    described = [f"{name}: {_describe_field(field)}" for name, field in fields.items()]
+    return f"{params['message']} ({'; '.join(described)})"
 
 
-def _field_in_words(name: str, field: Mapping[str, Any]) -> str:
+def _describe_field(field: Mapping[str, Any]) -> str:
+    """Return the choices that a field of a form offers, or its description, or else its type."""
     choices = field.get("enum") or [choice["const"] for choice in field.get("oneOf", ())]
-    return f"{name}: {' | '.join(map(str, choices)) or field.get('description') or field.get('type')}"
+    if choices:
+        return " | ".join(str(choice) for choice in choices)
+    return str(field.get("description") or field.get("type"))
 
 
 def missing_capabilities(requests: Iterable[wire_types.InputRequest], declared: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,15 +123,13 @@ def is_declared(declared: Mapping[str, Any], capability: str, member: str) -> bo
 
 def _needed(request: wire_types.InputRequest) -> tuple[str, str]:
     """Return the capability that a request needs, and the member of it; "" if it needs no member."""
-    match request:
-        case {"method": "elicitation/create", "params": {"mode": "url"}}:
-            return "elicitation", "url"
-        case {"method": "elicitation/create"}:
-            return "elicitation", "form"
-        case {"method": "sampling/createMessage", "params": {"tools": _} | {"toolChoice": _}}:
-            return "sampling", "tools"
-        case {"method": "sampling/createMessage", "params": {"includeContext": "thisServer" | "allServers"}}:
-            return "sampling", "context"
-        case {"method": "sampling/createMessage"}:
-            return "sampling", ""
-    return "roots", ""
+    params: Mapping[str, Any] = request.get("params", {})
+    if request["method"] == "roots/list":
+        return "roots", ""
+    if request["method"] == "elicitation/create":
+        return "elicitation", "url" if params.get("mode") == "url" else "form"
+    if "tools" in params or "toolChoice" in params:
+        return "sampling", "tools"
+    if params.get("includeContext") in ("thisServer", "allServers"):
+        return "sampling", "context"
+    return "sampling", ""

@@ -62,8 +62,7 @@ class WireQuestion(NamedTuple):
     key: str  # the question's key in `inputRequests`
     request: InputRequest
     read: Callable[[JSONObject], object]
-    # True if an answer counts for one call in a round, and a second call asks the user again. A page to open needs it:
-    # in `while not connected(user): elicit.url(…)` the user agreed to open the page, but has not finished there.
+    # True if an answer counts for one call in a round, and a second call asks the user again: see `ElicitUrlRequest`.
     read_once: bool = False
 
 

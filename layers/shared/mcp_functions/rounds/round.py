@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.messages import Principal
     from mcp_functions.protocol.wire_types import InputRequest, JSONObject
+    from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.rounds.low_level import InputRequiredResult
     from mcp_functions.rounds.questions import WireQuestion
     from mcp_functions.rounds.step_call import StepCall
@@ -71,53 +72,8 @@ class RoundRequest(NamedTuple):
 DEFAULT_REQUEST = RoundRequest()
 
 
-class AuditRecord(NamedTuple):
-    """The questions that one round asked, and how the questions of the round before were answered.
-
-    If a client repeats a round, its record comes again with the same `flow` and `round`: use them as the key.
-
-    Attributes:
-        flow: the id of the conversation.
-        round: the number of the round, from 1.
-        handler: the name of the tool, prompt or resource.
-        principal: a digest of the caller, as in the state's claims; None without authentication.
-        asked: the open questions by key, each as the message that the user sees (or the request's method).
-        answered: the actions of this request's answers by key: "accept", "decline" or "cancel"; "answer" if the
-            client's model or the client itself answered; "invalid" if the answer did not fit and the question is asked
-            again. It never holds the content of an answer.
-        answered_by: "client" where an elicitation of the client was answered; "app" for a form that the host showed,
-            which proves possession of the state and not a person; "model" for answers that the model relayed.
-    """
-
-    flow: str
-    round: int
-    handler: str
-    principal: str | None
-    asked: Mapping[str, str]
-    answered: Mapping[str, str]
-    answered_by: str = "client"
-
-
 class Round:
-    """One round: it combines the request with the record, and ends with a result or with questions.
-
-    Attributes:
-        request: the input of the round.
-        record: what earlier rounds left, and what this round adds.
-        lock: guards the record, the questions and the running steps: a handler may use several threads.
-        questions: the questions that the handler asks.
-        running_steps: the keys of the steps that run now. The round must not end while a step runs: the next round
-            would run it again.
-        steps_recorded: the number of steps that ran in this round.
-        step_tasks: a task for each step for which an async handler waits.
-        notifications: messages that the client gets before the result.
-        ended: True once InputRequired was raised, even if the author's code caught it.
-        closed: True once the handler has returned: no step or question is possible any more.
-        error: the first rule that was broken, or why the call cannot continue.
-        progress_message: the last message that the function reported.
-        on_step_recorded: a task's hook, which writes the record after each step.
-        must_stop: a task's hook, which ends the round before a step.
-    """
+    """One round: it combines the request with the record, and ends with a result or with questions."""
 
     def __init__(
         self,
@@ -134,20 +90,22 @@ class Round:
         """
         self.request = request
         self.record = Record(record)
-        self.lock = Condition()
         self.questions = Questions(self.record, asked, request.responses)
-        self.running_steps: set[str] = set()
-        self.steps_recorded = 0
-        self.step_tasks: set[Task[None]] = set()
-        self.notifications: list[dict[str, Any]] = []
-        self.ended = False
-        self.closed = False
-        self.error: DeveloperError | ToolError | None = None
-        self.progress_message = ""
-        self.on_step_recorded: Callable[[], object] | None = None
-        self.must_stop: Callable[[], bool] | None = None
+        self.lock = Condition()  # guards the record, the questions and the running steps: a handler may use threads
+        self.running_steps: set[str] = set()  # the keys of the steps that run now
+        self.steps_recorded = 0  # the number of steps that ran in this round
+        self.step_tasks: set[Task[None]] = set()  # a task for each step for which an async handler waits
+        self.notifications: list[dict[str, Any]] = []  # messages that the client gets before the result
+        self.progress_message = ""  # the last message that the function reported
+        self.ended = False  # True once InputRequired was raised, even if the author's code caught it
+        self.closed = False  # True once the handler has returned: no step or question is possible any more
+        self.error: DeveloperError | ToolError | None = (
+            None  # the first rule that was broken, or why the call must stop
+        )
+        self.on_step_recorded: Callable[[], object] | None = None  # a task's hook, which writes the record
+        self.must_stop: Callable[[], bool] | None = None  # a task's hook, which ends the round before a step
         self._has_state = bool(record or asked)
-        self._renamed_key = False  # True if the handler asked an answered question under another key
+        self._has_renamed_key = False  # True if the handler asked an answered question under another key
 
     @property
     def requests(self) -> dict[str, InputRequest]:
@@ -312,11 +270,13 @@ class Round:
         """Return the record for the next round, as JSON."""
         with self.lock:
             sheds = 0 if self.requests else self.record.sheds + 1
-            lost_answers = self.record.lost_answers + 1 if self._renamed_key else 0
+            lost_answers = self.record.lost_answers + 1 if self._has_renamed_key else 0
             return self.record.to_json(sheds=sheds, lost_answers=lost_answers)
 
     def audit(self, handler: str, principal: str | None, *, sent: bool, answered_by: str = "client") -> AuditRecord:
         """Return the audit record of this round; `sent` is False if the client does not get its questions."""
+        from mcp_functions.rounds.audit import AuditRecord  # noqa: PLC0415 - only for serve(audit=…)
+
         requests = self.requests if sent else {}
         return AuditRecord(
             flow=self.request.flow,
@@ -333,7 +293,7 @@ class Round:
         renamed = self.questions.find_renamed_key()
         if renamed is None:
             return
-        self._renamed_key = True
+        self._has_renamed_key = True
         if self.record.lost_answers >= MAX_KEY_CHANGES:
             old, new = renamed
             self.error = self.error or DeveloperError(CHANGING_KEY, old=old, new=new)

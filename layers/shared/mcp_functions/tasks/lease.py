@@ -19,7 +19,8 @@ from mcp_functions.tasks.transitions import LeaseLost, Progress
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mcp_functions.rounds.round import AuditRecord, Round
+    from mcp_functions.rounds.audit import AuditRecord
+    from mcp_functions.rounds.round import Round
     from mcp_functions.tasks.task import Task
     from mcp_functions.tasks.task_store import TaskStore
 
