@@ -106,7 +106,7 @@ class Form:
             raise InvalidAnswer(str(error)) from None
 
 
-# The forms that were read, because every round asks with the same types again. They have the ids of their types as keys:
+# The forms that were read, because every round asks with the same types again. The key has the id of the type, because
 # Literal["a", "b"] equals Literal["b", "a"], but these are two forms. A form keeps its type, so the id stays its own.
 _forms: dict[tuple[int, str, bool], Form] = {}
 MAX_FORMS = 256  # a function may make types and keys without end
