@@ -51,7 +51,7 @@ TOOL = EVERY | {
 }  # fmt: skip
 ASKING = TOOL | CALLS | {
     "dispatch.conversations", "dispatch.seal_factory", "handlers.injection",
-    "rounds", "rounds.capabilities", "rounds.elicitation",
+    "rounds", "rounds.asking", "rounds.capabilities", "rounds.elicitation",
     "rounds.input_requests", "rounds.questions", "rounds.record", "rounds.round",
     "schemas.annotations", "schemas.class_types", "schemas.forms", "seal", "seal.binding",
     "seal.budgets", "seal.canonical_json", "seal.chunked_encryption", "seal.claims", "seal.codec_adapter",

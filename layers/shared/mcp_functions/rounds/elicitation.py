@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered
-from mcp_functions.rounds.capabilities import AskingCapability
-from mcp_functions.rounds.input_requests import AnyQuestion, InputRequest
-from mcp_functions.rounds.questions import WireQuestion
+from mcp_functions.rounds.asking import AnyQuestion, AskingCapability, InputRequest, WireQuestion
 from mcp_functions.schemas import forms
 from mcp_functions.schemas.forms import InvalidAnswer
 
@@ -50,7 +48,7 @@ class ElicitRequest(InputRequest):
         """Ask the user to open a page. An accept is consent to open it, not completion of what happens there."""
         return ElicitUrlRequest(message, url)
 
-    def to_question(self, key: str, *, camel_case: bool) -> WireQuestion:
+    def to_wire_question(self, key: str, *, camel_case: bool) -> WireQuestion:
         """Return the message for the client, with the function that reads its response."""
         form = forms.read_form(self.form, key, camel_case=camel_case)
 
@@ -72,7 +70,7 @@ class ElicitUrlRequest(ElicitRequest):
         super().__init__(message, form=None)  # a page has no form
         self.page_url = url
 
-    def to_question(self, key: str, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - only forms use camelCase
+    def to_wire_question(self, key: str, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - only forms use camelCase
         """Return the message for the client, with the function that reads its response."""
         _check_url(self.page_url)
 

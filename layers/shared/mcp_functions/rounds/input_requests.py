@@ -1,9 +1,13 @@
-"""The requests that a server sends to a client: their classes, fingerprints, text, and the capabilities they need."""
+"""What the server reads from its own requests to a client: a fingerprint, a text, and the capabilities they need.
+
+A request (`InputRequest` of the specification) asks the user, the client's model, or the client for its roots. The
+functions take it as the dict that the client gets.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions.protocol.json_writer import base64url, dumps_sorted
 from mcp_functions.protocol.messages import shows_forms
@@ -12,42 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mcp_functions.protocol import wire_types
-    from mcp_functions.rounds.questions import WireQuestion
-
-Answer_co = TypeVar("Answer_co", covariant=True)
-
-
-class InputRequest:
-    """One of the three requests that a server may make: ElicitRequest, CreateMessageRequest or ListRootsRequest."""
-
-    def __eq__(self, other: object) -> bool:
-        """Compare with another request, for unit tests."""
-        return type(self) is type(other) and vars(self) == vars(other)
-
-    def __hash__(self) -> int:
-        """Hash the type only: equal requests have equal hashes, and the attributes may hold a dict, which has none."""
-        return hash(type(self))
-
-    def to_question(self, key: str, *, camel_case: bool) -> WireQuestion:
-        """Return the message under its key in `inputRequests`, with the function that reads its response."""
-        raise NotImplementedError
-
-    def wire(self, key: str = "answer", *, camel_case: bool = False) -> wire_types.InputRequest:
-        """Return the message of the specification."""
-        return self.to_question(key, camel_case=camel_case).request
-
-
-class AnyQuestion(Generic[Answer_co]):
-    """A question that `elicit.together` can ask; the type in brackets is the type of its answer."""
-
-    def __init__(self, key: str, request: InputRequest) -> None:
-        """Take the key in `inputRequests`, and the request."""
-        self.key = key
-        self.request = request
-
-    def to_wire(self, *, camel_case: bool) -> WireQuestion:
-        """Return the question for the client."""
-        return self.request.to_question(self.key, camel_case=camel_case)
 
 
 def fingerprint(request: wire_types.InputRequest) -> str:

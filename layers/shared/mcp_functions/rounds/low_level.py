@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
     from mcp_functions.protocol.wire_types import JSONObject
-    from mcp_functions.rounds.input_requests import InputRequest
+    from mcp_functions.rounds.asking import InputRequest
     from mcp_functions.rounds.round import Round
 
 Answer = TypeVar("Answer")

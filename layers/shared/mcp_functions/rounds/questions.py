@@ -5,7 +5,7 @@ only if the sealed state shows that the previous round asked exactly this questi
 its text). Such a response goes into the record before the handler runs. Each question then ends in one of four ways:
 
     response in the record        what the round does                         outcome for the handler
-    no response                   opens the question: the client gets it      the round ends
+    none                          opens the question: the client gets it      the round ends
     `read` returns a value        keeps the fields that the form asked for    the answer
     `read` raises InvalidAnswer   drops it, and opens the question again      the round ends
     `read` raises another error   keeps it: the user declined, for example    the error
@@ -16,23 +16,24 @@ stop it with a DeveloperError.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_reader import copy_json
-from mcp_functions.rounds.input_requests import fingerprint, message_of, repeat_request
+from mcp_functions.rounds import input_requests
 from mcp_functions.schemas.forms import InvalidAnswer
-from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from mcp_functions.protocol.wire_types import InputRequest, JSONObject
+    from mcp_functions.rounds.asking import WireQuestion
     from mcp_functions.rounds.record import Record
 
 MAX_MESSAGE_CHANGES = 2  # a price in a message may change once or twice, but a clock changes in every round
 MAX_KEY_CHANGES = 1  # a deployment may rename a key once, but a random key changes in every round
-MAX_READINGS = 10_000  # stops a handler that loops until an answer changes, which never happens within a round
+MAX_CALLS = 10_000  # stops a handler that asks in a loop until the answer changes, which never happens within a round
 ACTIONS = ("accept", "decline", "cancel")
 
 NOT_TEXT = "a question's {part} is text, and not of type {type}"
@@ -52,20 +53,6 @@ CHANGING_KEY = (
 )
 
 
-class WireQuestion(NamedTuple):
-    """A question as the client gets it, and the function that reads the response.
-
-    `read` returns the answer. It raises InvalidAnswer if the response does not fit the question, and any other
-    exception if the handler should get that exception in place of an answer.
-    """
-
-    key: str  # the question's key in `inputRequests`
-    request: InputRequest
-    read: Callable[[JSONObject], object]
-    # True if an answer counts for one call in a round, and a second call asks the user again: see `ElicitUrlRequest`.
-    read_once: bool = False
-
-
 class Questions:
     """The questions that the handler asks in one round. The lock of the round guards them.
 
@@ -82,12 +69,12 @@ class Questions:
         self.open_requests: dict[str, InputRequest] = {}
         self._record = record
         self._fingerprints: dict[str, str] = {}  # of the questions of this round, by key
-        self._readings: dict[str, int] = {}  # how often the handler asked, by key
-        self._delivered: set[str] = set()  # the fingerprints of the questions whose answer the handler got
-        for key, digest in asked_before.items():
+        self._calls: Counter[str] = Counter()  # how often the handler asked, by key
+        self._answered: set[str] = set()  # the fingerprints of the questions whose answer the handler got
+        for key, fingerprint in asked_before.items():
             answers = record.answers.get(key, {})
-            if key in responses and digest not in answers:  # a later response never replaces an earlier one
-                record.answers[key] = {**answers, digest: responses[key]}
+            if key in responses and fingerprint not in answers:  # a later response never replaces an earlier one
+                record.answers[key] = {**answers, fingerprint: responses[key]}
                 action = responses[key].get("action")
                 self.actions[key] = action if action in ACTIONS else "answer"
 
@@ -101,13 +88,13 @@ class Questions:
         """
         key = question.key
         request = question.request
-        _check_text(key, message_of(request))
-        digest = fingerprint(request)
-        self._count_reading(key, digest)
-        if question.read_once and self._readings[key] > 1:
-            self._record.drop_answer(key, digest)
+        _check_text(key, request)
+        fingerprint = input_requests.fingerprint(request)
+        self._count_call(key, fingerprint)
+        if question.read_once and self._calls[key] > 1:
+            self._record.drop_answer(key, fingerprint)
         answers = self._record.answers.get(key, {})
-        if digest not in answers:
+        if fingerprint not in answers:
             # Each earlier text of the question has its answer here, so their number is how often the text has changed.
             # They stay: rounds may alternate between two deployed versions, and each version finds its own answer.
             message_changes = len(answers)
@@ -115,26 +102,26 @@ class Questions:
                 raise DeveloperError(CHANGING_MESSAGE, key=key)
             self.open_requests.setdefault(key, request)
             return None
-        response = answers[digest]
+        response = answers[fingerprint]
         try:
             outcome = question.read(copy_json(response))  # a copy: the author's code may change what it reads
         except InvalidAnswer as invalid:
-            self._record.drop_answer(key, digest)
+            self._record.drop_answer(key, fingerprint)
             if key in self.actions:
                 self.actions[key] = "invalid"
-            self.open_requests[key] = repeat_request(request, str(invalid))
+            self.open_requests[key] = input_requests.repeat_request(request, str(invalid))
             return None
         except Exception as error:  # noqa: BLE001 - `Round.ask` raises it once every question of the call is answered
             outcome = error
         else:
-            answers[digest] = _without_extra_fields(request, response)
-        self._delivered.add(digest)
+            answers[fingerprint] = _without_extra_fields(request, response)
+        self._answered.add(fingerprint)
         return outcome
 
     def open_low_level(self, key: str, request: InputRequest) -> None:
         """Open a question of a low-level function, and drop the answers under the same key."""
-        _check_text(key, message_of(request))
-        self._fingerprints[key] = fingerprint(request)
+        _check_text(key, request)
+        self._fingerprints[key] = input_requests.fingerprint(request)
         self.open_requests[key] = request
         self._record.answers.pop(key, None)
 
@@ -148,28 +135,28 @@ class Questions:
         The old key has an answer in this request, and the handler did not ask it. No earlier round asked the new key.
         """
         for old in self.actions:
-            digest = self.asked_before[old]
-            if old in self._fingerprints or digest in self._delivered:
+            fingerprint = self.asked_before[old]
+            if old in self._fingerprints or fingerprint in self._answered:
                 continue
             for new in self.open_requests:
                 is_new = new not in self.asked_before and new not in self._record.answers
-                # `_readings` lacks the questions of a low-level function, which may rename its keys.
-                if is_new and new in self._readings and self._fingerprints[new] == digest:
+                is_by_handler = self._calls[new] > 0  # a low-level function may rename its keys
+                if is_new and is_by_handler and self._fingerprints[new] == fingerprint:
                     return old, new
         return None
 
-    def _count_reading(self, key: str, digest: str) -> None:
-        """Refuse two questions under one key, and a question that is read without end."""
-        if self._fingerprints.setdefault(key, digest) != digest:
+    def _count_call(self, key: str, fingerprint: str) -> None:
+        """Refuse two questions under one key, and a question that is asked without end."""
+        if self._fingerprints.setdefault(key, fingerprint) != fingerprint:
             raise DeveloperError(SHARED_KEY, key=key)
-        self._readings[key] = self._readings.get(key, 0) + 1
-        if self._readings[key] > MAX_READINGS:
+        self._calls[key] += 1
+        if self._calls[key] > MAX_CALLS:
             raise DeveloperError(ENDLESS_LOOP, key=key)
 
 
-def _check_text(key: object, message: object) -> None:
+def _check_text(key: object, request: InputRequest) -> None:
     """Refuse a key or message that is not text: JSON would write 3 as "3", which the next round cannot find."""
-    for part, value in (("key", key), ("message", message)):
+    for part, value in (("key", key), ("message", input_requests.message_of(request))):
         if not isinstance(value, str):
             raise DeveloperError(NOT_TEXT, part=part, type=type(value).__name__)
 

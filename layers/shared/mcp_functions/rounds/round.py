@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.messages import Principal
     from mcp_functions.protocol.wire_types import InputRequest, JSONObject
+    from mcp_functions.rounds.asking import WireQuestion
     from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.rounds.low_level import InputRequiredResult
-    from mcp_functions.rounds.questions import WireQuestion
     from mcp_functions.rounds.step_call import StepCall
 
 # The time that must remain between the end of a step and the deadline: to seal the state, and to answer. It also allows

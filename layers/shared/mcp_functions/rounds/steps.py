@@ -1,8 +1,8 @@
 """Steps: work that runs once in a conversation, although its handler runs in every round.
 
 A conversation is one call of a tool, over several requests. Each request is a round: the handler runs from its first
-line until it returns, or until it asks what no earlier round has an answer to. Then `InputRequired` leaves the handler.
-The client gets the question and a sealed state, and its next request brings an answer and the state back.
+line until it returns, or until it asks a question that is still unanswered. Then `elicit` raises `InputRequired`, which
+ends the handler. The client gets the question and a sealed state, and its next request brings an answer and the state.
 
                                       round 1              round 2
     step("reserve", reserve, city)    runs, is recorded    returns the recorded result
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+KEY_BYTES = 16  # the length of an idempotency key: two keys are never equal by chance
 
 
 class Step(Capability):
@@ -86,7 +88,7 @@ class Step(Capability):
 
     @property
     def keyed(self) -> KeyedStep:
-        """Pass the idempotency key: `step.keyed("charge", charge, flight)` calls `charge(flight, key="…")`.
+        """The step with an idempotency key: `step.keyed("charge", charge, flight)` calls `charge(flight, key="…")`.
 
         The key is `step.key`. In a conversation's first round, the step does not run: the round ends without a
         question, and the client repeats the request with a state. Without a state, a repeated request would begin
@@ -98,8 +100,8 @@ class Step(Capability):
     def key(self) -> str:
         """The idempotency key of the running step, 32 hexadecimal digits, for a service that must not act twice.
 
-        It is the same when a client repeats a round after a lost response. In the first
-        round, which has no state, it may change. If that matters, use `step.keyed`.
+        It is the same when a client repeats a round after a lost response. In the first round, which has no state, it
+        may change. If that matters, use `step.keyed`.
 
         Raises:
             DeveloperError: no step is running.
@@ -107,7 +109,8 @@ class Step(Capability):
         call = self._round.current_step()
         if call is None:
             self._round.fail("step.key is the key of a running step: read it in the function that the step calls")
-        return self._derive("step", f"{call.step_key}\0{call.arguments_digest}").hex()[:32]
+        # A digest has no zero byte, so no two pairs of a step's key and its arguments are written alike.
+        return self._derive("step", f"{call.step_key}\0{call.arguments_digest}")[:KEY_BYTES].hex()
 
     def now(self) -> datetime:
         """Return when the conversation began: the record has it, so it is the same in all rounds."""
