@@ -28,7 +28,6 @@ from mcp_functions.rounds.round import step_of_context
 from mcp_functions.rounds.step_values import digest_arguments, is_json, read_return_type, to_record
 
 if TYPE_CHECKING:
-    from asyncio import Task
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.rounds.round import Round
@@ -88,16 +87,10 @@ class StepCall:
 
     async def wait(self, max_seconds: float | None) -> object:
         """Return the recorded result of an async function; await the function first if the record has none."""
-        import asyncio  # noqa: PLC0415 - whoever awaits this has imported it; steps that are not async do not need it
-
         if self._reserve_unless_recorded():
             try:
                 self.round.check_may_run(max_seconds)
-                # A task of its own, so that a cancellation of the caller need not stop the function.
-                task = asyncio.ensure_future(self._await_and_record())
-                self.round.step_tasks.add(task)
-                task.add_done_callback(self.round.step_tasks.discard)
-                await self._finish(task)
+                await self._run_in_task()
             finally:
                 self._release()
         return self._recorded_result()
@@ -148,27 +141,28 @@ class StepCall:
             self._fail("step {key!r} calls an async function: await step.wait({key!r}, …)")
         self._record(result, began)
 
+    async def _run_in_task(self) -> None:
+        """Await the function in a task of its own, so that a cancellation of the caller need not stop it."""
+        import asyncio  # noqa: PLC0415 - whoever awaits this has imported it; steps that are not async do not need it
+
+        task = asyncio.ensure_future(self._await_and_record())
+        self.round.step_tasks.add(task)
+        task.add_done_callback(self.round.step_tasks.discard)
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            # If the round has ended, another task asked a question, and so this one was cancelled. The function runs to
+            # its end, and its result is recorded; otherwise the next round would run it again.
+            if not self.round.ended:
+                task.cancel()  # the author's code cancelled the call, so the function is cancelled, too
+            await task
+            raise  # if the function raised an exception, `await task` has raised that instead
+
     async def _await_and_record(self) -> None:
         began = self.round.request.now()
         step_of_context.set(self)  # it ends with the context of this task
         result = await self._call()
         self._record(result, began)
-
-    async def _finish(self, task: Task[None]) -> None:
-        """Wait for the task of this step, also if the caller is cancelled meanwhile."""
-        import asyncio  # noqa: PLC0415 - see `wait`
-
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            if not self.round.ended:
-                # The author's code cancelled the call, so the function is cancelled, too. It may clean up.
-                task.cancel()
-            # Otherwise another task asked a question, and the end of the round cancelled this one. The function runs to
-            # its end and its result is recorded; otherwise the next round would run it again.
-            await task
-            # An exception of the function has left `await task` in place of this cancellation.
-            raise
 
     def _record(self, result: object, began: float) -> None:
         """Record the result as JSON, so that this round reads the same value as later rounds."""
