@@ -53,8 +53,8 @@ class InputResponses(Capability, Mapping[str, "JSONObject"]):
 
     def __getitem__(self, key: str) -> JSONObject:
         """Return one answer: ElicitResult, CreateMessageResult or ListRootsResult."""
-        *_, last = self._round.record.answers[key].values()  # there are several if the question was reworded
-        answer: JSONObject = copy_json(last)
+        answers = list(self._round.record.answers[key].values())  # there are several if the question was reworded
+        answer: JSONObject = copy_json(answers[-1])
         return answer
 
     def __iter__(self) -> Iterator[str]:

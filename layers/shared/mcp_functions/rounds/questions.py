@@ -1,8 +1,9 @@
 """The questions of one round: which ones have an answer, and which ones the client has to answer next.
 
 A handler runs from its first line in every round, so it asks the same questions again. A response of the client counts
-only if the sealed state shows that the previous round asked exactly this question, by key and fingerprint (a digest of
-its text). Such a response goes into the record before the handler runs. Each question then ends in one of four ways:
+only if the sealed state shows that the previous round asked exactly this question. A question is known by its key and
+its fingerprint, a digest of the request. The responses that count go into the record before the handler runs. Each
+question then ends in one of four ways:
 
     response in the record        what the round does                         outcome for the handler
     none                          opens the question: the client gets it      the round ends
@@ -10,7 +11,7 @@ its text). Such a response goes into the record before the handler runs. Each qu
     `read` raises InvalidAnswer   drops it, and opens the question again      the round ends
     `read` raises another error   keeps it: the user declined, for example    the error
 
-A handler that asks the same under a new key or in new words in every round would never get its answer. The limits below
+A handler would never get its answer if it asks the same with a new key or new words in every round. The limits below
 stop it with a DeveloperError.
 """
 
@@ -63,7 +64,7 @@ class Questions:
     """
 
     def __init__(self, record: Record, asked_before: Mapping[str, str], responses: Mapping[str, JSONObject]) -> None:
-        """Record the responses at once, so that none is lost if the round ends before the handler reads it."""
+        """Record all responses at once, for the next round: this one may end before the handler reads them."""
         self.asked_before = asked_before
         self.actions: dict[str, str] = {}
         self.open_requests: dict[str, InputRequest] = {}
@@ -94,29 +95,15 @@ class Questions:
         if question.read_once and self._calls[key] > 1:
             self._record.drop_answer(key, fingerprint)
         answers = self._record.answers.get(key, {})
-        if fingerprint not in answers:
-            # Each earlier text of the question has its answer here, so their number is how often the text has changed.
-            # They stay: rounds may alternate between two deployed versions, and each version finds its own answer.
-            message_changes = len(answers)
-            if message_changes > MAX_MESSAGE_CHANGES:
-                raise DeveloperError(CHANGING_MESSAGE, key=key)
-            self.open_requests.setdefault(key, request)
-            return None
-        response = answers[fingerprint]
-        try:
-            outcome = question.read(copy_json(response))  # a copy: the author's code may change what it reads
-        except InvalidAnswer as invalid:
-            self._record.drop_answer(key, fingerprint)
-            if key in self.actions:
-                self.actions[key] = "invalid"
-            self.open_requests[key] = input_requests.repeat_request(request, str(invalid))
-            return None
-        except Exception as error:  # noqa: BLE001 - `Round.ask` raises it once every question of the call is answered
-            outcome = error
-        else:
-            answers[fingerprint] = _without_extra_fields(request, response)
-        self._answered.add(fingerprint)
-        return outcome
+        if fingerprint in answers:
+            return self._read_response(question, fingerprint)
+        # Each earlier text of the question has its answer here, so their number is how often the text has changed. They
+        # stay: rounds may alternate between two deployed versions, and each version finds its own answer.
+        message_changes = len(answers)
+        if message_changes > MAX_MESSAGE_CHANGES:
+            raise DeveloperError(CHANGING_MESSAGE, key=key)
+        self.open_requests.setdefault(key, request)
+        return None
 
     def open_low_level(self, key: str, request: InputRequest) -> None:
         """Open a question of a low-level function, and drop the answers under the same key."""
@@ -152,6 +139,25 @@ class Questions:
         self._calls[key] += 1
         if self._calls[key] > MAX_CALLS:
             raise DeveloperError(ENDLESS_LOOP, key=key)
+
+    def _read_response(self, question: WireQuestion, fingerprint: str) -> object:
+        """Read the response in the record. If it does not fit the question, drop it and open the question again."""
+        key = question.key
+        response = self._record.answers[key][fingerprint]
+        try:
+            outcome = question.read(copy_json(response))  # a copy: the author's code may change what it reads
+        except InvalidAnswer as invalid:
+            self._record.drop_answer(key, fingerprint)
+            if key in self.actions:
+                self.actions[key] = "invalid"
+            self.open_requests[key] = input_requests.repeat_request(question.request, str(invalid))
+            return None
+        except Exception as error:  # noqa: BLE001 - `Round.ask` raises it once every question of the call is answered
+            outcome = error
+        else:
+            self._record.answers[key][fingerprint] = _without_extra_fields(question.request, response)
+        self._answered.add(fingerprint)
+        return outcome
 
 
 def _check_text(key: object, request: InputRequest) -> None:

@@ -4,7 +4,12 @@ A handler runs from its first line in every round. A question returns its answer
 otherwise the round ends with the question. A step returns its result if an earlier round ran it. The record has these
 answers and results. It reaches the next round in a sealed state that the client sends, or for a task in a table.
 
-A round can end before its handler returns. Then InputRequired leaves the author's function:
+    Round(request, record, asked)    reads the previous round's record, and adds the responses of the request
+    ask, check_may_run               the handler asks and runs steps, maybe in several threads or tasks
+    close                            the handler has returned: no question or step is possible any more
+    requests, next_record            what the client and the next round get, if the round has ended before the handler
+
+A round ends before its handler if one of these methods raises InputRequired, which leaves the author's function:
 
     ask                     a question has no answer yet
     end_with                a low-level function returned an InputRequiredResult
@@ -99,9 +104,7 @@ class Round:
         self.progress_message = ""  # the last message that the function reported
         self.ended = False  # True once InputRequired was raised, even if the author's code caught it
         self.closed = False  # True once the handler has returned: no step or question is possible any more
-        self.error: DeveloperError | ToolError | None = (
-            None  # the first rule that was broken, or why the call must stop
-        )
+        self.error: DeveloperError | ToolError | None = None  # what `stop` raised first
         self.on_step_recorded: Callable[[], object] | None = None  # a task's hook, which writes the record
         self.must_stop: Callable[[], bool] | None = None  # a task's hook, which ends the round before a step
         self._has_state = bool(record or asked)
@@ -120,8 +123,7 @@ class Round:
     @property
     def began(self) -> int:
         """When the conversation began, in unix milliseconds: the recorded time, or now."""
-        recorded = self.record.began
-        return int(self.request.now() * 1000) if recorded is None else recorded
+        return int(self.request.now() * 1000) if self.record.began is None else self.record.began
 
     def stop(self, error: DeveloperError | ToolError) -> NoReturn:
         """Raise an error and note it, so that the author's code cannot hide it by catching it."""
@@ -203,9 +205,6 @@ class Round:
         """End the round if its request has no state, so that the client gets one with the conversation's id.
 
         Without a state, a repeated request would begin another conversation.
-
-        Raises:
-            InputRequired: the request has no state, so this is the first round.
         """
         if not self._has_state and self.request.max_sheds:
             self.end()
