@@ -400,6 +400,12 @@ def outcome(known: Form, content: dict[str, Any], *, one_value: bool = False) ->
     return {name: (type(value), value) for name, value in fields.items()}
 
 
+def test_a_type_is_read_once_and_not_in_every_round() -> None:
+    seats = Literal["window", "aisle"]
+    assert read(seats) is read(seats)
+    assert read(seats).schema() != read(Literal["aisle", "window"]).schema()
+
+
 @given(FIELDS, st.data(), st.booleans())
 def test_other_forms_are_read_as_pydantic_reads_a_model(
     fields: dict[str, Any],

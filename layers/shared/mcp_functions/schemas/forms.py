@@ -47,7 +47,7 @@ class Form:
 
     def __init__(self, annotation: object, type_: JsonType, key: str, *, camel_case: bool) -> None:
         """Take a type with named fields; any other type becomes the only field of a form."""
-        self.annotation = annotation
+        self.annotation = annotation  # kept for `_forms`
         self._type = type_
         self._schema: dict[str, Any] | None = None
         self._definitions: Mapping[str, Any] = type_.schema.get("$defs", {})
