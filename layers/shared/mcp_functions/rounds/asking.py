@@ -1,9 +1,11 @@
 """The base of everything that asks a client, for the user (`elicitation`) or for itself (`client_questions`).
 
-elicit("seat", "Which seat?", Seat)      a call of an `AskingCapability`
-  -> Question("seat", …)                 an `AnyQuestion`: a key, and an `InputRequest`
-  -> WireQuestion("seat", {…}, read)     the message that the client gets, and the function that reads its response
-  -> Round.ask                           returns the answer, or ends the round with the message
+    elicit("seat", "Which seat?", Seat)      a call of an `AskingCapability`
+      -> Question("seat", …)                 an `AnyQuestion`: a key, and an `InputRequest`
+      -> WireQuestion("seat", {…}, read)     the message that the client gets, and the function that reads its response
+      -> Round.ask                           returns the answer, or ends the round with the message
+
+A round is one request of a conversation. A question has the same key in all rounds, so that its answer is found again.
 """
 
 from __future__ import annotations

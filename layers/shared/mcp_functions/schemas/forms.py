@@ -46,25 +46,19 @@ class Form:
     """A type that a user fills in."""
 
     def __init__(self, annotation: object, type_: JsonType, key: str, *, camel_case: bool) -> None:
-        """Take a type with named fields; any other type becomes the only field of a form."""
-        self.annotation = annotation  # kept for `_forms`
+        """Take a type with named fields; any other type becomes the only property of a form."""
+        self.annotation = annotation
         self._type = type_
-        self._schema: dict[str, Any] | None = None
-        self._definitions: Mapping[str, Any] = type_.schema.get("$defs", {})
-        schema = _follow_reference(type_.schema, self._definitions)
-        if "properties" in schema:
-            self._value_name = ""
-            self._fields: dict[str, Any] = schema["properties"]
-            self._required: list[str] = schema.get("required", [])
-            self._error_prefix = f"{getattr(annotation, '__name__', '')}."  # an error names a field as "City.name"
-        else:
+        self._object = _follow_reference(type_.schema, type_.schema.get("$defs", {}))  # the JSON Schema of the form
+        self._value_name = ""  # the name of the only property, if the type is one value
+        if "properties" not in self._object:
             self._value_name = re.sub(r"[^\w-]+", "_", key) or "answer"  # a client may read a dot in a name as a path
-            self._fields = {self._value_name: type_.schema}
-            is_optional = {"type": "null"} in schema.get("anyOf", ())
-            self._required = [] if is_optional else [self._value_name]
-            self._error_prefix = ""
+            is_optional = {"type": "null"} in self._object.get("anyOf", ())
+            required = [] if is_optional else [self._value_name]
+            self._object = {"properties": {self._value_name: type_.schema}, "required": required}
         # The name of each property on the wire, by the name of the type's field.
-        self.wire_names = {name: to_camel_case(name) if camel_case else name for name in self._fields}
+        self.wire_names = {name: to_camel_case(name) if camel_case else name for name in self._object["properties"]}
+        self._requested: dict[str, Any] | None = None
 
     def schema(self) -> dict[str, Any]:
         """Return the `requestedSchema`, which every round sends unchanged.
@@ -75,15 +69,21 @@ class Form:
         Raises:
             DeveloperError: the restricted schema cannot express a field.
         """
-        if self._schema is None:
-            properties = {}
-            for name, field in self._fields.items():
-                path = self._error_prefix + name
-                properties[self.wire_names[name]] = _property(path, name, field, self._definitions)
-            self._schema = {"type": "object", "properties": properties}
-            if self._required:
-                self._schema["required"] = [self.wire_names[name] for name in self._required]
-        return self._schema
+        if self._requested is None:
+            self._requested = self._write_schema()
+        return self._requested
+
+    def _write_schema(self) -> dict[str, Any]:
+        definitions = self._type.schema.get("$defs", {})
+        # An error names a field as "City.name", and the only property of a form as "name".
+        prefix = "" if self._value_name else f"{getattr(self.annotation, '__name__', '')}."
+        properties = {}
+        for name, field in self._object["properties"].items():
+            properties[self.wire_names[name]] = _property(prefix + name, name, field, definitions)
+        requested: dict[str, Any] = {"type": "object", "properties": properties}
+        if self._object.get("required"):
+            requested["required"] = [self.wire_names[name] for name in self._object["required"]]
+        return requested
 
     def accept(self, content: object) -> Any:  # noqa: ANN401 - a value of the author's type
         """Read the user's answer.
