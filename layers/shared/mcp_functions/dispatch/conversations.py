@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.base import Handler
     from mcp_functions.protocol.messages import Request
     from mcp_functions.protocol.wire_types import InputRequest
-    from mcp_functions.rounds.round import AuditRecord
+    from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.claims import Claims
     from mcp_functions.seal.request_state import RequestStates, RoundStart

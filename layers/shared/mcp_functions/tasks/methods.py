@@ -129,7 +129,7 @@ class Tasks:
             ttl=min(ttl, self._settings.max_task_ttl * 1000, request.task_ttl or ttl),
             updated=now,
             # Steps read this time (`step.now`), so it must not change in later rounds.
-            record={**round_record(round_), "began": round_.started_at},
+            record={**round_record(round_), "began": round_.began},
             until=now + INVOCATION_MS,
             summons=1,  # `_begin` invokes a worker
         )

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.handlers.tools import Tool
     from mcp_functions.http.events import LambdaContext
-    from mcp_functions.rounds.round import AuditRecord
+    from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.tasks.task_store import TaskStore
 
 MAX_ATTEMPTS = 5  # the task fails after so many workers in a row that took it without progress
