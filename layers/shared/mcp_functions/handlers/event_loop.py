@@ -133,7 +133,7 @@ async def _run_call(coroutine: Coroutine[Any, Any, Any], round_: Round | None) -
     except BaseException as error:  # noqa: BLE001 - `run` raises it
         outcome = _Outcome(error=error)
     if round_:
-        await round_.steps.wait()
+        await round_.wait_for_steps()
     await _end_tasks(tasks)
     return outcome
 
