@@ -12,13 +12,15 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# botocore's ThrottledRetryableChecker retries these codes.
+# botocore repeats a request after these errors (its ThrottledRetryableChecker and TransientRetryableChecker).
 THROTTLED_CODES = {
     "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottledException", "TooManyRequestsException",
     "ProvisionedThroughputExceededException", "TransactionInProgressException", "RequestLimitExceeded",
     "BandwidthLimitExceeded", "LimitExceededException", "RequestThrottled", "SlowDown", "PriorRequestNotComplete",
     "EC2ThrottledException",
 }  # fmt: skip
+TRANSIENT_CODES = {"RequestTimeout", "RequestTimeoutException", "PriorRequestNotComplete"}
+TRANSIENT_STATUSES = {500, 502, 503, 504}
 # Codes of DynamoDB, KMS and S3 for an outage, whatever the HTTP status is.
 OUTAGE = THROTTLED_CODES | {
     "ReplicatedWriteConflictException", "TransactionConflictException", "KMSInternalException",
@@ -43,6 +45,18 @@ class Failure(NamedTuple):
     code: str  # the code from AWS, or the name of the exception
     status: int  # the HTTP status; NO_RESPONSE without one
     item: Mapping[str, Any] | None = None  # the DynamoDB item that failed the condition of a write
+
+    @property
+    def is_throttled(self) -> bool:
+        """Whether AWS asks for fewer requests."""
+        return self.code in THROTTLED_CODES
+
+    @property
+    def is_transient(self) -> bool:
+        """Whether the same request may succeed a moment later."""
+        if self.is_throttled or self.code in TRANSIENT_CODES:
+            return True
+        return self.status == NO_RESPONSE or self.status in TRANSIENT_STATUSES
 
     @property
     def is_outage(self) -> bool:
