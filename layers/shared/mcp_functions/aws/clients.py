@@ -102,8 +102,8 @@ class AwsClient:
 
         The wait is random, so that many clients do not try again at the same moment.
         """
-        first_wait = FIRST_WAIT_THROTTLED if failure.is_throttled else FIRST_WAIT
-        longest_wait = first_wait * 2 ** (attempt - 1)
+        first_wait = FIRST_WAIT_THROTTLED if failure.code in errors.THROTTLED_CODES else FIRST_WAIT
+        longest_wait: float = first_wait * 2 ** (attempt - 1)
         return self._timing.random() * longest_wait
 
     def _send_once(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Response:
@@ -216,11 +216,9 @@ def _client_error(response: Response) -> errors.ClientError:
 
 def _trace_header() -> dict[str, str]:
     """Pass Lambda's trace on: Lambda detects recursive invocations by it, and X-Ray joins the calls of a request."""
-    trace = os.environ.get("_X_AMZN_TRACE_ID")  # Lambda sets it for each invocation
-    if not trace:
-        return {}
+    trace = os.environ.get("_X_AMZN_TRACE_ID", "")  # Lambda sets it for each invocation
     is_header_value = trace.isascii() and trace.isprintable()
-    return {"x-amzn-trace-id": trace} if is_header_value else {}
+    return {"x-amzn-trace-id": trace} if trace and is_header_value else {}
 
 
 def _base64(value: bytes) -> str:

@@ -84,7 +84,7 @@ def find_endpoint(environ: Mapping[str, str], service: str) -> Endpoint | None:
     if not region or not key_id or not secret:
         return None
     url = re.fullmatch(URL, _read_url(environ, service, region))
-    if url is None or _has_boto3_variable(environ, url["scheme"]) or _has_boto3_file(environ):
+    if url is None or _needs_boto3(environ, url["scheme"]):
         return None
     credentials = Credentials(key_id, secret, environ.get("AWS_SESSION_TOKEN") or None)
     port = int(url["port"] or PORTS[url["scheme"]])
@@ -104,15 +104,11 @@ def _read_url(environ: Mapping[str, str], service: str, region: str) -> str:
     return f"https://{service}.{region}.{domain}"
 
 
-def _has_boto3_variable(environ: Mapping[str, str], scheme: str) -> bool:
-    """Return whether a variable configures what only boto3 understands."""
-    names = BOTO3_VARIABLES + (TLS_VARIABLES if scheme == "https" else PLAIN_VARIABLES)
-    # /dev/null is an empty file, so a variable with this value configures nothing.
-    return any(environ.get(name, "") not in {"", os.devnull} for name in names)
-
-
-def _has_boto3_file(environ: Mapping[str, str]) -> bool:
-    """Return whether boto3 would read a file of the user."""
+def _needs_boto3(environ: Mapping[str, str], scheme: str) -> bool:
+    """Return whether a variable or a file configures what only boto3 understands."""
+    for name in BOTO3_VARIABLES + (TLS_VARIABLES if scheme == "https" else PLAIN_VARIABLES):
+        if environ.get(name, "") not in {"", os.devnull}:  # /dev/null is an empty file, which configures nothing
+            return True
     paths = [path for path, variable in BOTO3_FILES.items() if not environ.get(variable)]
     # A cold start does not import pathlib, so this is os.path.
     return any(os.path.exists(os.path.expanduser(path)) for path in paths)  # noqa: PTH110, PTH111

@@ -47,16 +47,10 @@ class Failure(NamedTuple):
     item: Mapping[str, Any] | None = None  # the DynamoDB item that failed the condition of a write
 
     @property
-    def is_throttled(self) -> bool:
-        """Whether AWS asks for fewer requests."""
-        return self.code in THROTTLED_CODES
-
-    @property
     def is_transient(self) -> bool:
         """Whether the same request may succeed a moment later."""
-        if self.is_throttled or self.code in TRANSIENT_CODES:
-            return True
-        return self.status == NO_RESPONSE or self.status in TRANSIENT_STATUSES
+        has_transient_code = self.code in THROTTLED_CODES or self.code in TRANSIENT_CODES
+        return has_transient_code or self.status == NO_RESPONSE or self.status in TRANSIENT_STATUSES
 
     @property
     def is_outage(self) -> bool:

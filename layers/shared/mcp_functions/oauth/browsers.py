@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 BROWSER = "mcp-browser"
 CONSENTS = "mcp-consents"
-BROWSER_SECONDS = REMEMBERED.seconds  # how long a browser keeps both cookies
+BROWSER_SECONDS = REMEMBERED.lifetime_seconds  # how long a browser keeps both cookies
 BROWSER_ID = r"[A-Za-z0-9_-]{43}"  # 32 random bytes as base64url
 MAX_REMEMBERED = 24  # the consents that a cookie has room for
 
@@ -35,7 +35,7 @@ class Browser(NamedTuple):
     is_known: bool  # True if the browser has the cookie already
 
     @property
-    def bound(self) -> str:
+    def digest(self) -> str:
         """The text to which sealed values are bound. It does not reveal the cookie."""
         return base64url(hashlib.sha256(b"browser\0" + self.id.encode()).digest())
 
@@ -75,7 +75,7 @@ class Browsers:
         """Return the cookie with which a browser remembers one more consent."""
         others = [other for other in self._remembered(visit, browser) if other != consent]
         newest = [*others, consent][-MAX_REMEMBERED:]
-        sealed = self._values.seal(REMEMBERED, {"consents": newest}, browser.bound)
+        sealed = self._values.seal(REMEMBERED, {"consents": newest}, (browser.digest,))
         return self._cookie(CONSENTS, sealed)
 
     def _remembered(self, visit: Visit, browser: Browser) -> list[str]:
@@ -83,9 +83,10 @@ class Browsers:
         if not value or not browser.is_known:
             return []
         try:
-            consents: list[str] = self._values.open(REMEMBERED, value, visit.caller_id, browser.bound)["consents"]
+            claims = self._values.open(REMEMBERED, value, visit.caller_id, (browser.digest,))
         except InvalidRequestState:
             return []  # the cookie is too old or another browser's, so the user is asked again
+        consents: list[str] = claims["consents"]
         return consents
 
     def _name(self, name: str) -> str:
@@ -102,5 +103,5 @@ class Browsers:
 def consent_name(client_id: str, redirect_uri: str, scope: str) -> str:
     """Return the name of a consent: a digest of the client, the redirect URI and the scopes in any order."""
     scopes = " ".join(sorted(scope.split()))
-    parts = f"{client_id}\0{redirect_uri}\0{scopes}"
-    return base64url(hashlib.sha256(parts.encode()).digest()[:16])
+    consent = f"{client_id}\0{redirect_uri}\0{scopes}"
+    return base64url(hashlib.sha256(consent.encode()).digest()[:16])

@@ -34,7 +34,7 @@ class Clients:
     """Finds clients by their ids, and registers new ones."""
 
     def __init__(self, settings: FrontSettings, values: SealedValues, documents: SafeFetch) -> None:
-        """Keep the parts; no client is looked up.
+        """Keep the arguments; no client is looked up.
 
         Args:
             settings: the settings of the front.
@@ -65,16 +65,6 @@ class Clients:
         if self._leads_to_blocked_host(client):
             raise OAuthError(errors.INVALID_CLIENT, "the host of a redirect URI is blocked")
         return client
-
-    def check_redirect(self, client: Client, uri: str) -> None:
-        """Check that a client may receive answers at a URI. Nothing is sent there before this check.
-
-        Raises:
-            OAuthError: the client has not registered the URI.
-        """
-        # A client id is valid for months, so it may have been registered under looser rules than today's.
-        if not redirects.matches(uri, client.redirect_uris) or not redirects.may_be_registered(uri):
-            raise OAuthError(errors.INVALID_REQUEST, "redirect_uri is not registered for this client")
 
     def keys(self, client: Client, caller_id: str) -> Mapping[str, Any]:
         """Return the JWK set of a client.

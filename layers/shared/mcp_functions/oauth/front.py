@@ -1,4 +1,4 @@
-"""The routes of the sign-in front, and the parts that answer them.
+"""The routes of the sign-in front, and the services that its endpoints share.
 
     GET   /authorize      check a client's request, show the consent page or redirect to the provider
     POST  /authorize      read the form of the consent page, and redirect to the provider
@@ -14,7 +14,6 @@ providers do, asks the user for consent, and sends the user to the provider to s
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -30,30 +29,27 @@ from mcp_functions.oauth.provider_api import ProviderApi
 from mcp_functions.oauth.safe_fetch import SafeFetch
 from mcp_functions.oauth.sealed_values import SealedValues
 from mcp_functions.protocol.errors import FunctionStopped
-from mcp_functions.protocol.json_writer import base64url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.http.events import HttpRequest, Response
-    from mcp_functions.oauth.errors import OAuthError
     from mcp_functions.oauth.safe_fetch import Network
     from mcp_functions.oauth.settings import FrontSettings
     from mcp_functions.oauth.visits import Visit
     from mcp_functions.seal.data_keys import Wrapping
 
-REGISTER = "/register"
-ENDPOINTS: dict[tuple[str, str], Callable[[Visit, Parts], Response]] = {
-    ("GET", "/authorize"): authorization.begin,
-    ("POST", "/authorize"): authorization.decide,
-    ("GET", "/callback"): callback.receive,
-    ("POST", "/token"): token.issue,
-    ("POST", "/revoke"): token.revoke,
+REGISTER = "/register"  # its body is JSON; the other endpoints read a query or a form
+ENDPOINTS: dict[str, dict[str, Callable[[Visit, Services], Response]]] = {
+    "/authorize": {"GET": authorization.begin, "POST": authorization.decide},
+    "/callback": {"GET": callback.receive},
+    "/token": {"POST": token.issue},
+    "/revoke": {"POST": token.revoke},
 }
 
 
-class Parts(NamedTuple):
-    """The parts that the endpoints of one deployment share."""
+class Services(NamedTuple):
+    """The services that the endpoints of one deployment share."""
 
     settings: FrontSettings
     values: SealedValues  # seals what browsers and clients carry
@@ -63,8 +59,8 @@ class Parts(NamedTuple):
     refusals: CallerBudgets  # limits how often one caller makes the provider refuse
     now: Callable[[], float]  # the clock, in unix seconds
 
-    def at(self, context: Mapping[str, Any]) -> Parts:
-        """Return the parts for the domain that a request called; they share what is kept in memory."""
+    def at(self, context: Mapping[str, Any]) -> Services:
+        """Return the services for the domain that a request called; they share what is kept in memory."""
         settings = self.settings.at(context)
         return self._replace(
             settings=settings,
@@ -72,30 +68,13 @@ class Parts(NamedTuple):
             provider=Provider(settings, self.provider.api, self.now),
         )
 
-    @property
-    def origin(self) -> str:
-        """The origin of the front's pages."""
-        url = urlsplit(self.settings.url)
-        return f"{url.scheme}://{url.netloc}"
-
-    def digest(self, client_id: str) -> str:
-        """Return the digest of a client id, to which codes and refresh tokens are bound."""
-        return base64url(hashlib.sha256(client_id.encode()).digest())
-
-    def note(self, error: OAuthError) -> None:
-        """Note for the log why a client was refused by a redirect."""
-        observability.current().conclude("refused", error.description)
-
 
 class Front:
     """Answers the requests of one deployment."""
 
-    def __init__(self, parts: Parts) -> None:
-        """Keep the parts, and the methods and paths of the endpoints."""
-        self._parts = parts
-        self._routes = list(ENDPOINTS)
-        if parts.settings.registration:
-            self._routes.append(("POST", REGISTER))
+    def __init__(self, services: Services) -> None:
+        """Keep the services of the endpoints."""
+        self._services = services
 
     def answer(self, event: Mapping[str, Any], http: HttpRequest) -> Response:
         """Answer one request.
@@ -105,18 +84,14 @@ class Front:
             McpError: KMS or the provider does not answer.
         """
         notes = observability.current()
-        parts = self._parts.at(http.context)
-        document = discovery.documents(parts.settings).get(http.path)
+        services = self._services.at(http.context)
+        document = discovery.documents(services.settings).get(http.path)
         path = self._endpoint(http.path)
-        if document is not None:
-            methods = ["GET"]
-            notes.method = "metadata"
-        else:
-            methods = [method for method, route in self._routes if route == path]
-            if not methods:
-                notes.reason = "not_found"
-                return answers.empty(404)
-            notes.method = path.removeprefix("/")
+        methods = ["GET"] if document is not None else self._methods(path)
+        if not methods:
+            notes.reason = "not_found"
+            return answers.empty(404)
+        notes.method = "metadata" if document is not None else path.removeprefix("/")
         if http.method == "OPTIONS" and path not in answers.PAGES:
             return answers.empty(204, answers.PREFLIGHT)
         if http.method not in methods:
@@ -125,15 +100,21 @@ class Front:
         if document is not None:
             return answers.document(document)
         if path == REGISTER:
-            return registration.register(http, parts)
-        return ENDPOINTS[http.method, path](visits.read(event, http), parts)
+            return registration.register(http, services)
+        return ENDPOINTS[path][http.method](visits.read(event, http), services)
 
     def _endpoint(self, path: str) -> str:
         """Return the path of a request within the front, whose URL may have a path of its own."""
-        base = urlsplit(self._parts.settings.url).path
+        base = urlsplit(self._services.settings.url).path
         if path.startswith(f"{base}/"):
             return path.removeprefix(base)
         return path
+
+    def _methods(self, path: str) -> list[str]:
+        """Return the methods of an endpoint; none if there is no such endpoint."""
+        if path == REGISTER and self._services.settings.registration:
+            return ["POST"]
+        return list(ENDPOINTS.get(path, {}))
 
 
 def make(
@@ -165,7 +146,7 @@ def make(
     secret = ClientSecret(configured.secret_arn, now)
     api = ProviderApi(common.jwt_issuer, common.oauth_client_id, secret, now)
     documents = SafeFetch(now, CallerBudgets(FETCHES, "fetch_budget", now), network)
-    parts = Parts(
+    services = Services(
         settings=configured,
         values=values,
         clients=Clients(configured, values, documents),
@@ -174,4 +155,4 @@ def make(
         refusals=CallerBudgets(REFUSALS, "provider_budget", now),
         now=now,
     )
-    return Front(parts)
+    return Front(services)

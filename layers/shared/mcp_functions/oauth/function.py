@@ -12,7 +12,7 @@ import time
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import aws, observability
+from mcp_functions import aws
 from mcp_functions.http import events, outcomes
 from mcp_functions.oauth import answers, front
 from mcp_functions.oauth.errors import OAuthError
@@ -95,7 +95,7 @@ class SignInFunction:
         try:
             return self._ready(context).answer(event, http)
         except OAuthError as error:
-            observability.current().conclude("refused", error.description)
+            error.note()
             return answers.refused(error, http)
 
     def _ready(self, context: LambdaContext) -> front.Front:
