@@ -146,7 +146,7 @@ class Provider:
         # The causes are hidden: for the user's client they would look like faults of its request.
         try:
             claims = json_web_tokens.claims_of(token)
-            access_tokens.check(claims, {}, self._settings.common, now)
+            access_tokens.check_claims(claims, {}, self._settings.common, now)
         except BadToken:
             raise Misconfigured(reason="provider:access_token_is_no_jwt") from None
         except Unauthorized as error:
