@@ -60,7 +60,7 @@ class Clients:
         names = {observability.digest(client_id), client_id, _site(client_id)}  # an operator may block any of these
         if not names.isdisjoint(self._settings.blocked_clients):
             raise OAuthError(errors.INVALID_CLIENT, "the client is blocked")
-        client = self._find(client_id, caller_id)
+        client = self._look_up(client_id, caller_id)
         # Each request of the client is checked, because its refresh tokens live longer than an operator may wait.
         if self._leads_to_blocked_host(client):
             raise OAuthError(errors.INVALID_CLIENT, "the host of a redirect URI is blocked")
@@ -99,7 +99,7 @@ class Clients:
         hosts = {redirects.host(uri) for uri in client.redirect_uris}
         return not hosts.isdisjoint(self._settings.blocked_hosts)
 
-    def _find(self, client_id: str, caller_id: str) -> Client:
+    def _look_up(self, client_id: str, caller_id: str) -> Client:
         metadata = self._settings.clients.get(client_id)
         if metadata is not None:
             return _pre_registered(client_id, metadata)

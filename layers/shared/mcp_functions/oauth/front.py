@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from mcp_functions import observability
 from mcp_functions.dispatch.seal_factory import SealFactory
-from mcp_functions.oauth import answers, authorization, callback, discovery, registration, settings, token, visits
+from mcp_functions.oauth import answers, authorization, callback, discovery, registration, token, visits
 from mcp_functions.oauth.browsers import Browsers
 from mcp_functions.oauth.caller_budgets import FETCHES, REFUSALS, CallerBudgets
 from mcp_functions.oauth.client_secret import ClientSecret
@@ -28,6 +28,7 @@ from mcp_functions.oauth.provider import Provider
 from mcp_functions.oauth.provider_api import ProviderApi
 from mcp_functions.oauth.safe_fetch import SafeFetch
 from mcp_functions.oauth.sealed_values import SealedValues
+from mcp_functions.oauth.settings import read as read_settings
 from mcp_functions.protocol.errors import FunctionStopped
 
 if TYPE_CHECKING:
@@ -69,62 +70,62 @@ class Services(NamedTuple):
         )
 
 
-class Front:
-    """Answers the requests of one deployment."""
+def answer(event: Mapping[str, Any], http: HttpRequest, services: Services) -> Response:
+    """Answer one request.
 
-    def __init__(self, services: Services) -> None:
-        """Keep the services of the endpoints."""
-        self._services = services
+    Args:
+        event: the event of API Gateway.
+        http: the same request, read from the event.
+        services: the services of the deployment.
 
-    def answer(self, event: Mapping[str, Any], http: HttpRequest) -> Response:
-        """Answer one request.
-
-        Raises:
-            OAuthError: the request is refused.
-            McpError: KMS or the provider does not answer.
-        """
-        notes = observability.current()
-        services = self._services.at(http.context)
-        document = discovery.documents(services.settings).get(http.path)
-        path = self._endpoint(http.path)
-        methods = ["GET"] if document is not None else self._methods(path)
-        if not methods:
-            notes.reason = "not_found"
-            return answers.empty(404)
-        notes.method = "metadata" if document is not None else path.removeprefix("/")
-        if http.method == "OPTIONS" and path not in answers.PAGES:
-            return answers.empty(204, answers.PREFLIGHT)
-        if http.method not in methods:
-            notes.reason = "http_method"
-            return answers.empty(405, {"allow": ", ".join(methods)})
-        if document is not None:
-            return answers.document(document)
-        if path == REGISTER:
-            return registration.register(http, services)
-        return ENDPOINTS[path][http.method](visits.read(event, http), services)
-
-    def _endpoint(self, path: str) -> str:
-        """Return the path of a request within the front, whose URL may have a path of its own."""
-        base = urlsplit(self._services.settings.url).path
-        if path.startswith(f"{base}/"):
-            return path.removeprefix(base)
-        return path
-
-    def _methods(self, path: str) -> list[str]:
-        """Return the methods of an endpoint; none if there is no such endpoint."""
-        if path == REGISTER and self._services.settings.registration:
-            return ["POST"]
-        return list(ENDPOINTS.get(path, {}))
+    Raises:
+        OAuthError: the request is refused.
+        McpError: KMS or the provider does not answer.
+    """
+    notes = observability.current()
+    services = services.at(http.context)
+    document = discovery.documents(services.settings).get(http.path)
+    path = _path_in_front(http.path, services.settings)
+    methods = ["GET"] if document is not None else _methods(path, services.settings)
+    if not methods:
+        notes.reason = "not_found"
+        return answers.empty(404)
+    notes.method = "metadata" if document is not None else path.removeprefix("/")
+    if http.method == "OPTIONS" and path not in answers.PAGES:
+        return answers.empty(204, answers.PREFLIGHT)
+    if http.method not in methods:
+        notes.reason = "http_method"
+        return answers.empty(405, {"allow": ", ".join(methods)})
+    if document is not None:
+        return answers.document(document)
+    if path == REGISTER:
+        return registration.register(http, services)
+    return ENDPOINTS[path][http.method](visits.read(event, http), services)
 
 
-def make(
+def _path_in_front(path: str, settings: FrontSettings) -> str:
+    """Return the path of a request within the front, whose URL may have a path of its own."""
+    base = urlsplit(settings.url).path
+    if path.startswith(f"{base}/"):
+        return path.removeprefix(base)
+    return path
+
+
+def _methods(path: str, settings: FrontSettings) -> list[str]:
+    """Return the methods of an endpoint; none if there is no such endpoint."""
+    if path == REGISTER and settings.registration:
+        return ["POST"]
+    return list(ENDPOINTS.get(path, {}))
+
+
+def make_services(
     environ: Mapping[str, str],
     function_name: str,
     wrapping: Sequence[Wrapping] | None,
     network: Network | None,
     now: Callable[[], float],
-) -> Front:
-    """Make the front of one deployment.
+) -> Services:
+    """Make the services of one deployment.
 
     Args:
         environ: the environment, as `os.environ`.
@@ -137,22 +138,21 @@ def make(
         FunctionStopped: the operator stopped the front.
         Misconfigured: a variable is missing or invalid.
     """
-    configured = settings.read(environ)
-    common = configured.common
+    settings = read_settings(environ)
+    common = settings.common
     folder = common.folder(function_name)
     if folder in common.stopped_functions:
         raise FunctionStopped
     values = SealedValues(SealFactory(common, f"{common.stack}/{folder}", wrapping, now=now), now)
-    secret = ClientSecret(configured.secret_arn, now)
+    secret = ClientSecret(settings.secret_arn, now)
     api = ProviderApi(common.jwt_issuer, common.oauth_client_id, secret, now)
     documents = SafeFetch(now, CallerBudgets(FETCHES, "fetch_budget", now), network)
-    services = Services(
-        settings=configured,
+    return Services(
+        settings=settings,
         values=values,
-        clients=Clients(configured, values, documents),
-        browsers=Browsers(configured, values),
-        provider=Provider(configured, api, now),
+        clients=Clients(settings, values, documents),
+        browsers=Browsers(settings, values),
+        provider=Provider(settings, api, now),
         refusals=CallerBudgets(REFUSALS, "provider_budget", now),
         now=now,
     )
-    return Front(services)

@@ -20,7 +20,7 @@ from mcp_functions.oauth.errors import OAuthError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mcp_functions.http.events import HttpRequest, LambdaContext, Response
+    from mcp_functions.http.events import LambdaContext, Response
     from mcp_functions.oauth.safe_fetch import Network
     from mcp_functions.observability.lines import Logger
     from mcp_functions.protocol.errors import McpError
@@ -68,7 +68,7 @@ class SignInFunction:
         self._wrapping = wrapping
         self._network = network
         self._log = outcomes.RequestLog(logger)
-        self._front: front.Front | None = None
+        self._services: front.Services | None = None
         self._lock = Lock()
 
     def __call__(self, event: Mapping[str, Any], context: LambdaContext) -> Response:
@@ -80,7 +80,11 @@ class SignInFunction:
         http = events.read(event)
 
         def answer() -> Response:
-            return self._answer(event, http, context)
+            try:
+                return front.answer(event, http, self._get_services(context))
+            except OAuthError as error:
+                error.note()
+                return answers.refused(error, http)
 
         def answer_error(error: McpError) -> Response:
             return answers.failed(error, http)
@@ -91,16 +95,11 @@ class SignInFunction:
         """Make the same function as in a new container, with nothing cached. Tests pass their own clock."""
         return SignInFunction(self._wrapping, self._network, self._log.logger, now or self.now)
 
-    def _answer(self, event: Mapping[str, Any], http: HttpRequest, context: LambdaContext) -> Response:
-        try:
-            return self._ready(context).answer(event, http)
-        except OAuthError as error:
-            error.note()
-            return answers.refused(error, http)
-
-    def _ready(self, context: LambdaContext) -> front.Front:
-        """Make the front once. Lambda runs one request at a time, but the local harness runs several."""
+    def _get_services(self, context: LambdaContext) -> front.Services:
+        """Make the services once. Lambda runs one request at a time, but the local harness runs several."""
         with self._lock:
-            if self._front is None:
-                self._front = front.make(os.environ, context.function_name, self._wrapping, self._network, self.now)
-            return self._front
+            if self._services is None:
+                self._services = front.make_services(
+                    os.environ, context.function_name, self._wrapping, self._network, self.now
+                )
+            return self._services

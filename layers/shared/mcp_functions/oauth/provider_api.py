@@ -143,8 +143,8 @@ class ProviderApi:
     def _get(self, url: str, max_age: float) -> dict[str, Any]:
         """Return a public document of the provider that is at most so old."""
         _check_url(url)
-        fetched, document = self._documents.get(url, (0.0, {}))
-        if document and self._now() < fetched + max_age:
+        fetched_at, document = self._documents.get(url, (0.0, {}))
+        if document and self._now() < fetched_at + max_age:
             return document
         response = _request(url, {}, None)
         if response.status != OK:
