@@ -21,7 +21,6 @@ from mcp_functions.oauth import answers, consent_page, errors, redirects
 from mcp_functions.oauth.browsers import consent_name
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.sealed_values import CONSENT, REQUEST
-from mcp_functions.protocol.errors import InvalidRequestState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -106,10 +105,9 @@ def decide(visit: Visit, services: Services) -> Response:
         raise OAuthError(errors.INVALID_REQUEST, "the form comes from another site", status=403)
     if browser is None:
         raise OAuthError(errors.INVALID_REQUEST, "the browser sent no cookie", status=403)
-    try:
-        claims = services.values.open(CONSENT, visit.parameters.get("request", ""), visit.caller_id, (browser.digest,))
-    except InvalidRequestState:  # the cause speaks of a requestState
-        raise OAuthError(errors.INVALID_REQUEST, "the page was not shown to this browser, or some time ago") from None
+    claims = services.values.open(CONSENT, visit.parameters.get("request", ""), visit.caller_id, (browser.digest,))
+    if claims is None:
+        raise OAuthError(errors.INVALID_REQUEST, "the page was not shown to this browser, or some time ago")
     sign_in = SignIn.of(claims)
     if visit.parameters.get("decision") != "allow":
         denied = OAuthError(errors.ACCESS_DENIED, "the user did not consent")

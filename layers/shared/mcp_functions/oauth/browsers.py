@@ -14,7 +14,6 @@ import secrets
 from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_functions.oauth.sealed_values import REMEMBERED, SealedValues
-from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import base64url
 
 if TYPE_CHECKING:
@@ -82,10 +81,9 @@ class Browsers:
         value = visit.cookies.get(self._name(CONSENTS))
         if not value or not browser.is_known:
             return []
-        try:
-            claims = self._values.open(REMEMBERED, value, visit.caller_id, (browser.digest,))
-        except InvalidRequestState:
-            return []  # the cookie is too old or another browser's, so the user is asked again
+        claims = self._values.open(REMEMBERED, value, visit.caller_id, (browser.digest,))
+        if claims is None:  # the cookie is too old or another browser's, so the user is asked again
+            return []
         consents: list[str] = claims["consents"]
         return consents
 

@@ -16,7 +16,6 @@ from mcp_functions.oauth import answers, errors
 from mcp_functions.oauth.authorization import SignIn, answer_url
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.sealed_values import CODE, REQUEST
-from mcp_functions.protocol.errors import InvalidRequestState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,10 +41,9 @@ def receive(visit: Visit, services: Services) -> Response:
     browser = services.browsers.recognise(visit)
     if browser is None:
         raise OAuthError(errors.INVALID_REQUEST, "the browser sent no cookie", status=403)
-    try:
-        claims = services.values.open(REQUEST, parameters.get("state", ""), visit.caller_id, (browser.digest,))
-    except InvalidRequestState:  # the cause speaks of a requestState
-        raise OAuthError(errors.INVALID_REQUEST, "this browser did not start the sign-in, or some time ago") from None
+    claims = services.values.open(REQUEST, parameters.get("state", ""), visit.caller_id, (browser.digest,))
+    if claims is None:
+        raise OAuthError(errors.INVALID_REQUEST, "this browser did not start the sign-in, or some time ago")
     services.provider.check_issuer(parameters.get("iss"))
     sign_in = SignIn.of(claims)
     answer = _answer(sign_in, claims["seed"], parameters, services)

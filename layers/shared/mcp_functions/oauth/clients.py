@@ -17,9 +17,7 @@ from mcp_functions import observability
 from mcp_functions.oauth import client_metadata, errors, redirects
 from mcp_functions.oauth.client_metadata import NONE, PRIVATE_KEY, SECRET_METHODS, Client
 from mcp_functions.oauth.errors import OAuthError
-from mcp_functions.oauth.https import NoAnswer
 from mcp_functions.oauth.sealed_values import CLIENT, PREFIX, SealedValues
-from mcp_functions.protocol.errors import InvalidRequestState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,10 +72,10 @@ class Clients:
         """
         if client.keys is not None:
             return client.keys
-        try:
-            return self._documents.get(client.keys_url, caller_id)
-        except NoAnswer:  # hidden, because the description says the same
-            raise OAuthError(errors.INVALID_CLIENT, "the keys of the client cannot be fetched") from None
+        keys = self._documents.get(client.keys_url, caller_id)
+        if keys is None:
+            raise OAuthError(errors.INVALID_CLIENT, "the keys of the client cannot be fetched")
+        return keys
 
     def register(self, metadata: object) -> tuple[Client, str]:
         """Register a client, and return it with its secret ("" if it has none).
@@ -111,11 +109,8 @@ class Clients:
 
     def _registered(self, client_id: str, caller_id: str) -> Client:
         """Read the client that is sealed in an id. An id that does not open is unknown, whatever the reason."""
-        try:
-            claims = self._values.open(CLIENT, client_id, caller_id)
-        except InvalidRequestState:  # hidden, because the id is no requestState
-            raise OAuthError(errors.INVALID_CLIENT, UNKNOWN) from None
-        if claims["generation"] != self._settings.client_generation:
+        claims = self._values.open(CLIENT, client_id, caller_id)
+        if claims is None or claims["generation"] != self._settings.client_generation:
             raise OAuthError(errors.INVALID_CLIENT, UNKNOWN)
         return Client(
             id=client_id,
@@ -142,10 +137,9 @@ class Clients:
 
     def _published(self, url: str, caller_id: str) -> Client:
         """Read a metadata document (draft-ietf-oauth-client-id-metadata-document)."""
-        try:
-            document = self._documents.get(url, caller_id)
-        except NoAnswer:  # hidden, as in `keys`
-            raise OAuthError(errors.INVALID_CLIENT, "the client's metadata document cannot be fetched") from None
+        document = self._documents.get(url, caller_id)
+        if document is None:
+            raise OAuthError(errors.INVALID_CLIENT, "the client's metadata document cannot be fetched")
         # "The client_id property … MUST match the URL of the document using simple string comparison"
         if document.get("client_id") != url:
             raise OAuthError(errors.INVALID_CLIENT, "the client's metadata document has another client_id")

@@ -97,15 +97,14 @@ class SafeFetch:
         self._lock = Lock()
         self._memory: dict[str, Fetched] = {}  # by URL, the oldest first
 
-    def get(self, url: str, caller_id: str) -> dict[str, Any]:
-        """Return the JSON object at a URL.
+    def get(self, url: str, caller_id: str) -> dict[str, Any] | None:
+        """Return the JSON object at a URL; None if the URL may not be fetched, or has no usable document.
 
         Args:
             url: the URL that a client named.
             caller_id: the caller whose budget of fetches is used if the object is not in memory.
 
         Raises:
-            NoAnswer: the URL may not be fetched, or has no usable document.
             Busy: the caller's budget is empty.
         """
         fetched = self._memory.get(url)
@@ -113,8 +112,6 @@ class SafeFetch:
             self._budgets.charge(caller_id)
             fetched = self._fetch(url)
             self._remember(url, fetched)
-        if fetched.document is None:
-            raise NoAnswer(reason="the client's URL has no usable document")
         return fetched.document
 
     def _fetch(self, url: str) -> Fetched:

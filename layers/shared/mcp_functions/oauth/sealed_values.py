@@ -73,8 +73,12 @@ class SealedValues:
         plaintext = dumps_ascii({**claims, "exp": expires}).encode()
         return self._envelopes[purpose].seal(plaintext, about=about(bound_to))
 
-    def open(self, purpose: Purpose, value: str, caller_id: str, bound_to: tuple[str, ...] = ()) -> dict[str, Any]:
+    def open(
+        self, purpose: Purpose, value: str, caller_id: str, bound_to: tuple[str, ...] = ()
+    ) -> dict[str, Any] | None:
         """Return the claims of a value.
+
+        The claims are None if this front did not seal the value for this purpose and these texts, or it has expired.
 
         Args:
             purpose: the purpose of the value.
@@ -83,14 +87,14 @@ class SealedValues:
             bound_to: the texts to which the value must be bound, in their order.
 
         Raises:
-            InvalidRequestState: this front did not seal the value for this purpose and these texts, or it has expired.
             TemporarilyUnavailable, Misconfigured: no key is available, or the caller's budget is empty.
         """
-        opened = self._envelopes[purpose].unseal(value, caller=caller_id, about=about(bound_to))
-        claims: dict[str, Any] = json.loads(opened)
-        if not self._now() < claims["exp"]:
-            raise InvalidRequestState(reason="expired")
-        return claims
+        try:
+            plaintext = self._envelopes[purpose].unseal(value, caller=caller_id, about=about(bound_to))
+        except InvalidRequestState:
+            return None
+        claims: dict[str, Any] = json.loads(plaintext)
+        return claims if self._now() < claims["exp"] else None
 
 
 def about(bound_to: tuple[str, ...]) -> bytes:

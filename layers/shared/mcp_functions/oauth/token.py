@@ -22,7 +22,6 @@ from mcp_functions.oauth.client_authentication import authenticate
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.provider import challenge
 from mcp_functions.oauth.sealed_values import CODE, PREFIX, REFRESH
-from mcp_functions.protocol.errors import InvalidRequestState
 
 if TYPE_CHECKING:
     from mcp_functions.http.events import Response
@@ -68,9 +67,8 @@ def revoke(visit: Visit, services: Services) -> Response:
     if not token.startswith(PREFIX):
         raise OAuthError(errors.CANNOT_REVOKE, "only refresh tokens can be revoked: an access token ends by itself")
     bound_to = (client.id_digest, services.settings.resource)
-    try:
-        claims = services.values.open(REFRESH, token, visit.caller_id, bound_to)
-    except InvalidRequestState:
+    claims = services.values.open(REFRESH, token, visit.caller_id, bound_to)
+    if claims is None:
         return answers.json(200, {})  # RFC 7009, 2.2: "invalid tokens do not cause an error response"
     with services.refusals.charged_if_refused(visit.caller_id):
         services.provider.api.revoke(claims["token"])
@@ -83,10 +81,9 @@ def _redeem(visit: Visit, client: Client, services: Services) -> Response:
     # `callback` bound the code to the same three texts in the same order, so a code opens for its own client, redirect
     # and resource only.
     bound_to = (client.id_digest, form.get("redirect_uri", ""), services.settings.resource)
-    try:
-        claims = services.values.open(CODE, form.get("code", ""), visit.caller_id, bound_to)
-    except InvalidRequestState:  # the cause speaks of a requestState
-        raise OAuthError(errors.INVALID_GRANT, GONE) from None
+    claims = services.values.open(CODE, form.get("code", ""), visit.caller_id, bound_to)
+    if claims is None:
+        raise OAuthError(errors.INVALID_GRANT, GONE)
     verifier = form.get("code_verifier", "")
     is_verifier = re.fullmatch(VERIFIER, verifier) is not None
     if not is_verifier or not hmac.compare_digest(challenge(verifier), claims["challenge"]):
@@ -103,10 +100,9 @@ def _refresh(visit: Visit, client: Client, services: Services) -> Response:
     """Answer a request with a refresh token; a client may ask for fewer scopes than were granted."""
     form = visit.parameters
     bound_to = (client.id_digest, services.settings.resource)
-    try:
-        claims = services.values.open(REFRESH, form.get("refresh_token", ""), visit.caller_id, bound_to)
-    except InvalidRequestState:  # the cause speaks of a requestState
-        raise OAuthError(errors.INVALID_GRANT, GONE) from None
+    claims = services.values.open(REFRESH, form.get("refresh_token", ""), visit.caller_id, bound_to)
+    if claims is None:
+        raise OAuthError(errors.INVALID_GRANT, GONE)
     granted = claims["scope"]
     scope = " ".join(form.get("scope", "").split()) or granted
     # RFC 6749, 6: "The requested scope MUST NOT include any scope not originally granted by the resource owner."
