@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.browsers import Browser
     from mcp_functions.oauth.client_metadata import Client
     from mcp_functions.oauth.front import Services
+    from mcp_functions.oauth.request import OAuthRequest
     from mcp_functions.oauth.settings import FrontSettings
-    from mcp_functions.oauth.visits import Visit
 
 CHALLENGE = r"[A-Za-z0-9_-]{43}"  # a PKCE challenge: SHA-256 in base64url
 STATE = r"[ -~]{0,1536}"  # printable ASCII (RFC 6749, appendix A.5); limited, because a URL may carry it twice
@@ -63,14 +63,14 @@ class SignIn(NamedTuple):
         return self.consent != ""
 
 
-def begin(visit: Visit, services: Services) -> Response:
+def begin(request: OAuthRequest, services: Services) -> Response:
     """Answer `GET /authorize`: with the consent page, or with a redirect.
 
     Raises:
         OAuthError: nothing may be sent to the redirect URI, so the browser shows a page.
     """
-    parameters = visit.parameters
-    client = services.clients.find(parameters.get("client_id", ""), visit.caller_id)
+    parameters = request.parameters
+    client = services.clients.find(parameters.get("client_id", ""), request.caller_id)
     # Until the redirect URI and the state are checked, no answer goes to the client.
     if not client.may_receive_at(parameters.get("redirect_uri", "")):
         raise OAuthError(errors.INVALID_REQUEST, "redirect_uri is not registered for this client")
@@ -79,42 +79,42 @@ def begin(visit: Visit, services: Services) -> Response:
     try:
         sign_in = _check_request(client, parameters, services.settings)
     except OAuthError as error:
-        if not _is_trusted(visit, client, services):
+        if not _is_trusted(request, client, services):
             raise
         return _refuse(parameters["redirect_uri"], parameters.get("state", ""), error, services)
-    browser = services.browsers.meet(visit)
+    browser = services.browsers.meet(request)
     cookies = services.browsers.cookies(browser)
     must_ask = "consent" in sign_in.prompt.split()
-    if not must_ask and services.browsers.has_consented(visit, browser, sign_in.consent):
+    if not must_ask and services.browsers.has_consented(request, browser, sign_in.consent):
         return _redirect_to_provider(sign_in, browser, services, cookies)
     sealed_sign_in = services.values.seal(CONSENT, sign_in._asdict(), (browser.digest,))
     page = consent_page.render(client, sign_in, sealed_sign_in, services.settings)
     return answers.page(200, consent_page.TITLE, page, cookies)
 
 
-def decide(visit: Visit, services: Services) -> Response:
+def decide(request: OAuthRequest, services: Services) -> Response:
     """Answer the form of the consent page, `POST /authorize`.
 
     Raises:
         OAuthError: the form was not sent by the page, in the browser to which the page was shown.
     """
-    headers = visit.http.headers
-    browser = services.browsers.recognise(visit)
+    headers = request.http.headers
+    browser = services.browsers.recognise(request)
     fetch_site = headers.get("sec-fetch-site", "same-origin")  # older browsers do not send it
     if headers.get("origin") != services.settings.origin or fetch_site != "same-origin":
         raise OAuthError(errors.INVALID_REQUEST, "the form comes from another site", status=403)
     if browser is None:
         raise OAuthError(errors.INVALID_REQUEST, "the browser sent no cookie", status=403)
-    claims = services.values.open(CONSENT, visit.parameters.get("request", ""), visit.caller_id, (browser.digest,))
+    claims = services.values.open(CONSENT, request.parameters.get("request", ""), request.caller_id, (browser.digest,))
     if claims is None:
         raise OAuthError(errors.INVALID_REQUEST, "the page was not shown to this browser, or some time ago")
     sign_in = SignIn.of(claims)
-    if visit.parameters.get("decision") != "allow":
+    if request.parameters.get("decision") != "allow":
         denied = OAuthError(errors.ACCESS_DENIED, "the user did not consent")
         return _refuse(sign_in.redirect, sign_in.state, denied, services)
     cookies = []
-    if sign_in.may_be_remembered and visit.parameters.get("remember") == "yes":
-        cookies.append(services.browsers.remember(visit, browser, sign_in.consent))
+    if sign_in.may_be_remembered and request.parameters.get("remember") == "yes":
+        cookies.append(services.browsers.remember(request, browser, sign_in.consent))
     return _redirect_to_provider(sign_in, browser, services, cookies)
 
 
@@ -126,21 +126,23 @@ def _redirect_to_provider(sign_in: SignIn, browser: Browser, services: Services,
     return answers.redirect(SEE_OTHER, url, cookies)
 
 
-def _is_trusted(visit: Visit, client: Client, services: Services) -> bool:
+def _is_trusted(request: OAuthRequest, client: Client, services: Services) -> bool:
     """Check whether an error may be sent to a client before the user has done anything (RFC 9700, 4.11.2).
 
     Anybody may register a client: its errors would make every link to this front an open redirect.
     """
     if client.id in services.settings.clients:
         return True
-    browser = services.browsers.recognise(visit)
+    browser = services.browsers.recognise(request)
     if browser is None:
         return False
     try:
-        scope = _scope(visit.parameters.get("scope", ""), services.settings)
+        scope = _scope(request.parameters.get("scope", ""), services.settings)
     except OAuthError:
         return False
-    return services.browsers.has_consented(visit, browser, _consent(client, visit.parameters["redirect_uri"], scope))
+    return services.browsers.has_consented(
+        request, browser, _consent(client, request.parameters["redirect_uri"], scope)
+    )
 
 
 def _refuse(redirect: str, state: str, error: OAuthError, services: Services) -> Response:

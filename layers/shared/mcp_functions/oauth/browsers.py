@@ -17,8 +17,8 @@ from mcp_functions.oauth.sealed_values import REMEMBERED, SealedValues
 from mcp_functions.protocol.json_writer import base64url
 
 if TYPE_CHECKING:
+    from mcp_functions.oauth.request import OAuthRequest
     from mcp_functions.oauth.settings import FrontSettings
-    from mcp_functions.oauth.visits import Visit
 
 BROWSER = "mcp-browser"
 CONSENTS = "mcp-consents"
@@ -49,16 +49,16 @@ class Browsers:
         # so a front without https, on this machine, does without it.
         self._is_secure = settings.url.startswith("https://")
 
-    def recognise(self, visit: Visit) -> Browser | None:
+    def recognise(self, request: OAuthRequest) -> Browser | None:
         """Return the browser of a request; None if it has no cookie."""
-        value = visit.cookies.get(self._name(BROWSER), "")
+        value = request.cookies.get(self._name(BROWSER), "")
         if not re.fullmatch(BROWSER_ID, value):
             return None
         return Browser(value, is_known=True)
 
-    def meet(self, visit: Visit) -> Browser:
+    def meet(self, request: OAuthRequest) -> Browser:
         """Return the browser of a request, a new one if it has no cookie."""
-        return self.recognise(visit) or Browser(secrets.token_urlsafe(32), is_known=False)
+        return self.recognise(request) or Browser(secrets.token_urlsafe(32), is_known=False)
 
     def cookies(self, browser: Browser) -> list[str]:
         """Return the cookies to set in a browser that has none."""
@@ -66,22 +66,22 @@ class Browsers:
             return []
         return [self._cookie(BROWSER, browser.id)]
 
-    def has_consented(self, visit: Visit, browser: Browser, consent: str) -> bool:
+    def has_consented(self, request: OAuthRequest, browser: Browser, consent: str) -> bool:
         """Check whether this browser remembers a consent."""
-        return consent in self._remembered(visit, browser)
+        return consent in self._remembered(request, browser)
 
-    def remember(self, visit: Visit, browser: Browser, consent: str) -> str:
+    def remember(self, request: OAuthRequest, browser: Browser, consent: str) -> str:
         """Return the cookie with which a browser remembers one more consent."""
-        others = [other for other in self._remembered(visit, browser) if other != consent]
+        others = [other for other in self._remembered(request, browser) if other != consent]
         newest = [*others, consent][-MAX_REMEMBERED:]
         sealed = self._values.seal(REMEMBERED, {"consents": newest}, (browser.digest,))
         return self._cookie(CONSENTS, sealed)
 
-    def _remembered(self, visit: Visit, browser: Browser) -> list[str]:
-        value = visit.cookies.get(self._name(CONSENTS))
+    def _remembered(self, request: OAuthRequest, browser: Browser) -> list[str]:
+        value = request.cookies.get(self._name(CONSENTS))
         if not value or not browser.is_known:
             return []
-        claims = self._values.open(REMEMBERED, value, visit.caller_id, (browser.digest,))
+        claims = self._values.open(REMEMBERED, value, request.caller_id, (browser.digest,))
         if claims is None:  # the cookie is too old or another browser's, so the user is asked again
             return []
         consents: list[str] = claims["consents"]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.http.events import Response
     from mcp_functions.oauth.front import Services
-    from mcp_functions.oauth.visits import Visit
+    from mcp_functions.oauth.request import OAuthRequest
 
 FOUND = 302
 # A provider's code: visible ASCII (RFC 6749, A.11) without `"` and the backslash, which JSON would make longer.
@@ -31,17 +31,17 @@ CODE_SYNTAX = r"[!#-\[\]-~]{1,4096}"
 FORWARDED_ERRORS = {errors.ACCESS_DENIED, errors.TEMPORARILY_UNAVAILABLE}
 
 
-def receive(visit: Visit, services: Services) -> Response:
+def receive(request: OAuthRequest, services: Services) -> Response:
     """Answer `GET /callback`.
 
     Raises:
         OAuthError: this browser did not start the sign-in, or another provider answered.
     """
-    parameters = visit.parameters
-    browser = services.browsers.recognise(visit)
+    parameters = request.parameters
+    browser = services.browsers.recognise(request)
     if browser is None:
         raise OAuthError(errors.INVALID_REQUEST, "the browser sent no cookie", status=403)
-    claims = services.values.open(REQUEST, parameters.get("state", ""), visit.caller_id, (browser.digest,))
+    claims = services.values.open(REQUEST, parameters.get("state", ""), request.caller_id, (browser.digest,))
     if claims is None:
         raise OAuthError(errors.INVALID_REQUEST, "this browser did not start the sign-in, or some time ago")
     services.provider.check_issuer(parameters.get("iss"))

@@ -19,13 +19,14 @@ from urllib.parse import urlsplit
 
 from mcp_functions import observability
 from mcp_functions.dispatch.seal_factory import SealFactory
-from mcp_functions.oauth import answers, authorization, callback, discovery, registration, token, visits
+from mcp_functions.oauth import answers, authorization, callback, discovery, registration, token
 from mcp_functions.oauth.browsers import Browsers
 from mcp_functions.oauth.caller_budgets import FETCHES, REFUSALS, CallerBudgets
 from mcp_functions.oauth.client_secret import ClientSecret
 from mcp_functions.oauth.clients import Clients
 from mcp_functions.oauth.provider import Provider
 from mcp_functions.oauth.provider_api import ProviderApi
+from mcp_functions.oauth.request import read as read_request
 from mcp_functions.oauth.safe_fetch import SafeFetch
 from mcp_functions.oauth.sealed_values import SealedValues
 from mcp_functions.oauth.settings import read as read_settings
@@ -35,13 +36,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.http.events import HttpRequest, Response
+    from mcp_functions.oauth.request import OAuthRequest
     from mcp_functions.oauth.safe_fetch import Network
     from mcp_functions.oauth.settings import FrontSettings
-    from mcp_functions.oauth.visits import Visit
     from mcp_functions.seal.data_keys import Wrapping
 
 REGISTER = "/register"  # its body is JSON; the other endpoints read a query or a form
-ENDPOINTS: dict[str, dict[str, Callable[[Visit, Services], Response]]] = {
+ENDPOINTS: dict[str, dict[str, Callable[[OAuthRequest, Services], Response]]] = {
     "/authorize": {"GET": authorization.begin, "POST": authorization.decide},
     "/callback": {"GET": callback.receive},
     "/token": {"POST": token.issue},
@@ -100,7 +101,7 @@ def answer(event: Mapping[str, Any], http: HttpRequest, services: Services) -> R
         return answers.document(document)
     if path == REGISTER:
         return registration.register(http, services)
-    return ENDPOINTS[path][http.method](visits.read(event, http), services)
+    return ENDPOINTS[path][http.method](read_request(event, http), services)
 
 
 def _path_in_front(path: str, settings: FrontSettings) -> str:

@@ -74,7 +74,7 @@ class Network(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """What a URL had when it was fetched last."""
+    """The result of the last fetch of a URL."""
 
     document: dict[str, Any] | None  # None if there was no usable document
     fresh_until: float  # when it has to be fetched again, in unix seconds

@@ -6,8 +6,7 @@
 The front (this package's authorization server) seals them, that is encrypts and authenticates them, for one client.
 It checks everything before it redeems the provider's code. So a refused request leaves the owner's code valid.
 
-`visit` is the request. `services` has what all endpoints share: the settings, the sealed values, the clients and the
-provider.
+`services` has what all endpoints share: the settings, the sealed values, the clients and the provider.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.client_metadata import Client
     from mcp_functions.oauth.front import Services
     from mcp_functions.oauth.provider import Tokens
-    from mcp_functions.oauth.visits import Visit
+    from mcp_functions.oauth.request import OAuthRequest
 
 VERIFIER = r"[A-Za-z0-9._~-]{43,128}"  # RFC 7636, section 4.1
 GONE = "the code or refresh token is not this client's, or has expired"
 
 
-def issue(visit: Visit, services: Services) -> Response:
+def issue(request: OAuthRequest, services: Services) -> Response:
     """Answer `POST /token`.
 
     Raises:
@@ -42,17 +41,17 @@ def issue(visit: Visit, services: Services) -> Response:
         McpError: KMS or the provider does not answer, or the caller's budget is empty.
     """
     issuer = services.settings.url
-    client = authenticate(visit, services.clients, {issuer, f"{issuer}/token"}, services.now())
-    check_resource(visit.parameters, services.settings)
-    grant = visit.parameters.get("grant_type")
+    client = authenticate(request, services.clients, {issuer, f"{issuer}/token"}, services.now())
+    check_resource(request.parameters, services.settings)
+    grant = request.parameters.get("grant_type")
     if grant == "authorization_code":
-        return _redeem(visit, client, services)
+        return _redeem(request, client, services)
     if grant == "refresh_token":
-        return _refresh(visit, client, services)
+        return _refresh(request, client, services)
     raise OAuthError(errors.UNSUPPORTED_GRANT_TYPE, "only authorization_code and refresh_token are supported")
 
 
-def revoke(visit: Visit, services: Services) -> Response:
+def revoke(request: OAuthRequest, services: Services) -> Response:
     """Answer `POST /revoke` (RFC 7009).
 
     Raises:
@@ -60,35 +59,35 @@ def revoke(visit: Visit, services: Services) -> Response:
         McpError: KMS or the provider does not answer, or the caller's budget is empty.
     """
     issuer = services.settings.url
-    client = authenticate(visit, services.clients, {issuer, f"{issuer}/revoke"}, services.now())
-    token = visit.parameters.get("token")
+    client = authenticate(request, services.clients, {issuer, f"{issuer}/revoke"}, services.now())
+    token = request.parameters.get("token")
     if token is None:
         raise OAuthError(errors.INVALID_REQUEST, "token is missing")
     if not token.startswith(PREFIX):
         raise OAuthError(errors.CANNOT_REVOKE, "only refresh tokens can be revoked: an access token ends by itself")
     bound_to = (client.id_digest, services.settings.resource)
-    claims = services.values.open(REFRESH, token, visit.caller_id, bound_to)
+    claims = services.values.open(REFRESH, token, request.caller_id, bound_to)
     if claims is None:
         return answers.json(200, {})  # RFC 7009, 2.2: "invalid tokens do not cause an error response"
-    with services.refusals.charged_if_refused(visit.caller_id):
+    with services.refusals.charged_if_refused(request.caller_id):
         services.provider.api.revoke(claims["token"])
     return answers.json(200, {})
 
 
-def _redeem(visit: Visit, client: Client, services: Services) -> Response:
+def _redeem(request: OAuthRequest, client: Client, services: Services) -> Response:
     """Answer a request with a code."""
-    form = visit.parameters
+    form = request.parameters
     # `callback` bound the code to the same three texts in the same order, so a code opens for its own client, redirect
     # and resource only.
     bound_to = (client.id_digest, form.get("redirect_uri", ""), services.settings.resource)
-    claims = services.values.open(CODE, form.get("code", ""), visit.caller_id, bound_to)
+    claims = services.values.open(CODE, form.get("code", ""), request.caller_id, bound_to)
     if claims is None:
         raise OAuthError(errors.INVALID_GRANT, GONE)
     verifier = form.get("code_verifier", "")
     is_verifier = re.fullmatch(VERIFIER, verifier) is not None
     if not is_verifier or not hmac.compare_digest(challenge(verifier), claims["challenge"]):
         raise OAuthError(errors.INVALID_GRANT, "code_verifier does not match code_challenge")
-    with services.refusals.charged_if_refused(visit.caller_id):
+    with services.refusals.charged_if_refused(request.caller_id):
         tokens = services.provider.redeem(claims["code"], claims["seed"])
     body = _access_token(tokens, scope=claims["scope"])
     if tokens.refresh_token:
@@ -96,11 +95,11 @@ def _redeem(visit: Visit, client: Client, services: Services) -> Response:
     return answers.json(200, body)
 
 
-def _refresh(visit: Visit, client: Client, services: Services) -> Response:
+def _refresh(request: OAuthRequest, client: Client, services: Services) -> Response:
     """Answer a request with a refresh token; a client may ask for fewer scopes than were granted."""
-    form = visit.parameters
+    form = request.parameters
     bound_to = (client.id_digest, services.settings.resource)
-    claims = services.values.open(REFRESH, form.get("refresh_token", ""), visit.caller_id, bound_to)
+    claims = services.values.open(REFRESH, form.get("refresh_token", ""), request.caller_id, bound_to)
     if claims is None:
         raise OAuthError(errors.INVALID_GRANT, GONE)
     granted = claims["scope"]
@@ -109,7 +108,7 @@ def _refresh(visit: Visit, client: Client, services: Services) -> Response:
     if not set(scope.split()) <= set(granted.split()):
         raise OAuthError(errors.INVALID_SCOPE, "the scope is more than was granted")
     is_narrower = set(scope.split()) < set(granted.split())
-    with services.refusals.charged_if_refused(visit.caller_id):
+    with services.refusals.charged_if_refused(request.caller_id):
         # RFC 6749, 6: without a scope, the provider grants all that the user granted.
         tokens = services.provider.refresh(claims["token"], scope if is_narrower else "")
     body = _access_token(tokens, scope=scope)
