@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from mcp_functions.oauth import answers, consent_page, errors, redirects
-from mcp_functions.oauth.browsers import consent_name
+from mcp_functions.oauth.browsers import consent_name, new_browser
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.sealed_values import CONSENT, REQUEST
 
@@ -82,11 +82,14 @@ def begin(request: OAuthRequest, services: Services) -> Response:
         if not _is_trusted(request, client, services):
             raise
         return _refuse(parameters["redirect_uri"], parameters.get("state", ""), error, services)
-    browser = services.browsers.meet(request)
-    cookies = services.browsers.cookies(browser)
+    browser = services.browsers.recognise(request)
     must_ask = "consent" in sign_in.prompt.split()
-    if not must_ask and services.browsers.has_consented(request, browser, sign_in.consent):
-        return _redirect_to_provider(sign_in, browser, services, cookies)
+    if browser and not must_ask and services.browsers.has_consented(request, browser, sign_in.consent):
+        return _redirect_to_provider(sign_in, browser, services, cookies=[])
+    cookies = []
+    if browser is None:
+        browser = new_browser()
+        cookies.append(services.browsers.cookie(browser))
     sealed_sign_in = services.values.seal(CONSENT, sign_in._asdict(), (browser.digest,))
     page = consent_page.render(client, sign_in, sealed_sign_in, services.settings)
     return answers.page(200, consent_page.TITLE, page, cookies)

@@ -23,15 +23,14 @@ if TYPE_CHECKING:
 BROWSER = "mcp-browser"
 CONSENTS = "mcp-consents"
 BROWSER_SECONDS = REMEMBERED.lifetime_seconds  # how long a browser keeps both cookies
-BROWSER_ID = r"[A-Za-z0-9_-]{43}"  # 32 random bytes as base64url
+BROWSER_ID = r"[A-Za-z0-9_-]{43}"
 MAX_REMEMBERED = 24  # the consents that a cookie has room for
 
 
 class Browser(NamedTuple):
     """A browser."""
 
-    id: str  # random; only the cookie of the browser and this request know it
-    is_known: bool  # True if the browser has the cookie already
+    id: str  # 32 random bytes as base64url; only the cookie of the browser and this request know it
 
     @property
     def digest(self) -> str:
@@ -54,17 +53,11 @@ class Browsers:
         value = request.cookies.get(self._name(BROWSER), "")
         if not re.fullmatch(BROWSER_ID, value):
             return None
-        return Browser(value, is_known=True)
+        return Browser(value)
 
-    def meet(self, request: OAuthRequest) -> Browser:
-        """Return the browser of a request, a new one if it has no cookie."""
-        return self.recognise(request) or Browser(secrets.token_urlsafe(32), is_known=False)
-
-    def cookies(self, browser: Browser) -> list[str]:
-        """Return the cookies to set in a browser that has none."""
-        if browser.is_known:
-            return []
-        return [self._cookie(BROWSER, browser.id)]
+    def cookie(self, browser: Browser) -> str:
+        """Return the cookie by which a browser is recognised later."""
+        return self._cookie(BROWSER, browser.id)
 
     def has_consented(self, request: OAuthRequest, browser: Browser, consent: str) -> bool:
         """Check whether this browser remembers a consent."""
@@ -79,7 +72,7 @@ class Browsers:
 
     def _remembered(self, request: OAuthRequest, browser: Browser) -> list[str]:
         value = request.cookies.get(self._name(CONSENTS))
-        if not value or not browser.is_known:
+        if not value:
             return []
         claims = self._values.open(REMEMBERED, value, request.caller_id, (browser.digest,))
         if claims is None:  # the cookie is too old or another browser's, so the user is asked again
@@ -96,6 +89,11 @@ class Browsers:
         if self._is_secure:
             attributes += "; Secure"
         return f"{self._name(name)}={value}; {attributes}"
+
+
+def new_browser() -> Browser:
+    """Return a browser that has no cookie yet."""
+    return Browser(secrets.token_urlsafe(32))
 
 
 def consent_name(client_id: str, redirect_uri: str, scope: str) -> str:
