@@ -115,14 +115,13 @@ class ProviderApi:
             return
         if response.status >= SERVER_FAULT or response.status == TOO_MANY:
             raise _unavailable()
-        code = _json(response).get("error")
+        code = str(_json(response).get("error"))
         if code in REFUSALS:
             raise OAuthError(REFUSALS[code], "the provider does not accept it: it was used, revoked, or has expired")
         if code == "invalid_client":
             self._secret.reset()  # the secret may have been rotated: the next request reads it again
-        logged = (
-            code if code in OPERATOR_ERRORS else "unexpected_error"
-        )  # any other text is the provider's, and is not logged
+        # Any other code may be any text of the provider, and is not logged.
+        logged = code if code in OPERATOR_ERRORS else "unexpected_error"
         raise Misconfigured(reason=f"provider:{logged}")
 
     def _post(self, url: str, form: Mapping[str, str]) -> Response:
