@@ -18,6 +18,7 @@ from mcp_functions.oauth import client_metadata, errors, redirects
 from mcp_functions.oauth.client_metadata import NONE, PRIVATE_KEY, SECRET_METHODS, Client
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.sealed_values import CLIENT, PREFIX, SealedValues
+from mcp_functions.observability import lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,7 +56,7 @@ class Clients:
             McpError: KMS does not answer, or the caller's budget is empty.
         """
         observability.current().flow = client_id  # the log shows a digest of it
-        names = {observability.digest(client_id), client_id, _site(client_id)}  # an operator may block any of these
+        names = {lines.digest(client_id), client_id, _site(client_id)}  # an operator may block any of these
         if not names.isdisjoint(self._settings.blocked_clients):
             raise OAuthError(errors.INVALID_CLIENT, "the client is blocked")
         client = self._look_up(client_id, caller_id)

@@ -16,6 +16,7 @@ from mcp_functions import aws
 from mcp_functions.http import events, outcomes
 from mcp_functions.oauth import answers, front
 from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.protocol.errors import is_ctrl_c
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import LambdaContext, Response
     from mcp_functions.oauth.safe_fetch import Network
     from mcp_functions.observability.lines import Logger
-    from mcp_functions.protocol.errors import McpError
     from mcp_functions.seal.data_keys import Wrapping
 
 
@@ -78,18 +78,18 @@ class SignInFunction:
             ValueError: the event is not an HTTP request in payload format 2.0.
         """
         http = events.read(event)
-
-        def answer() -> Response:
+        with self._log.request(context, http) as notes:
             try:
-                return front.answer(event, http, self._get_services(context))
+                response = front.answer(event, http, self._get_services(context))
             except OAuthError as error:
                 error.note()
-                return answers.refused(error, http)
-
-        def answer_error(error: McpError) -> Response:
-            return answers.failed(error, http)
-
-        return self._log.respond(http, context, answer, answer_error)
+                response = answers.refused(error, http)
+            except BaseException as error:  # also SystemExit, which must not end the environment
+                if is_ctrl_c(error):
+                    raise
+                response = answers.failed(outcomes.note_exception(notes, error), http)
+            outcomes.note_response(notes, response)
+        return response
 
     def fresh(self, *, now: Callable[[], float] | None = None) -> SignInFunction:
         """Make the same function as in a new container, with nothing cached. Tests pass their own clock."""
