@@ -101,11 +101,12 @@ class AdoptedHandler(Handler[..., Any]):
         if round_ is None:  # `only_returns` is False, so dispatch always makes a round
             rule = "an adopted handler runs in a round"
             raise DeveloperError(rule)
-        name = self.name if self._entry else UNLISTED  # without an entry, the client may have made up the name
+        # The client may have made up a name that is not listed, so errors and the log do not quote it.
+        name = self.name if self._entry else UNLISTED
         answer = self._server.call(self.method, params, round_, name=name, replays=self._replays)
         try:
             result: Any = event_loop.run(answer, round_)
-        except McpError:
+        except McpError:  # the server answered with an error
             raise
         except Exception as error:  # noqa: BLE001 - the server's own code may raise anything
             observability.current().crash(error)  # the log gets the place in the code

@@ -63,10 +63,8 @@ def _credentials(request: OAuthRequest) -> Credentials:
     """Read the credentials of a request, which may use one method only."""
     form = request.parameters
     header = request.http.headers.get("authorization", "")
-    ways = [name for name in ("client_secret", "client_assertion") if name in form]
-    if header:
-        ways.append("authorization")
-    if len(ways) > 1:  # "The client MUST NOT use more than one authentication method in each request."
+    given = [bool(header), "client_secret" in form, "client_assertion" in form]
+    if given.count(True) > 1:  # "The client MUST NOT use more than one authentication method in each request."
         raise OAuthError(errors.INVALID_REQUEST, "the request has more than one way of client authentication")
     if header:
         client_id, secret = _basic(header)
