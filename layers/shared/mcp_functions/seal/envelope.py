@@ -16,14 +16,14 @@ import os
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from mcp_functions import observability
-from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, StateTooLarge
+from mcp_functions.protocol.errors import Misconfigured, StateTooLarge
 from mcp_functions.seal import chunked_encryption, token_format
 from mcp_functions.seal.token_format import CEILING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.seal.data_keys import Keyring
+    from mcp_functions.seal.data_keys import DataKey, Keyring
 
 MAX_CHARS = 24 * 1024  # the default limit of a token
 MAX_AGE = 3600  # the default lifetime of a token, in seconds
@@ -108,13 +108,12 @@ class Envelope:
             Misconfigured: KMS fails until the operator acts.
         """
         parsed = token_format.parse(token, self.max_chars)
-        key = self._keys.key_to_open(parsed.header, caller, max_age=self.max_age)
-        try:
-            payload = chunked_encryption.decrypt(key.plaintext, self._context + about + parsed.head, parsed.message)
-        except InvalidRequestState:
-            self._keys.reject(key, caller)
-            raise
-        self._keys.confirm(key)
+        context = self._context + about + parsed.head
+
+        def decrypt(key: DataKey) -> bytes:
+            return chunked_encryption.decrypt(key.plaintext, context, parsed.message)
+
+        payload = self._keys.open(parsed.header, decrypt, caller=caller, max_age=self.max_age)
         observability.current().jti = parsed.id
         return payload
 
