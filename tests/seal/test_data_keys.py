@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal import resets
+from mcp_functions.seal import budgets, resets
 from mcp_functions.seal.data_keys import DataKey, Keyring, KmsKey, Limits, Rules, kek_hint
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.key_choice import choose_key, choose_stale_key, early_seconds
@@ -764,6 +764,37 @@ def test_threads_that_wait_for_a_failing_call_all_hear_of_the_failure() -> None:
     for thread in threads:
         thread.join(10)
     assert reasons == ["kms:ThrottlingException"] * 4
+
+
+@pytest.mark.parametrize("opening", [True, False], ids=["opening", "sealing"])
+def test_a_thread_does_not_wait_long_while_another_waits_for_kms(
+    monkeypatch: pytest.MonkeyPatch, *, opening: bool
+) -> None:
+    monkeypatch.setattr(budgets, "WAIT_SECONDS", 0.05)
+    kms, clock = StrictKms(), Clock(START + 10)
+    arn = kms.create_key()
+    token = make_envelope(kms, arn, clock=clock).seal(b"state")
+    container, results = make_envelope(kms, arn, clock=clock), list[object]()
+    inside, go_on = threading.Event(), threading.Event()
+
+    def slow(_operation: str) -> None:
+        inside.set()
+        assert go_on.wait(10)
+
+    def work() -> object:
+        return container.unseal(token, caller="alice") if opening else container.seal(b"state")
+
+    kms.weather = slow
+    first = threading.Thread(target=lambda: results.append(work()))
+    first.start()
+    assert inside.wait(10)
+    with pytest.raises(TemporarilyUnavailable) as refused:
+        work()
+    assert refused.value.reason == "kms:NoTurn"
+    go_on.set()
+    first.join(10)
+    assert len(results) == 1
+    assert work()
 
 
 # Rotation

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import struct
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import dumps_ascii
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.dispatch.seal_factory import SealFactory
-    from mcp_functions.seal.envelope import Envelope
+    from mcp_functions.seal.envelope import Seal
 
 PREFIX = "ks1."  # how every sealed value begins
 MINUTE = 60  # seconds
@@ -59,9 +59,8 @@ class SealedValues:
         """
         self._now = now
 
-        def envelope(purpose: Purpose) -> Envelope:
-            sealed = seals.seal(purpose.label, max_age=purpose.seconds, max_chars=purpose.max_chars)
-            return cast("Envelope", sealed)  # no codec of an author replaces it here
+        def envelope(purpose: Purpose) -> Seal:
+            return seals.seal(purpose.label, max_age=purpose.seconds, max_chars=purpose.max_chars)
 
         self._envelope = lru_cache(envelope)
 

@@ -13,7 +13,7 @@ The specification is envelope.md. `token_format` has the outer layer of a token,
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from mcp_functions import observability
 from mcp_functions.protocol.errors import Misconfigured, StateTooLarge
@@ -40,10 +40,18 @@ class Codec(Protocol):
         """Return the payload, or raise `InvalidRequestState`; any other exception counts as that."""
 
 
+class Seal(Protocol):
+    """An `Envelope`, or an author's codec in a `CodecAdapter`."""
+
+    def seal(self, payload: bytes, *, about: bytes = b"") -> str:
+        """See `Envelope.seal`."""
+
+    def unseal(self, token: str, *, caller: str = "", about: bytes = b"") -> bytes:
+        """See `Envelope.unseal`."""
+
+
 class Envelope:
     """Seals bytes into a token and opens it again, in one scope and under one label."""
-
-    knows_callers: ClassVar[bool] = True  # `unseal` has the parameter `caller`, which an author's codec does not have
 
     def __init__(
         self,
@@ -60,7 +68,8 @@ class Envelope:
             keys: the keyring of the scope.
             label: the kind of payload; a token opens only under the label that sealed it.
             max_chars: the limit of a token in characters, when sealing and when opening.
-            max_age: how long a token may live, in seconds; it bounds the age of the data keys.
+            max_age: how long a token may live after it was sealed, in seconds. A token under an older data key is
+                refused before KMS is asked. Whoever writes the payload puts the exact time into it.
             rand: the function that returns a number of random bytes. After a snapshot only `os.urandom` does not
                 repeat them.
 
