@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal import budgets, resets
-from mcp_functions.seal.data_keys import DataKey, Keyring, KmsKey, Limits, Rules, kek_hint
+from mcp_functions.seal.data_keys import DataKey, Keyring, KmsKey, Limits, Rules
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.key_choice import choose_key, choose_stale_key, early_seconds
+from mcp_functions.seal.key_choice import choose_key, choose_stale_key, early_seconds, kek_hint
 from mcp_functions.seal.kms import kms_client
 from tests.support.strict_kms import SCOPE, START, Clock, StrictKms, kms_error, make_envelope, make_keys, run_python
 

@@ -24,11 +24,11 @@ STATES = b"ks1/request-state"  # the label of a requestState
 class SealFactory:
     """Makes the seals of states and the sealed tables of one function. They share their data keys.
 
-        states(lifetime)          the seal of states that a client may return for `lifetime` seconds
-        states(lifetime, label)   the same for the data of a dialect, which must not open as a requestState
-        table(max_age)            the table of items that live for at most `max_age` seconds
+        states(lifetime)          seals states that are valid for `lifetime` seconds
+        states(lifetime, label)   seals the data of a dialect, which must not open as a requestState
+        table(max_age)            stores items for at most `max_age` seconds
 
-    Each returns the same object when it is called again with the same arguments.
+    Called again with the same arguments, each returns the same object.
     """
 
     def __init__(
@@ -45,8 +45,8 @@ class SealFactory:
         Args:
             settings: the settings of the deployment.
             service: the name of the server, to which data keys are bound.
-            wrapping: the keys that encrypt data keys, as given to `serve`; None for those of the settings.
-            codec: the author's own seal, as given to `serve`; None for the envelope of this toolkit.
+            wrapping: the keys that encrypt data keys, as given to `serve`. Without it, the settings list them.
+            codec: the author's own codec, as given to `serve`. Without it, an `Envelope` seals.
             now: the clock, unix seconds.
         """
         self._settings = settings

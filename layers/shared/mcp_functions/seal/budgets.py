@@ -1,4 +1,4 @@
-"""What one container spends on KMS: a cache of data keys, turns for calls, and budgets (envelope.md §6.3, §6.5)."""
+"""Limits on the calls of one container to KMS: a cache of data keys, turns, and budgets (envelope.md §6.3, §6.5)."""
 
 from __future__ import annotations
 
@@ -91,6 +91,7 @@ class KeyCache:
                 self._drop_one()
 
     def _drop_one(self) -> None:
+        """Drop the first key of a caller with the most keys."""
         counts = Counter(cached.caller for cached in self._keys.values())
         largest_count = max(counts.values())
         for header, cached in self._keys.items():
@@ -107,7 +108,7 @@ class UnwrapBudgets:
     """
 
     def __init__(self, limits: Limits) -> None:
-        """Take the limits. A caller without an entry has a full bucket."""
+        """Begin without entries. A caller without an entry has a full bucket."""
         self._limits = limits
         self._full = float(limits.burst * limits.ratio)
         self._units_per_second = limits.ratio / limits.refill_seconds

@@ -144,8 +144,10 @@ def _is_document(members: object) -> bool:
     """Check whether a JSON value is an object with the members of this version, each of its type."""
     if not isinstance(members, dict) or members.keys() != _TYPES.keys():
         return False
-    has_types = all(type(members[name]) in types for name, types in _TYPES.items())
-    if not has_types or members["v"] != VERSION:
+    for name, types in _TYPES.items():
+        if type(members[name]) not in types:  # not `isinstance`, because True is an int
+            return False
+    if members["v"] != VERSION:
         return False
     return all(isinstance(fingerprint, str) for fingerprint in members["q"].values())
 

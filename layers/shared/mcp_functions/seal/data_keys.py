@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, TemporarilyUnavailable
 from mcp_functions.seal.budgets import KeyCache, Limits, Turns, UnwrapBudgets
 from mcp_functions.seal.key_choice import (
-    MAX_WRAPPED,
     DataKey,
     Header,
     Rules,
@@ -35,7 +34,6 @@ from mcp_functions.seal.key_choice import (
     choose_key,
     choose_stale_key,
     early_seconds,
-    kek_hint,
     last_use,
 )
 from mcp_functions.seal.kms import KmsKey, Wrapping, WrappingKeys
@@ -44,10 +42,7 @@ from mcp_functions.seal.resets import register_for_reset
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = [
-    "MAX_WRAPPED", "DataKey", "Header", "Keyring", "KmsKey", "Limits", "Rules", "Scope", "TokenReason", "Wrapping",
-    "kek_hint",
-]  # fmt: skip
+__all__ = ["DataKey", "Header", "Keyring", "KmsKey", "Limits", "Rules", "Scope", "TokenReason", "Wrapping"]
 
 DEFAULT_RULES = Rules()
 DEFAULT_LIMITS = Limits()

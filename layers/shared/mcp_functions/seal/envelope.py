@@ -23,7 +23,8 @@ from mcp_functions.seal.token_format import CEILING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.seal.data_keys import DataKey, Keyring
+    from mcp_functions.seal.data_keys import Keyring
+    from mcp_functions.seal.key_choice import DataKey
 
 MAX_CHARS = 24 * 1024  # the default limit of a token
 MAX_AGE = 3600  # the default lifetime of a token, in seconds
@@ -68,8 +69,8 @@ class Envelope:
             keys: the keyring of the scope.
             label: the kind of payload; a token opens only under the label that sealed it.
             max_chars: the limit of a token in characters, when sealing and when opening.
-            max_age: how long a token may live after it was sealed, in seconds. A token under an older data key is
-                refused before KMS is asked. Whoever writes the payload puts the exact time into it.
+            max_age: how long a token may live after it was sealed, in seconds. If the data key of a token is so old
+                that every token under it must have ended, the token is refused before KMS is asked.
             rand: the function that returns a number of random bytes. After a snapshot only `os.urandom` does not
                 repeat them.
 

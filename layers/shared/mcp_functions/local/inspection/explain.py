@@ -24,8 +24,9 @@ from mcp_functions.seal.binding import bind_request, principal_digest
 from mcp_functions.seal.claims import BINDING_FIELDS, Claims, read_claims
 from mcp_functions.seal.claims import ClaimReason as Claim
 from mcp_functions.seal.codec_adapter import CodecAdapter
-from mcp_functions.seal.data_keys import Keyring, Scope, TokenReason, kek_hint
+from mcp_functions.seal.data_keys import Keyring, Scope, TokenReason
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.key_choice import kek_hint
 from mcp_functions.seal.request_state import RequestStates
 
 if TYPE_CHECKING:
