@@ -34,8 +34,8 @@ def key(born: float, name: bytes = b"w") -> DataKey:
     return DataKey(int(born), b"kek1", name, b"\0" * 32)
 
 
-def choose(keys: list[DataKey], now: float, early: float = 0, rules: Rules = RULES) -> DataKey | None:
-    return choose_key(keys, now, early, rules)
+def choose(keys: list[DataKey], now: float, rules: Rules = RULES, seed: bytes = b"seed") -> DataKey | None:
+    return choose_key(keys, now, seed, rules)
 
 
 def choose_stale(keys: list[DataKey], now: float, rules: Rules = RULES) -> DataKey | None:
@@ -57,10 +57,12 @@ def test_twins_are_chosen_alike_in_whatever_order_they_were_learnt() -> None:
 
 def test_the_key_of_the_previous_epoch_seals_until_the_grace_ends_or_this_container_leaves_it_early() -> None:
     old, epoch = key(START), START + EPOCH
-    assert choose([old], epoch + GRACE - 1) == old
+    for seed in (b"one", b"other"):
+        end = epoch + GRACE - early_seconds(seed, epoch // EPOCH, RULES)
+        assert epoch < end < epoch + GRACE
+        assert choose([old], end - 0.1, seed=seed) == old
+        assert choose([old], end + 0.1, seed=seed) is None
     assert choose([old], epoch + GRACE) is None
-    assert choose([old], epoch + GRACE - 20, early=19) == old
-    assert choose([old], epoch + GRACE - 20, early=21) is None
 
 
 def test_a_stale_key_stands_in_until_its_time_is_over() -> None:
@@ -83,18 +85,18 @@ def test_a_key_from_the_next_epoch_waits_for_it() -> None:
 
 def test_without_adoption_a_container_leaves_its_key_at_the_end_of_the_epoch() -> None:
     alone, mine = Rules(adopt=False), key(START + 100)
-    assert choose([mine], START + 200, rules=alone) == mine
-    assert choose([mine], START + EPOCH, rules=alone) is None
+    assert choose([mine], START + 200, alone) == mine
+    assert choose([mine], START + EPOCH, alone) is None
     assert choose_stale([mine], START + EPOCH, alone) == mine
 
 
 BORN = st.integers(0, 4 * EPOCH).map(lambda seconds: key(START + seconds, b"%d" % seconds))
 
 
-@given(st.lists(BORN, max_size=16), st.floats(0, 5 * EPOCH), st.floats(0, 300))
-def test_no_choice_is_outside_of_its_window(keys: list[DataKey], at: float, early: float) -> None:
+@given(st.lists(BORN, max_size=16), st.floats(0, 5 * EPOCH), st.binary(max_size=4))
+def test_no_choice_is_outside_of_its_window(keys: list[DataKey], at: float, seed: bytes) -> None:
     now = START + at
-    choice = choose(keys, now, early)
+    choice = choose(keys, now, seed=seed)
     for chosen, limit in ((choice, GRACE), (choose_stale(keys, now), STALE)):
         if chosen:
             end = (chosen.born // EPOCH + 1) * EPOCH
@@ -114,7 +116,7 @@ def test_a_container_chooses_among_the_keys_that_tokens_have_proven(keys: list[D
     memory = container._memory  # noqa: SLF001
     for found in proven:
         memory.keys.add(found, "alice")
-    wanted = choose(proven, clock.at, early_seconds(memory.seed, clock.at, RULES))
+    wanted = choose(proven, clock.at, seed=memory.seed)
     made = container.key_to_seal()
     assert made == wanted or (wanted is None and made not in proven)
 
@@ -161,10 +163,10 @@ def test_a_fleet_rolls_over_with_few_calls() -> None:
 
 
 def test_the_early_leave_is_the_same_in_an_epoch_and_differs_between_epochs_and_containers() -> None:
-    draws = [early_seconds(b"one", START + at, RULES) for at in (0, 1, 899, 900, 1799)]
-    assert draws[0] == draws[1] == draws[2] != draws[3] == draws[4]
-    assert draws[0] != early_seconds(b"other", START, RULES)
-    assert all(draw >= 0 for draw in draws)
+    leaves = [early_seconds(seed, epoch, RULES) for seed in (b"one", b"other") for epoch in (1, 2)]
+    assert leaves == [early_seconds(seed, epoch, RULES) for seed in (b"one", b"other") for epoch in (1, 2)]
+    assert len(set(leaves)) == 4
+    assert all(seconds >= 0 for seconds in leaves)
 
 
 def test_two_containers_and_one_that_is_reset_have_seeds_of_their_own() -> None:
@@ -177,7 +179,7 @@ def test_two_containers_and_one_that_is_reset_have_seeds_of_their_own() -> None:
 
 
 def test_the_early_leave_has_the_mean_that_the_specification_says() -> None:
-    draws = [early_seconds(b"one", START + EPOCH * number, RULES) for number in range(4000)]
+    draws = [early_seconds(b"one", epoch, RULES) for epoch in range(4000)]
     assert 0.9 < sum(draws) / len(draws) / (GRACE / 12) < 1.1
 
 

@@ -33,7 +33,6 @@ from mcp_functions.seal.key_choice import (
     TokenReason,
     choose_key,
     choose_stale_key,
-    early_seconds,
     last_use,
 )
 from mcp_functions.seal.kms import KmsKey, Wrapping, WrappingKeys
@@ -58,7 +57,7 @@ class _Memory:
         self.budgets = UnwrapBudgets(limits)
         self.turns_to_unwrap = Turns()
         self.turns_to_generate = Turns()
-        self.seed = seed  # for `early_seconds`
+        self.seed = seed  # for `choose_key`
         self.paused_until = 0.0  # when GenerateDataKey may be tried again after a failure, in unix seconds
 
 
@@ -81,7 +80,7 @@ class Keyring:
             wrappings: the wrapping keys; the first one seals, each of them opens.
             scope: the service, stage and generation, part of every EncryptionContext and every derivation.
             now: the wall clock, in unix seconds; a monotonic clock would be wrong after a snapshot.
-            rand: the function that returns a number of random bytes, for the seed of `early_seconds`.
+            rand: the function that returns a number of random bytes, for the seed of `choose_key`.
             rules: the lifetime of a key.
             limits: the limits of memory and budgets.
 
@@ -173,10 +172,7 @@ class Keyring:
         return payload
 
     def _choose(self, memory: _Memory) -> DataKey | None:
-        now = self._now()
-        return choose_key(
-            self._keys_that_may_seal(memory), now, early_seconds(memory.seed, now, self.rules), self.rules
-        )
+        return choose_key(self._keys_that_may_seal(memory), self._now(), memory.seed, self.rules)
 
     def _generate(self, memory: _Memory) -> DataKey:
         """Generate a key. During an outage, return a stale key if there is one."""

@@ -108,13 +108,13 @@ def rank(key: DataKey) -> tuple[int, bytes]:
     return key.born, hashlib.sha256(key.wrapped).digest()
 
 
-def choose_key(keys: Sequence[DataKey], now: float, early: float, rules: Rules) -> DataKey | None:
+def choose_key(keys: Sequence[DataKey], now: float, seed: bytes, rules: Rules) -> DataKey | None:
     """Choose the data key to seal with (§6.2, rules 1 and 2). Without one, the container needs a new key.
 
     Args:
         keys: the keys that may seal.
         now: the current time in unix seconds.
-        early: by how many seconds the grace period ends earlier in this container; see `early_seconds`.
+        seed: random bytes of the container, which stay the same; see `early_seconds`.
         rules: the lifetime of a key.
     """
     epoch = int(now // rules.epoch)
@@ -123,9 +123,10 @@ def choose_key(keys: Sequence[DataKey], now: float, early: float, rules: Rules) 
     if current:
         return current
     # Rule 2: "while now - start of the epoch < grace - early, the oldest key of the previous epoch".
+    previous = _oldest_of(epoch - 1, keys, rules)
     since_start = now - epoch * rules.epoch
-    if rules.adopt and since_start < rules.grace - early:
-        return _oldest_of(epoch - 1, keys, rules)
+    if previous and rules.adopt and since_start < rules.grace - early_seconds(seed, epoch, rules):
+        return previous
     return None
 
 
@@ -140,18 +141,17 @@ def choose_stale_key(keys: Sequence[DataKey], now: float, rules: Rules) -> DataK
     return _oldest_of(max(earlier), keys, rules) if earlier else None
 
 
-def early_seconds(seed: bytes, now: float, rules: Rules) -> float:
-    """Return by how many seconds a container leaves the grace period of this epoch before its end.
+def early_seconds(seed: bytes, epoch: int, rules: Rules) -> float:
+    """Return by how many seconds a container leaves the grace period of an epoch before its end.
 
     Without this, all containers would generate a key in the same second. The distribution is exponential with a mean of
     grace/12. So a few containers generate a key, it spreads through tokens, and the others have time to adopt it.
 
     Args:
         seed: random bytes of the container, which stay the same.
-        now: the current time in unix seconds.
+        epoch: the number of the epoch.
         rules: the lifetime of a key.
     """
-    epoch = int(now // rules.epoch)
     digest = hashlib.sha256(seed + b"%d" % epoch).digest()
     uniform = (int.from_bytes(digest[:7], "big") + 1) / (1 << 56)  # above 0 and at most 1: log(0) fails
     return -math.log(uniform) * rules.grace / 12
