@@ -12,7 +12,7 @@ import pytest
 from mcp_functions import settings
 from mcp_functions.local import command, template
 from mcp_functions.local.auth import set_auth
-from mcp_functions.observability import fields
+from mcp_functions.observability.lines import fields
 from tests.docs.pages import ROOT, Page
 from tests.docs.test_observability_page import ALL
 

@@ -16,7 +16,7 @@ import pytest
 from mcp_functions.oauth import safe_fetch
 from mcp_functions.oauth.https import NoAnswer
 from mcp_functions.oauth.safe_fetch import Network
-from mcp_functions.observability import digest
+from mcp_functions.observability.lines import digest
 from tests.oauth import world as worlds
 from tests.oauth.signing import Signer
 from tests.oauth.test_clients import assertion

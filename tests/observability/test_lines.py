@@ -17,12 +17,13 @@ import pytest
 from awslambdaric.lambda_runtime_log_utils import JsonFormatter  # type: ignore[import-untyped]  # it has no types
 from pydantic import BaseModel
 
-from mcp_functions import Elicit, Step, observability, prompt, resource, serve, serve_catalog, tool
+from mcp_functions import Elicit, Step, prompt, resource, serve, serve_catalog, tool
 from mcp_functions.dispatch import single_use
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
+from mcp_functions.observability.lines import digest
 from mcp_functions.protocol.errors import Busy, Misconfigured, TemporarilyUnavailable
 from mcp_functions.settings import Settings
 from mcp_functions.testing import Conversation, deployed
@@ -151,7 +152,7 @@ def test_the_flow_of_a_line_is_a_digest_of_the_audits_flow(lines: Lines) -> None
     told: list[Any] = []
     Conversation(serve(book, audit=told.append)).call(city="Lisbon")
     (line,) = lines()
-    assert line["flow"] == observability.digest(told[0].flow) != told[0].flow
+    assert line["flow"] == digest(told[0].flow) != told[0].flow
 
 
 def test_a_round_that_ends_without_a_question_is_logged_as_shed(lines: Lines) -> None:

@@ -82,23 +82,22 @@ class Dispatcher:
 
     def _call(self, request: Request) -> Result:
         method = request.message["method"]
-        params = request.params
+        params = request.message["params"]
         if method == "resources/read" and params.get("uri") == APP_FORM and self.catalog.get("asks"):
             return form_result(self._server_info)
-        notifications: Sequence[Mapping[str, Any]] = ()
         target = lookup.find(self.catalog, method, params)
         handler = self._admit(request, target)
-        if target.companion:  # its arguments are a state and answers, which no header repeats
-            _check_params(method, params)
-            result, notifications = self._conversations().run_companion(request, handler, target.companion)
-            return self._result(result, notifications)
-        lookup.check_headers(handler.header_arguments, params, request.headers)
+        if not target.companion:  # the arguments of a companion are a state and answers, which no header repeats
+            lookup.check_headers(handler.header_arguments, params, request.headers)
         _check_params(method, params)
-        # A request with a state always goes through `conversations`, so that a forged state is refused everywhere.
-        if handler.only_returns and "requestState" not in params:
-            result = _run_alone(request, handler)
-        else:
+        notifications: Sequence[Mapping[str, Any]] = ()
+        if target.companion:
+            result, notifications = self._conversations().run_companion(request, handler, target.companion)
+        elif "requestState" in params or not handler.only_returns:
+            # A request with a state always goes through `conversations`, so that a forged state is refused everywhere.
             result, notifications = self._conversations().run_round(request, handler)
+        else:
+            result = _run_alone(request, handler)
         if "cacheScope" in result and ("requestState" in params or "inputResponses" in params):
             # "results of requests that carry inputResponses or requestState MUST NOT be cached"
             result = {**result, "ttlMs": 0, "cacheScope": "private"}

@@ -3,7 +3,7 @@
     1. Origin, well-known paths, preflight, metadata      answered from HTTP alone (`_without_message`)
     2. a function that the operator stopped               503
     3. a client of 2025                                   handed to `mcp_functions.legacy`
-    4. size, JSON, the shape of the message, media type   400, 413 or 415
+    4. HTTP method, size, JSON, the message, media type   405, 413, 400 or 415
     5. the caller                                         401, or 403 for a caller that the operator stopped
     6. the headers against the body                       400
     7. the handler                                        its result, or a JSON-RPC error
@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions import observability
-from mcp_functions.http import cors, events, identity, metadata, responses
+from mcp_functions.http import cors, events, identity, metadata, outcomes, responses
 from mcp_functions.protocol import headers, json_reader
 from mcp_functions.protocol.constants import CALLS, METHODS, PROTOCOL_VERSION
 from mcp_functions.protocol.errors import FunctionStopped, InvalidRequest, ParseError
@@ -57,61 +57,92 @@ class Endpoint(NamedTuple):
 
 
 class HttpExchange:
-    """An HTTP request and its response.
+    """An HTTP request and its response."""
 
-    Attributes:
-        http: the HTTP request.
-    """
+    def __init__(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext, notes: Notes) -> None:
+        """Begin the exchange.
 
-    def __init__(self, event: Mapping[str, Any], context: LambdaContext) -> None:
-        """Read an event.
-
-        Raises:
-            ValueError: the event is not an HTTP request in payload format 2.0.
+        Args:
+            http: the HTTP request.
+            event: the event that held the request.
+            context: the context that Lambda passes.
+            notes: the notes for the log line of the request.
         """
-        self.http = events.read(event)
+        self._http = http
         self._event = event
         self._context = context
+        self._notes = notes
         self._id: RequestId | None = None  # the id of the JSON-RPC request; None until it is read
 
     def respond(self, endpoint: Endpoint, now: float) -> Response:
         """Respond to the request at the time `now`, unix seconds."""
-        response = _without_message(self.http, endpoint)
+        http = self._http
+        response = self._without_message(endpoint)
         if response is not None:
             return response
         if endpoint.is_stopped:
             raise FunctionStopped
-        if endpoint.handle_legacy and self.http.headers.get("mcp-protocol-version") != PROTOCOL_VERSION:
-            response = endpoint.handle_legacy(self.http, self._event, self._context)
+        if endpoint.handle_legacy and http.headers.get("mcp-protocol-version") != PROTOCOL_VERSION:
+            response = endpoint.handle_legacy(http, self._event, self._context)
             if response is not None:
                 return response
-        if self.http.method != "POST":
-            return _method_not_allowed("POST")
+        if http.method != "POST":
+            return self._method_not_allowed("POST")
         return self._answer(endpoint, now)
 
     def error_response(self, error: McpError) -> Response:
-        """Respond with an error."""
+        """Respond with an error. It repeats the id of the request, unless the request failed before its id was read."""
         request_id = error.id if self._id is None else self._id
         return responses.failure(error, request_id)
 
+    def _without_message(self, endpoint: Endpoint) -> Response | None:
+        """Respond where HTTP alone decides, before the caller is known; None if the body may hold a message."""
+        http = self._http
+        origin = http.headers.get("origin")
+        # Basic/transports: "If the Origin header is present and invalid, servers MUST respond with HTTP 403 Forbidden."
+        if origin is not None and origin not in endpoint.settings.allowed_origins:
+            self._notes.reason = "origin"
+            return responses.empty(403)
+        document = endpoint.documents.get(http.path)
+        if document is None and http.path.startswith(WELL_KNOWN):
+            self._notes.reason = "not_found"
+            return responses.empty(404)
+        if cors.is_preflight(http):
+            self._notes.method = "preflight"
+            methods = _allowed_methods(endpoint, is_document=document is not None)
+            headers = cors.preflight(methods, endpoint.settings.auth_mode, endpoint.header_parameters)
+            return responses.empty(204, headers)
+        if document is None:
+            return None
+        if http.method != "GET":
+            return self._method_not_allowed("GET")
+        self._notes.method = "metadata"
+        addresses = metadata.addresses(endpoint.settings, http.context)
+        return responses.json(200, {**addresses, **document})
+
+    def _method_not_allowed(self, allowed: str) -> Response:
+        """Respond that a path has only the methods in `allowed`, separated by commas."""
+        self._notes.reason = "http_method"
+        return responses.empty(405, {"allow": allowed})
+
     def _answer(self, endpoint: Endpoint, now: float) -> Response:
         """Answer the message in the body, in the order of the specification's checks."""
-        http, message = _read_message(self.http, endpoint)
-        _note_message(message)
+        http, message = _read_message(self._http, endpoint)  # another HTTP request, if it translated a dialect
+        self._note_message(message)
         if is_request(message):
             self._id = message["id"]
             events.check_media_type(http)  # after the id is known, so that the error has it
             request = self._checked_request(http, message, endpoint.settings, now)
             result = endpoint.handle_request(request)
-            _note_result(result)
+            self._note_result(result)
             return responses.success(http, result, message["id"])
         headers.check_no_contradiction(message, http.headers)
         return responses.empty(202)  # "the server MUST return HTTP status code 202" (basic/transports)
 
     def _checked_request(self, http: HttpRequest, message: JSONRPCRequest, settings: Settings, now: float) -> Request:
         """Identify the caller, check the headers, and return the request for the handlers."""
-        ends = events.lambda_deadline(self._context, now)
-        deadline = events.gateway_deadline(http, ends, now)
+        lambda_deadline = events.lambda_deadline(self._context, now)
+        gateway_deadline = events.gateway_deadline(http, lambda_deadline, now)
         # Basic/authorization: "MCP servers MUST validate access tokens before processing the request"
         caller = identity.identify(http, settings, now)
         headers.check_request(message, http.headers)
@@ -120,42 +151,38 @@ class HttpExchange:
             headers=http.headers,
             principal=caller.principal,
             address=http.address,
-            deadline=deadline,
+            deadline=gateway_deadline,
             event=self._event,
             scopes=caller.scopes,
-            ends=ends,
+            ends=lambda_deadline,
         )
 
+    def _note_message(self, message: JSONRPCRequest | JSONRPCNotification) -> None:
+        """Note the method and the trace of a message for the log line."""
+        note_method(self._notes, message["method"])
+        meta = message["params"].get("_meta")
+        # SEP-414: MCP's trace context is in `_meta`; HTTP's, in the header, is independent of it.
+        if isinstance(meta, dict):
+            self._notes.trace_id = outcomes.trace_id(meta.get("traceparent")) or self._notes.trace_id
 
-def _without_message(http: HttpRequest, endpoint: Endpoint) -> Response | None:
-    """Respond where HTTP alone decides, before the caller is known; None if the body may hold a message."""
-    notes = observability.current()
-    origin = http.headers.get("origin")
-    # Basic/transports: "If the Origin header is present and invalid, servers MUST respond with HTTP 403 Forbidden."
-    if origin is not None and origin not in endpoint.settings.allowed_origins:
-        notes.reason = "origin"
-        return responses.empty(403)
-    document = endpoint.documents.get(http.path)
-    if document is None and http.path.startswith(WELL_KNOWN):
-        notes.reason = "not_found"
-        return responses.empty(404)
-    if cors.is_preflight(http):
-        notes.method = "preflight"
-        methods = _allowed_methods(endpoint, is_document=document is not None)
-        return responses.empty(204, cors.preflight(methods, endpoint.settings.auth_mode, endpoint.header_parameters))
-    if document is None:
-        return None
-    if http.method != "GET":
-        return _method_not_allowed("GET")
-    notes.method = "metadata"
-    addresses = metadata.addresses(endpoint.settings, http.context)
-    return responses.json(200, {**addresses, **document})
+    def _note_result(self, result: AnyResult) -> None:
+        """Note the outcome for the log line."""
+        if isinstance(result, ForwardedResponse):
+            self._notes.conclude("forwarded")
+        elif result.result.get("resultType") != "input_required":
+            self._notes.tool_error = result.result.get("isError") is True
+        elif result.result.get("inputRequests"):
+            self._notes.conclude("input_required")
+        else:
+            # The function ran out of time and asks nothing: the client only sends the next request.
+            self._notes.conclude("shed")
 
 
-def _method_not_allowed(allowed: str) -> Response:
-    """Respond that a path has only the methods in `allowed`, separated by commas."""
-    observability.current().reason = "http_method"
-    return responses.empty(405, {"allow": allowed})
+def note_method(notes: Notes, method: str) -> None:
+    """Note the method for the log line. The handler stays unknown until one with the requested name is found."""
+    notes.method = method if method in METHODS else observability.UNKNOWN
+    if method in CALLS or method == "completion/complete":
+        notes.handler = observability.UNKNOWN
 
 
 def _read_message(http: HttpRequest, endpoint: Endpoint) -> Message:
@@ -181,36 +208,6 @@ def _read_message(http: HttpRequest, endpoint: Endpoint) -> Message:
         if continuation is None:
             raise
         return continuation
-
-
-def _note_message(message: JSONRPCRequest | JSONRPCNotification) -> None:
-    """Note the method and the trace of a message for the log line."""
-    notes = observability.current()
-    note_method(notes, message["method"])
-    meta = message["params"].get("_meta")
-    # SEP-414: MCP's trace context is in `_meta`; HTTP's, in the header, is independent of it.
-    if isinstance(meta, dict):
-        notes.trace_id = observability.trace_id(meta.get("traceparent")) or notes.trace_id
-
-
-def note_method(notes: Notes, method: str) -> None:
-    """Note the method for the log line. The handler stays unknown until one with the requested name is found."""
-    notes.method = method if method in METHODS else observability.UNKNOWN
-    if method in CALLS or method == "completion/complete":
-        notes.handler = observability.UNKNOWN
-
-
-def _note_result(result: AnyResult) -> None:
-    """Note the outcome for the log line."""
-    notes = observability.current()
-    if isinstance(result, ForwardedResponse):
-        notes.conclude("forwarded")
-    elif result.result.get("resultType") != "input_required":
-        notes.tool_error = result.result.get("isError") is True
-    elif result.result.get("inputRequests"):
-        notes.conclude("input_required")
-    else:
-        notes.conclude("shed")  # the function ran out of time and asks nothing: the client only sends the next request
 
 
 def _allowed_methods(endpoint: Endpoint, *, is_document: bool) -> str:

@@ -1,10 +1,11 @@
 """The Lambda entry point: an event of API Gateway comes in, and an HTTP response goes out.
 
     event -> HttpRequest -> HttpExchange.respond(endpoint) -> response
-                                        └ McpError -> error response
+                                        └ exception -> error response
 
-The endpoint is what the function serves; the first event makes it. An event of another kind has no HTTP response: it is
-an order to continue a task. A task is a call that goes on after its response, in a second Lambda function, the worker.
+The endpoint is what the function serves; the first event makes it. The notes are the facts for the log line of the
+request. An event of another kind has no HTTP response: it is an order to continue a task. A task is a call that goes on
+after its response, in a second Lambda function, the worker.
 """
 
 from __future__ import annotations
@@ -13,10 +14,9 @@ import time
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import observability
-from mcp_functions.http import cors, outcomes
+from mcp_functions.http import cors, events, outcomes
 from mcp_functions.http.exchange import HttpExchange
-from mcp_functions.protocol.errors import FunctionStopped, Misconfigured
+from mcp_functions.protocol.errors import FunctionStopped, Misconfigured, is_ctrl_c
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.base import Handler
     from mcp_functions.http.events import LambdaContext, Response
     from mcp_functions.http.exchange import Endpoint
+    from mcp_functions.observability import Notes
     from mcp_functions.observability.lines import Logger
+    from mcp_functions.protocol.errors import McpError
 
 WORKER_ORDER = "mcpTask"  # the member of a worker's event, which says which task to continue; no gateway writes it
 WORKER_METHOD = "work"  # the `method` in the log line of a worker
@@ -58,7 +60,7 @@ class LambdaFunction:
             now: the clock, unix seconds.
             logger: the author's logger, if it writes the log lines.
         """
-        self.__name__ = "handler"  # every function has one: Powertools' Tracer names a segment after it
+        self.__name__ = "handler"  # Powertools' Tracer reads the name of the entry point; an object has none by itself
         self.handlers = handlers
         self.now = now
         self._make_endpoint = make_endpoint
@@ -79,15 +81,19 @@ class LambdaFunction:
         """
         if WORKER_ORDER in event:
             return self._continue_task(event[WORKER_ORDER], context)
-        exchange = HttpExchange(event, context)
-
-        def answer() -> Response:
-            return exchange.respond(self._get_endpoint(context), self.now())
-
-        response = self._log.respond(exchange.http, context, answer, exchange.error_response)
+        http = events.read(event)
+        with self._log.request(context, http) as notes:
+            exchange = HttpExchange(http, event, context, notes)
+            try:
+                response = exchange.respond(self._get_endpoint(context), self.now())
+            except BaseException as error:  # also SystemExit: an author's `sys.exit` must not end the environment
+                if is_ctrl_c(error):
+                    raise
+                response = exchange.error_response(outcomes.note_exception(notes, error))
+            outcomes.note_response(notes, response)
         # Errors have CORS headers too. There is no endpoint if it could not be made.
         if self._endpoint and self._endpoint.settings.allowed_origins:
-            origin = exchange.http.headers.get("origin")
+            origin = http.headers.get("origin")
             response["headers"].update(cors.response_headers(origin, self._endpoint.settings.allowed_origins))
         return response
 
@@ -97,11 +103,16 @@ class LambdaFunction:
 
     def _continue_task(self, order: Mapping[str, Any], context: LambdaContext) -> Response:
         """Continue a task. Only this function's own role can order it, through Lambda's Invoke API."""
-        notes = self._log.new_notes(context)
-        notes.method = WORKER_METHOD
-        error = outcomes.run(notes, lambda: _run_task(self._get_endpoint(context), order, context))
-        notes.status = error.status if error else 200
-        self._log.write(notes)
+        error: McpError | None = None
+        with self._log.request(context) as notes:
+            notes.method = WORKER_METHOD
+            try:
+                _run_task(self._get_endpoint(context), order, context, notes)
+            except BaseException as raised:  # as for a request
+                if is_ctrl_c(raised):
+                    raise
+                error = outcomes.note_exception(notes, raised)
+            notes.status = error.status if error else 200
         if error:
             raise WorkFailed
         return {}
@@ -114,7 +125,7 @@ class LambdaFunction:
             return self._endpoint
 
 
-def _run_task(endpoint: Endpoint, order: Mapping[str, Any], context: LambdaContext) -> None:
+def _run_task(endpoint: Endpoint, order: Mapping[str, Any], context: LambdaContext, notes: Notes) -> None:
     """Continue a task, unless the operator stopped the function.
 
     Raises:
@@ -122,7 +133,7 @@ def _run_task(endpoint: Endpoint, order: Mapping[str, Any], context: LambdaConte
     """
     if endpoint.is_stopped:
         # The task waits. A client asks for its result now and then, and that request invokes another worker.
-        observability.current().conclude("refused", FunctionStopped.__name__)
+        notes.conclude("refused", FunctionStopped.__name__)
         return
     if endpoint.run_task is None:
         raise Misconfigured(reason="an order to work, but no tool here has task=…")

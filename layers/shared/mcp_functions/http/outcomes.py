@@ -1,29 +1,32 @@
 """How a request came in and how it ended, in the notes for its log line (`observability.Notes`).
 
-    new_notes -> note_request -> run(the exchange) -> note_error or note_crash -> note_response -> write
+    with RequestLog(logger).request(context, http) as notes:      `observability.current()` returns these notes
+        …                                                         an exception: note_exception
+        note_response(notes, response)
+    # here the line is written
 
-Lambda's runtime would log the text of an exception, which may quote arguments or answers. So `run` turns every
-unexpected exception into a `Crash`: the client gets -32603, and the log gets the exception's type and frames.
+Lambda's runtime would log the text of an exception, which may quote arguments or answers. So `note_exception` turns
+every unexpected exception into a `Crash`: the client gets -32603, and the log gets the exception's type and frames.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import time
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from mcp_functions import observability
 from mcp_functions.observability import lines
-from mcp_functions.protocol.errors import Crash, InternalError, McpError, Misconfigured, is_ctrl_c
+from mcp_functions.protocol.errors import Crash, InternalError, McpError, Misconfigured
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mcp_functions.http.events import HttpRequest, LambdaContext, Response
     from mcp_functions.observability import Notes
     from mcp_functions.observability.lines import Logger
 
-T = TypeVar("T")
-
+# W3C Trace Context, "traceparent Header": version ff is invalid, and so is an id of zeros.
+TRACEPARENT = r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
 BAD_REQUEST = 400  # the lowest HTTP status of an error
 
 
@@ -35,88 +38,75 @@ class RequestLog:
         self.logger = logger
         self._is_first = True  # True until the first request of this environment
 
-    def respond(
-        self,
-        http: HttpRequest,
-        context: LambdaContext,
-        answer: Callable[[], Response],
-        error_response: Callable[[McpError], Response],
-    ) -> Response:
-        """Respond to a request, and write its line.
+    def request(self, context: LambdaContext, http: HttpRequest | None = None) -> LoggedRequest:
+        """Begin the notes on a request. `with` makes them the current ones, and writes their line at its end.
 
         Args:
-            http: the request.
             context: the context that Lambda passes.
-            answer: makes the response.
-            error_response: makes the response if `answer` raised.
+            http: the HTTP request; None for an order to continue a task.
         """
-        notes = self.new_notes(context)
-        note_request(notes, http)
-        # The author's own lines about this request get its id; the earlier id is restored at the end.
-        earlier_id = lines.set_correlation_id(self.logger, observability.correlation(notes.correlation_id))
-        response = run(notes, answer)
-        if isinstance(response, McpError):
-            response = error_response(response)
-        note_response(notes, response)
-        self.write(notes)
-        lines.set_correlation_id(self.logger, earlier_id)
-        return response
-
-    def new_notes(self, context: LambdaContext) -> Notes:
-        """Return the notes of a new request."""
         notes = observability.Notes()
-        notes.cold_start = observability.is_cold(first=self._is_first)
+        notes.cold_start = _is_cold(first=self._is_first)
         notes.request_id = getattr(context, "aws_request_id", None)
         self._is_first = False
-        return notes
-
-    def write(self, notes: Notes) -> None:
-        """Write the line of a request."""
-        lines.write_line(notes, self.logger)
-        listener = observability.listener.get()
-        if listener:
-            listener(notes)
+        if http:
+            note_request(notes, http)
+        return LoggedRequest(notes, self.logger)
 
 
-def run(notes: Notes, action: Callable[[], T]) -> T | McpError:
-    """Run an action with `notes` as the current notes, and note its duration and its error.
+class LoggedRequest:
+    """A request while it is served: a context manager that makes its notes the current ones (`observability`)."""
 
-    Returns:
-        The result of the action, or its error: an exception of another kind becomes a `Crash`.
-    """
-    previous = observability.request_notes.set(notes)
-    started = time.perf_counter()
-    try:
-        return action()
-    except McpError as error:
-        note_error(notes, error)
-        return error
-    except BaseException as error:
-        if is_ctrl_c(error):
-            raise
-        note_crash(notes, error)  # also for SystemExit: an author's `sys.exit` must not end the environment
-        return Crash(InternalError.sentence, error)
-    finally:
-        notes.seconds = time.perf_counter() - started
-        observability.request_notes.reset(previous)
+    def __init__(self, notes: Notes, logger: Logger | None) -> None:
+        """Keep the notes, and the author's logger for their line."""
+        self._notes = notes
+        self._logger = logger
+
+    def __enter__(self) -> Notes:
+        """Begin to serve the request. The author's own lines get its id, too."""
+        correlation_id = lines.correlation(self._notes.correlation_id)
+        self._earlier_id = lines.set_correlation_id(self._logger, correlation_id)
+        self._earlier_notes = observability.request_notes.set(self._notes)
+        self._started = time.perf_counter()
+        return self._notes
+
+    def __exit__(self, _type: object, error: object, _traceback: object) -> None:
+        """Write the line, unless Ctrl-C ended the request."""
+        self._notes.seconds = time.perf_counter() - self._started
+        observability.request_notes.reset(self._earlier_notes)
+        if error is None:
+            lines.write_line(self._notes, self._logger)
+            listener = observability.listener.get()
+            if listener:
+                listener(self._notes)
+        lines.set_correlation_id(self._logger, self._earlier_id)
 
 
 def note_request(notes: Notes, http: HttpRequest) -> None:
     """Note the gateway's id of a request, its trace, and the size of its body without base64."""
     notes.correlation_id = http.context.get("requestId")
-    notes.trace_id = observability.trace_id(http.headers.get("traceparent"))
+    notes.trace_id = trace_id(http.headers.get("traceparent"))
     if http.is_base64:
         notes.request_bytes = len(http.body) * 3 // 4  # four characters of base64 are three bytes
     else:
-        notes.request_bytes = observability.size(http.body)
+        notes.request_bytes = _size(http.body)
 
 
 def note_response(notes: Notes, response: Response) -> None:
     """Note the status and size of a response, and its outcome if that is not noted yet."""
     notes.status = response["statusCode"]
-    notes.response_bytes = observability.size(response["body"])
+    notes.response_bytes = _size(response["body"])
     if not notes.outcome:
         notes.outcome = "refused" if notes.status >= BAD_REQUEST else "complete"
+
+
+def note_exception(notes: Notes, error: BaseException) -> McpError:
+    """Note why a request failed, and return the error that its client gets."""
+    if isinstance(error, McpError):
+        note_error(notes, error)
+        return error
+    note_crash(notes, error)
+    return Crash(InternalError.default_message, error)
 
 
 def note_error(notes: Notes, error: McpError) -> None:
@@ -134,3 +124,25 @@ def note_crash(notes: Notes, error: BaseException) -> None:
     """Note an unexpected exception, without its text."""
     notes.crash(error)
     notes.code = InternalError.code
+
+
+def trace_id(traceparent: object) -> str | None:
+    """Return the trace id of a client's `traceparent`, or None if that is not valid."""
+    if not isinstance(traceparent, str):
+        return None
+    found = re.fullmatch(TRACEPARENT, traceparent)
+    return found[1] if found else None
+
+
+def _is_cold(*, first: bool) -> bool:
+    """Return whether a client waited for the start of this environment.
+
+    Args:
+        first: True for the first request of the environment. It does not wait if the environment was provisioned.
+    """
+    return first and os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") != "provisioned-concurrency"
+
+
+def _size(text: str) -> int:
+    """Return the number of bytes of a text in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 MAX_MEGABYTES = 6  # Lambda's limit for the response of a function
 MAX_BODY = MAX_MEGABYTES * 1024 * 1024 - 64 * 1024  # bytes; 64 KiB remain for the status and the headers
 # Lambda writes the body as a JSON string in ASCII. One byte of a body needs at most three characters there: "é" has two
-# bytes and becomes the six characters of an escape. A body holds no control characters, which would need more.
+# bytes and becomes the six characters of an escape (\u00e9). The only control characters of a body are the line ends of
+# an event stream, and each of those becomes two characters.
 MAX_ESCAPE = 3
 # A result or a state may be private, so nothing may store it. No response is a page.
 SECURITY_HEADERS = {
@@ -69,14 +70,12 @@ def success(http: HttpRequest, result: AnyResult, id_: RequestId) -> Response:
     """
     if isinstance(result, ForwardedResponse):
         return dict(result.response)
-    if result.body:
+    if result.body:  # a dialect has written the whole body
         headers = STREAM_HEADERS if result.body.is_stream else JSON_HEADERS
-        made = response(200, headers, result.body.text)
-    elif result.notifications and accepts_event_stream(http):
-        made = response(200, STREAM_HEADERS, _event_stream(result, id_))
-    else:
-        made = response(200, JSON_HEADERS, _message(result, id_))
-    return check_size(made)
+        return check_size(response(200, headers, result.body.text))
+    if result.notifications and accepts_event_stream(http):
+        return check_size(response(200, STREAM_HEADERS, _event_stream(result, id_)))
+    return check_size(response(200, JSON_HEADERS, _message(result, id_)))
 
 
 def failure(error: McpError, id_: RequestId | None) -> Response:
@@ -91,19 +90,21 @@ def failure(error: McpError, id_: RequestId | None) -> Response:
     if id_ is not None:
         message["id"] = id_
     elif isinstance(error, Crash):
-        status = 500  # a client cannot match an error without an id to its request, so only HTTP can tell it
+        # A crash has the status 200, because the error in the body tells it. Without an id, a client cannot match that
+        # error to its request, so the status has to tell it.
+        status = 500
     message["error"] = error.to_json()
     return json(status, message, error.headers)
 
 
-def check_size(made: Response) -> Response:
+def check_size(http_response: Response) -> Response:
     """Return a response that Lambda can return.
 
     Raises:
         InternalError: Lambda cannot encode the body.
         ResultTooLarge: the body is over Lambda's limit. The client should learn this, and not only see a 502.
     """
-    body: str = made["body"]
+    body: str = http_response["body"]
     try:
         size = len(body) if body.isascii() else len(body.encode())
     except UnicodeEncodeError:  # hidden, because its text quotes the body
@@ -111,7 +112,7 @@ def check_size(made: Response) -> Response:
     may_be_too_large = size * MAX_ESCAPE > MAX_BODY  # only then it is worth the time to measure exactly
     if may_be_too_large and _escaped_size(body) > MAX_BODY:
         raise ResultTooLarge(MAX_MEGABYTES)
-    return made
+    return http_response
 
 
 def _message(result: Result, id_: RequestId) -> str:

@@ -123,7 +123,7 @@ class Runner:
         except (Unauthorized, InsufficientScope):
             if raise_auth:
                 raise
-            return Outcome(error={"code": InsufficientScope.code, "message": InsufficientScope.sentence})
+            return Outcome(error={"code": InsufficientScope.code, "message": InsufficientScope.default_message})
         except McpError as error:
             outcomes.note_error(observability.current(), error)
             return Outcome(error=error.to_json())

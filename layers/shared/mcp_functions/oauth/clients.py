@@ -19,6 +19,7 @@ from mcp_functions.oauth.client_metadata import NONE, PRIVATE_KEY, SECRET_METHOD
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.https import NoAnswer
 from mcp_functions.oauth.sealed_values import CLIENT, PREFIX, SealedValues
+from mcp_functions.observability import lines
 from mcp_functions.protocol.errors import InvalidRequestState
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Clients:
             McpError: KMS does not answer, or the caller's budget is empty.
         """
         observability.current().flow = client_id  # the log shows a digest of it
-        names = {observability.digest(client_id), client_id, _site(client_id)}  # an operator may block any of these
+        names = {lines.digest(client_id), client_id, _site(client_id)}  # an operator may block any of these
         if not names.isdisjoint(self._settings.blocked_clients):
             raise OAuthError(errors.INVALID_CLIENT, "the client is blocked")
         client = self._find(client_id, caller_id)

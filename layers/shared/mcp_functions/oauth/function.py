@@ -12,18 +12,18 @@ import time
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions import aws, observability
+from mcp_functions import aws
 from mcp_functions.http import events, outcomes
 from mcp_functions.oauth import answers, front
 from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.protocol.errors import is_ctrl_c
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mcp_functions.http.events import HttpRequest, LambdaContext, Response
+    from mcp_functions.http.events import LambdaContext, Response
     from mcp_functions.oauth.safe_fetch import Network
     from mcp_functions.observability.lines import Logger
-    from mcp_functions.protocol.errors import McpError
     from mcp_functions.seal.data_keys import Wrapping
 
 
@@ -78,25 +78,22 @@ class SignInFunction:
             ValueError: the event is not an HTTP request in payload format 2.0.
         """
         http = events.read(event)
-
-        def answer() -> Response:
-            return self._answer(event, http, context)
-
-        def answer_error(error: McpError) -> Response:
-            return answers.failed(error, http)
-
-        return self._log.respond(http, context, answer, answer_error)
+        with self._log.request(context, http) as notes:
+            try:
+                response = self._ready(context).answer(event, http)
+            except OAuthError as error:
+                notes.conclude("refused", error.description)
+                response = answers.refused(error, http)
+            except BaseException as error:  # also SystemExit, which must not end the environment
+                if is_ctrl_c(error):
+                    raise
+                response = answers.failed(outcomes.note_exception(notes, error), http)
+            outcomes.note_response(notes, response)
+        return response
 
     def fresh(self, *, now: Callable[[], float] | None = None) -> SignInFunction:
         """Make the same function as in a new container, with nothing cached. Tests pass their own clock."""
         return SignInFunction(self._wrapping, self._network, self._log.logger, now or self.now)
-
-    def _answer(self, event: Mapping[str, Any], http: HttpRequest, context: LambdaContext) -> Response:
-        try:
-            return self._ready(context).answer(event, http)
-        except OAuthError as error:
-            observability.current().conclude("refused", error.description)
-            return answers.refused(error, http)
 
     def _ready(self, context: LambdaContext) -> front.Front:
         """Make the front once. Lambda runs one request at a time, but the local harness runs several."""

@@ -1,46 +1,31 @@
-"""One log line for each request: its facts are collected here, and `observability.lines` writes it.
+"""The notes on a request: code that learns a fact about the request writes it there, for the request's one log line.
 
-    code learns a fact       current().handler = "book_flight"
-    the response is ready    fields(notes) == {"handler": "book_flight", "outcome": "complete", "status": 200, …}
+    current().handler = "book_flight"           `current()` returns the notes on the request that is served
+    current().conclude("refused", "expired")
 
-A line holds codes, this package's names, sizes and times. It never holds an argument, answer, state or principal.
+`http.outcomes` begins the notes, and `observability.lines` writes the line from them. The line holds codes, this
+package's names, sizes and times. It never holds an argument, answer, state or principal.
 """
 
 from __future__ import annotations
 
-import os
-import re
 import time
 from contextvars import ContextVar
 from itertools import dropwhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.errors import DeveloperError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.protocol.json_writer import base64url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 CRASHED = "crashed"  # the outcome if an author's function raised an unexpected exception, or broke a rule
 FAILED = "failed"  # the outcome if the server or AWS failed
 SEVERITY = {"refused": 1, FAILED: 2, CRASHED: 3}  # all other outcomes are successes, and count as 0
 # The folder of this package, with a slash at its end: paths of our own frames begin with it.
-PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # noqa: PTH118, PTH120 - no pathlib for a path
+PACKAGE = __file__.removesuffix("observability/__init__.py")
 UNKNOWN = "unknown"  # replaces a method or name that this server does not have
-# W3C Trace Context, "traceparent Header": version ff is invalid, and so is an id of zeros.
-TRACEPARENT = r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
-XRAY = r"Root=(1-[0-9a-f]{8}-[0-9a-f]{24})\b"  # the trace id in TRACED
-TRACED = "_X_AMZN_TRACE_ID"  # the environment variable that Lambda sets for each invocation
-# The ids of API Gateway and Lambda: their characters, and the length of the longest.
-ID_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_=+/.-")
-LONGEST_ID = 64
-DIGEST_BYTES = 12  # enough to tell conversations apart in a log
 EACH_END = 7  # a crash is logged with this number of innermost and of outermost frames
-# These attributes of the notes become fields of the line without a change.
-LOGGED = (
-    "method", "revision", "handler", "round", "answered_by", "outcome", "status", "code", "reason", "caller",
-    "request_bytes", "response_bytes", "kms_calls", "cold_start",
-)  # fmt: skip
 
 
 class Notes:
@@ -53,7 +38,8 @@ class Notes:
     round: int | None = None  # the number of this request in its conversation, from 1
     flow: str | None = None  # the conversation's id, which is logged as a digest
     caller: str | None = None  # the caller's pseudonym, if the deployment logs callers
-    # The caller (`binding.caller_id`). Its states whose key KMS cannot decrypt use up its budget. It is not logged.
+    # The id of the caller (`binding.caller_id`). A caller may send only few states that KMS cannot decrypt, and this id
+    # tells whose they are. The id is not logged.
     caller_id: str = ""
     jti: bytes | None = None  # the id of the client's state, once that proved authentic; logged as base64url
     answered_by: str | None = None  # who gave the answers of this request; None if it has none
@@ -81,7 +67,10 @@ class Notes:
     trace_id: str | None = None  # the trace id in the client's `traceparent`, if that is valid
 
     def conclude(self, outcome: str, reason: str | None = None) -> None:
-        """Set the outcome, unless an earlier one is worse: a client of 2025 may send several messages in a batch."""
+        """Set the outcome and its reason, unless an earlier outcome is worse.
+
+        There are several where a client of the revision 2025-03-26 sends a batch of messages in one request.
+        """
         if SEVERITY.get(outcome, 0) >= SEVERITY.get(self.outcome, 0):
             self.outcome = outcome
             if reason:
@@ -100,7 +89,7 @@ class Notes:
             self.place = frames(error)
 
 
-# The notes on the request that is served; `http.outcomes.run` sets them. Each thread has its own.
+# The notes on the request that is served; `http.outcomes` sets them. Each thread has its own.
 request_notes: ContextVar[Notes | None] = ContextVar("notes", default=None)
 
 
@@ -134,49 +123,6 @@ class KmsTimer:
             self._notes.kms_failures += 1
 
 
-def trace_id(traceparent: object) -> str | None:
-    """Return the trace id of a client's `traceparent`, or None if that is not valid."""
-    if not isinstance(traceparent, str):
-        return None
-    found = re.fullmatch(TRACEPARENT, traceparent)
-    return found[1] if found else None
-
-
-def xray_trace_id() -> str | None:
-    """Return the trace id of X-Ray, if Lambda traces this request."""
-    found = re.search(XRAY, os.environ.get(TRACED, ""))
-    return found[1] if found else None
-
-
-def is_cold(*, first: bool) -> bool:
-    """Return whether a client waited for the start of this environment.
-
-    Args:
-        first: True for the first request of the environment. It does not wait if the environment was provisioned.
-    """
-    return first and os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") != "provisioned-concurrency"
-
-
-def correlation(identifier: object) -> str | None:
-    """Return an id, or None if it does not have the form of one: a client could have put a secret there."""
-    if isinstance(identifier, str) and 0 < len(identifier) <= LONGEST_ID and ID_CHARACTERS.issuperset(identifier):
-        return identifier
-    return None
-
-
-def digest(name: str) -> str:
-    """Return a digest of a secret name, by which log lines can be joined."""
-    import hashlib  # noqa: PLC0415 - imported already where there are conversations
-
-    hashed = hashlib.sha256(name.encode("utf-8", "surrogatepass"))
-    return base64url(hashed.digest()[:DIGEST_BYTES])
-
-
-def size(text: str) -> int:
-    """Return the number of bytes of a text in UTF-8."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-
-
 def frames(error: BaseException, *, of_author: bool = False) -> str:
     """Return the frames of an exception, the innermost first: `app.py:12 in update < …`.
 
@@ -197,28 +143,3 @@ def frames(error: BaseException, *, of_author: bool = False) -> str:
     if omitted > 0:
         lines = [*lines[:EACH_END], f"{omitted} more", *lines[-EACH_END:]]
     return " < ".join(lines)
-
-
-def milliseconds(seconds: float) -> float:
-    """Return rounded milliseconds for a log line."""
-    return round(seconds * 1000, 2)
-
-
-def fields(notes: Notes) -> Mapping[str, Any]:
-    """Return the fields of a log line, without unknown ones (None)."""
-    known = {name: getattr(notes, name) for name in LOGGED}
-    known |= {
-        # A line has these three only if they are not False or 0.
-        "tool_error": notes.tool_error or None,
-        "misconfigured": notes.misconfigured or None,
-        "kms_failures": notes.kms_failures or None,
-        "flow": None if notes.flow is None else digest(notes.flow),
-        "jti": None if notes.jti is None else base64url(notes.jti),
-        "duration_ms": milliseconds(notes.seconds),
-        "forward_ms": None if notes.forward_seconds is None else milliseconds(notes.forward_seconds),
-        "kms_ms": milliseconds(notes.kms_seconds),
-        "correlation_id": correlation(notes.correlation_id),
-        "request_id": correlation(notes.request_id),
-        "trace_id": notes.trace_id or xray_trace_id(),
-    }
-    return {key: value for key, value in known.items() if value is not None}

@@ -11,11 +11,14 @@ the request (`observability.Notes`).
 from __future__ import annotations
 
 import logging
+import os
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mcp_functions.observability import CRASHED, FAILED, UNKNOWN, fields
+from mcp_functions.observability import CRASHED, FAILED, UNKNOWN
 from mcp_functions.protocol.constants import METHODS, PROTOCOL_VERSION
+from mcp_functions.protocol.json_writer import base64url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,6 +26,18 @@ if TYPE_CHECKING:
     from mcp_functions.observability import Notes
 
 NAME = "mcp_functions"  # the name of the logger
+
+XRAY = r"Root=(1-[0-9a-f]{8}-[0-9a-f]{24})\b"  # the trace id in TRACED
+TRACED = "_X_AMZN_TRACE_ID"  # the environment variable that Lambda sets for each invocation
+# The ids of API Gateway and Lambda: their characters, and the length of the longest.
+ID_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_=+/.-")
+LONGEST_ID = 64
+DIGEST_BYTES = 12  # enough to tell conversations apart in a log
+# These attributes of the notes become fields of the line without a change.
+LOGGED = (
+    "method", "revision", "handler", "round", "answered_by", "outcome", "status", "code", "reason", "caller",
+    "request_bytes", "response_bytes", "kms_calls", "cold_start",
+)  # fmt: skip
 
 # Reasons of complete responses to clients of 2025 (`legacy`): an answer came twice or too late, or the client has
 # cancelled or could not ask. Neither the operator nor the author has to act.
@@ -72,6 +87,26 @@ def set_correlation_id(logger: Any, identifier: object) -> object:  # noqa: ANN4
 def all_fields(notes: Notes) -> dict[str, Any]:
     """Return the fields of a log line: this package's own, and those of OpenTelemetry's conventions."""
     return {**fields(notes), **conventions(notes)}
+
+
+def fields(notes: Notes) -> Mapping[str, Any]:
+    """Return the fields of a log line, without unknown ones (None)."""
+    known = {name: getattr(notes, name) for name in LOGGED}
+    known |= {
+        # A line has these three only if they are not False or 0.
+        "tool_error": notes.tool_error or None,
+        "misconfigured": notes.misconfigured or None,
+        "kms_failures": notes.kms_failures or None,
+        "flow": None if notes.flow is None else digest(notes.flow),
+        "jti": None if notes.jti is None else base64url(notes.jti),
+        "duration_ms": _milliseconds(notes.seconds),
+        "forward_ms": None if notes.forward_seconds is None else _milliseconds(notes.forward_seconds),
+        "kms_ms": _milliseconds(notes.kms_seconds),
+        "correlation_id": correlation(notes.correlation_id),
+        "request_id": correlation(notes.request_id),
+        "trace_id": notes.trace_id or _xray_trace_id(),
+    }
+    return {key: value for key, value in known.items() if value is not None}
 
 
 def conventions(notes: Notes) -> dict[str, str]:
@@ -130,3 +165,29 @@ def message(notes: Notes) -> str:
 def _code(notes: Notes) -> str:
     """Return the JSON-RPC code of an error, or the HTTP status of one that HTTP alone decided."""
     return str(notes.status if notes.code is None else notes.code)
+
+
+def _xray_trace_id() -> str | None:
+    """Return the trace id of X-Ray, if Lambda traces this request."""
+    found = re.search(XRAY, os.environ.get(TRACED, ""))
+    return found[1] if found else None
+
+
+def correlation(identifier: object) -> str | None:
+    """Return an id, or None if it does not have the form of one: a client could have put a secret there."""
+    if isinstance(identifier, str) and 0 < len(identifier) <= LONGEST_ID and ID_CHARACTERS.issuperset(identifier):
+        return identifier
+    return None
+
+
+def digest(name: str) -> str:
+    """Return a digest of a secret name, by which log lines can be joined."""
+    import hashlib  # noqa: PLC0415 - imported already where there are conversations
+
+    hashed = hashlib.sha256(name.encode("utf-8", "surrogatepass"))
+    return base64url(hashed.digest()[:DIGEST_BYTES])
+
+
+def _milliseconds(seconds: float) -> float:
+    """Return rounded milliseconds for a log line."""
+    return round(seconds * 1000, 2)

@@ -48,7 +48,7 @@ class Request(NamedTuple):
     message: JSONRPCRequest  # the JSON-RPC request
     headers: Mapping[str, str]  # the headers of the HTTP request, with names in lower case
     principal: Principal | None  # the caller; None with AuthMode none
-    address: str  # the caller's IP address as the gateway saw it. Failed attempts without a principal count against it
+    address: str  # the caller's IP address as the gateway saw it; it stands for a caller without a principal in limits
     deadline: float  # when the gateway stops waiting for the response, in unix seconds
     event: Mapping[str, Any]  # the API Gateway event, which the endpoint forwards unchanged
     scopes: frozenset[str] = frozenset()  # the scopes of the caller's access token
@@ -82,7 +82,7 @@ class Request(NamedTuple):
 
 
 class ResponseBody(NamedTuple):
-    """A response that a dialect has written: a proposal, not released, whose messages this revision lacks."""
+    """A response that a dialect has written. A dialect is an unreleased proposal for MCP, with messages of its own."""
 
     text: str
     is_stream: bool  # True for an event stream, False for JSON

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions.protocol import content_blocks
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.protocol.plain_values import MESSAGE, NotJson, role, to_json, type_name
+from mcp_functions.protocol.plain_values import MESSAGE, NotJson, result_part, to_json, type_name
 from mcp_functions.rounds.capabilities import AskingCapability
 from mcp_functions.rounds.input_requests import AnyQuestion, InputRequest
 from mcp_functions.rounds.questions import WireQuestion
@@ -121,7 +121,7 @@ class ListRoots(AskingCapability):
 
 
 def _to_message(message: object) -> JSONObject:
-    if role(message) == MESSAGE:
+    if result_part(message) == MESSAGE:
         message = content_blocks.to_wire(message)
     if isinstance(message, dict) and message.get("role") in ROLES and "content" in message:
         return message
