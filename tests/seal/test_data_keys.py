@@ -58,7 +58,7 @@ def test_twins_are_chosen_alike_in_whatever_order_they_were_learnt() -> None:
 def test_the_key_of_the_previous_epoch_seals_until_the_grace_ends_or_this_container_leaves_it_early() -> None:
     old, epoch = key(START), START + EPOCH
     for seed in (b"one", b"other"):
-        end = epoch + GRACE - early_seconds(seed, epoch // EPOCH, RULES)
+        end = epoch + GRACE - early_seconds(seed, int(epoch // EPOCH), RULES)
         assert epoch < end < epoch + GRACE
         assert choose([old], end - 0.1, seed=seed) == old
         assert choose([old], end + 0.1, seed=seed) is None
