@@ -12,7 +12,7 @@ from mcp_functions import aws, observability
 from mcp_functions.aws.errors import read_failure
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.key_choice import KEY_BYTES, MAX_WRAPPED, DataKey, TokenReason, kek_hint
-from mcp_functions.seal.resets import register_for_reset
+from mcp_functions.seal.resets import PerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -67,9 +67,7 @@ class KmsKey:
         if "alias/" in arn or not self.id:
             message = "MCP_KMS_KEYS holds an alias: give key ARNs (arn:aws:kms:...:key/...), an alias may be moved"
             raise Misconfigured(message)
-        self._make_client = client
-        self._client: object = None
-        register_for_reset(self)
+        self._client = PerProcess(client)
 
     def generate(self, context: dict[str, str]) -> tuple[bytes, bytes]:
         """Ask for a new data key: `kms:GenerateDataKey`."""
@@ -85,14 +83,9 @@ class KmsKey:
         """Ask an HMAC key for the code of a message: `kms:GenerateMac`."""
         return bytes(self._ask("generate_mac", KeyId=self.arn, MacAlgorithm="HMAC_SHA_256", Message=message)["Mac"])
 
-    def reset(self) -> None:
-        """Forget the client: its sockets and credentials belong to the process that made them."""
-        self._client = None
-
     def _ask(self, operation: str, **arguments: object) -> dict[str, Any]:
         try:
-            client = self._client = self._client or self._make_client()
-            answer: dict[str, Any] = getattr(client, operation)(**arguments)
+            answer: dict[str, Any] = getattr(self._client(), operation)(**arguments)
         except Exception as error:  # noqa: BLE001 - botocore's classes are not imported; the text may quote the context
             failure = read_failure(error)
             if operation == "decrypt" and failure.code in _BAD_BLOB:
