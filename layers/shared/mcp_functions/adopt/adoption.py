@@ -109,7 +109,11 @@ async def _read_pages(
 
 
 def _check_replay(replay: Sequence[str], lists: Mapping[str, list[dict[str, Any]]]) -> None:
-    known = {str(entry.get(field)) for entries in lists.values() for entry in entries for field in NAMES}
+    """Check that `replay` names only what the server lists."""
+    known: set[str] = set()
+    for entries in lists.values():
+        for entry in entries:
+            known.update(str(entry[field]) for field in NAMES if field in entry)
     unknown = sorted(set(replay) - known)
     if unknown:
         message = f"replay names {', '.join(map(repr, unknown))}, which the server does not list"
@@ -120,11 +124,15 @@ def _describe(
     adopted: AdoptedServer, lists: Mapping[str, list[dict[str, Any]]], extensions: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Describe the server for the catalog: who it is, its extensions, and the order of its lists."""
+    order = {}
+    for list_name, entries in lists.items():
+        key_field = KINDS[list_name].key_field
+        order[list_name] = [str(entry[key_field]) for entry in entries]
     server = adopted.low_level
     about: dict[str, Any] = {
         "serverInfo": server.server_info_stamp,
         "instructions": server.instructions,
         "extensions": extensions,
-        "order": {name: [str(entry[KINDS[name].key_field]) for entry in entries] for name, entries in lists.items()},
+        "order": order,
     }
     return {name: value for name, value in about.items() if value}

@@ -106,11 +106,14 @@ class AdoptedServer:
         """
         interview = Interview(name, round_, accepted=replays)
         sent = {key: value for key, value in params.items() if key not in ROUND_PARAMS}
-        if not replays:
-            sent |= _answers_and_state(round_)
-        version = WITH_BACK_CHANNEL if replays else PROTOCOL_VERSION
         state = await self._lifespan.state()
-        current_round.set(round_ if replays else None)
+        if replays:
+            version = WITH_BACK_CHANNEL
+            current_round.set(round_)
+        else:
+            version = PROTOCOL_VERSION
+            current_round.set(None)
+            sent |= _answers_and_state(round_)
         with _transport(KIND), _as_caller(round_):
             result = await self._answer(method, sent, Channel(round_, interview), version, state)
         if result.get("isError") and BY_FASTMCP in str(result["content"]):

@@ -110,7 +110,7 @@ class Dispatcher:
         if handler.scopes:
             from mcp_functions.http import access_tokens  # noqa: PLC0415 - most handlers need no scope
 
-            access_tokens.permit(handler.name, handler.scopes, request, self._settings)
+            access_tokens.require_scopes(handler.name, handler.scopes, request, self._settings)
         return handler
 
     def _complete_argument(self, request: Request) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def _identify(request: HttpRequest, settings: Settings, now: float) -> Identity:
     if settings.takes_tokens and isinstance(claims, dict):
         from mcp_functions.http import access_tokens  # noqa: PLC0415 - only a deployment with tokens needs this
 
-        return access_tokens.check(claims, request.context, settings, now)
+        return access_tokens.check_claims(claims, request.context, settings, now)
     message = f"AuthMode is {settings.auth_mode}, but the event carries no such caller: the route has no authorizer"
     raise Misconfigured(message)
 

@@ -24,7 +24,7 @@ from mcp_functions.legacy.revisions import VERSION_HEADER
 from mcp_functions.legacy.sealed_ids import FETCH_SECONDS, make_seals
 from mcp_functions.legacy.sessions import SESSION_HEADER
 from mcp_functions.protocol import header_parameters, headers, json_reader
-from mcp_functions.protocol.errors import HeaderMismatch, McpError, Misconfigured, TemporarilyUnavailable
+from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -97,6 +97,15 @@ class LegacyServer:
         if kind is None:
             return None
         _note_method(kind, body)
+        try:
+            return self._answer(http, event, context, kind, body)
+        except McpError as error:
+            error.id = body["id"] if kind == "request" else None
+            raise
+
+    def _answer(
+        self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext, kind: Kind, body: JSONValue
+    ) -> Response | None:
         events.check_media_type(http)
         session_id = http.headers.get(SESSION_HEADER)
         if kind == "request" and body["method"] == "initialize":
@@ -112,7 +121,7 @@ class LegacyServer:
             return None  # to the modern path an array is no message
         _check_headers(exchange, kind, body)
         observability.current().revision = exchange.revision
-        return _answer(exchange, kind, body)
+        return _answer_message(exchange, kind, body)
 
     def _resume(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
         """Resume a stream; None if this server offers no stream.
@@ -148,20 +157,16 @@ def _note_method(kind: Kind, body: JSONValue) -> None:
 def _check_headers(exchange: Exchange, kind: Kind, body: JSONValue) -> None:
     """Refuse headers that contradict the body: legacy clients need not send them, but a router may read them."""
     received = exchange.http.headers
-    try:
-        for message in body if kind == "batch" else [body]:
-            headers.check_no_contradiction(message, received)
-            params = message.get("params")
-            if message.get("method") == "tools/call" and isinstance(params, dict):
-                declared = lookup.header_arguments(exchange.deployment.modern.catalog, params.get("name"))
-                sent = params.get("arguments")
-                header_parameters.check_sent(declared, sent if isinstance(sent, dict) else {}, received)
-    except HeaderMismatch as error:
-        error.id = body["id"] if kind == "request" else None
-        raise
+    for message in body if kind == "batch" else [body]:
+        headers.check_no_contradiction(message, received)
+        params = message.get("params")
+        if message.get("method") == "tools/call" and isinstance(params, dict):
+            declared = lookup.header_arguments(exchange.deployment.modern.catalog, params.get("name"))
+            sent = params.get("arguments")
+            header_parameters.check_sent(declared, sent if isinstance(sent, dict) else {}, received)
 
 
-def _answer(exchange: Exchange, kind: Kind, body: JSONValue) -> Response:
+def _answer_message(exchange: Exchange, kind: Kind, body: JSONValue) -> Response:
     """Answer a body of this kind, whose headers were checked."""
     if kind == "batch":
         return batches.respond(exchange, body)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from mcp_functions.http import metadata
 from mcp_functions.protocol.errors import Misconfigured
@@ -42,6 +43,12 @@ class FrontSettings(NamedTuple):
     def url(self) -> str:
         """The front's own issuer, without a slash at its end."""
         return self.common.oauth_url
+
+    @property
+    def origin(self) -> str:
+        """The origin of the front's pages."""
+        url = urlsplit(self.url)
+        return f"{url.scheme}://{url.netloc}"
 
     @property
     def resource(self) -> str:
