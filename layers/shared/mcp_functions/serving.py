@@ -299,7 +299,7 @@ def _import_needed(offer: Offer) -> None:
     if not all(handler.only_returns for handler in offer.handlers):
         modules += ["dispatch.conversations"]
     if offer.needs_state:
-        modules += ["dispatch.seal_factory", "seal.envelope"]
+        modules += ["dispatch.seal_factory", "seal.data_keys", "seal.envelope"]
     # An adopted server (of another library) reads its own forms.
     if any(handler.needs_state and not handler.is_adopted for handler in offer.handlers):
         modules += ["schemas.annotations", "schemas.class_types"]

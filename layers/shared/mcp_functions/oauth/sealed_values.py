@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import dumps_ascii
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.dispatch.seal_factory import SealFactory
-    from mcp_functions.seal.envelope import Envelope
+    from mcp_functions.seal.envelope import Seal
 
 PREFIX = "ks1."  # how every sealed value begins
 MINUTE = 60  # seconds
@@ -57,10 +57,10 @@ class SealedValues:
             now: the clock, unix seconds.
         """
         self._now = now
-        self._envelopes: dict[Purpose, Envelope] = {}
+        self._seals: dict[Purpose, Seal] = {}
         for purpose in PURPOSES:
-            codec = seals.seal(purpose.label, max_age=purpose.lifetime_seconds, max_chars=purpose.max_chars)
-            self._envelopes[purpose] = cast("Envelope", codec)  # no codec of an author replaces it here
+            max_age = purpose.lifetime_seconds
+            self._seals[purpose] = seals.seal(purpose.label, max_age=max_age, max_chars=purpose.max_chars)
 
     def seal(self, purpose: Purpose, claims: Mapping[str, Any], bound_to: tuple[str, ...] = ()) -> str:
         """Return a value that holds the claims, and opens only with the texts that it is bound to.
@@ -71,7 +71,7 @@ class SealedValues:
         """
         expires = int(self._now()) + purpose.lifetime_seconds
         plaintext = dumps_ascii({**claims, "exp": expires}).encode()
-        return self._envelopes[purpose].seal(plaintext, about=about(bound_to))
+        return self._seals[purpose].seal(plaintext, about=about(bound_to))
 
     def open(
         self, purpose: Purpose, value: str, caller_id: str, bound_to: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class SealedValues:
             TemporarilyUnavailable, Misconfigured: no key is available, or the caller's budget is empty.
         """
         try:
-            plaintext = self._envelopes[purpose].unseal(value, caller=caller_id, about=about(bound_to))
+            plaintext = self._seals[purpose].unseal(value, caller=caller_id, about=about(bound_to))
         except InvalidRequestState:
             return None
         claims: dict[str, Any] = json.loads(plaintext)
