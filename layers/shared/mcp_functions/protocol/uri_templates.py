@@ -4,26 +4,17 @@
     URI         note://ann/2026/may%20day
     values      {"author": "ann", "path": "2026/may day"}
 
-`{name}` matches one segment; `{+name}` may hold reserved characters, slashes included. Both are percent-decoded. A URI
-may fit in several ways. Then each variable is as long as possible, earlier ones first: for `{x}-{y}` and "a-b-c", x is
-"a-b".
+A value has at least one character, and is percent-decoded. `{name}` is a part of one segment; `{+name}` may hold
+slashes, and is the last variable.
 
-A client writes the URI. A regular expression would try one way after the other, which can take hours for a long URI.
-`_read_expression` follows all ways together, so each expression costs one pass over the URI.
+A variable ends at the first place where the text behind it follows. So for `{name}.{format}` and "log.tar.gz", name is
+"log" and format is "tar.gz". A later end would match no more URIs, because it only takes text from the next variable.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    # Each place of a URI where the next expression may start, with the values of the expressions before it.
-    Starts: TypeAlias = Mapping[int, tuple[slice, ...]]
-
-MAX_URI = 8192  # characters; API Gateway accepts 10,240 bytes of headers, and Mcp-Name repeats the URI there
 DELIMITERS = frozenset("/?#&=,;")  # each of these characters ends a segment
 EXPRESSION = r"\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}"  # two groups: a plus or "", and the name of the variable
 
@@ -32,65 +23,56 @@ def list_variables(template: str) -> tuple[str, ...]:
     """List the variables of a URI template, in order.
 
     Raises:
-        ValueError: the template uses a part of RFC 6570 that a server cannot match, or a variable twice.
+        ValueError: the template uses a part of RFC 6570 that cannot be matched, or a variable twice, or puts variables
+            where nothing tells their values apart.
     """
-    rest = re.sub(EXPRESSION, "", template)
-    if "{" in rest or "}" in rest:
+    literals = re.sub(EXPRESSION, "", template)
+    if "{" in literals or "}" in literals:
         message = f"{template!r}: only {{name}} and {{+name}} can be matched back from a URI"
         raise ValueError(message)
-    names = tuple(name for _plus, name in re.findall(EXPRESSION, template))
+    expressions = re.findall(EXPRESSION, template)
+    names = tuple(name for _plus, name in expressions)
     if len(set(names)) != len(names):
         message = f"{template!r} uses a variable twice"
+        raise ValueError(message)
+    if "}{" in template:
+        message = f"{template!r}: two variables need text between them"
+        raise ValueError(message)
+    if any(plus for plus, _name in expressions[:-1]):
+        message = f"{template!r}: {{+name}} must be the last variable"
         raise ValueError(message)
     return names
 
 
 def match(template: str, uri: str) -> dict[str, str] | None:
-    """Read the variables of a template from a URI.
+    """Read the variables of a template from a URI. The cost grows linearly with the URI, which a client writes.
 
     Returns:
-        The values by name; None if the URI does not match, or is longer than MAX_URI.
+        The values by name; None if the URI does not match.
     """
-    pieces = re.split(EXPRESSION, template)  # a literal, then by turns a plus or "", a name, and the next literal
-    if len(uri) > MAX_URI or not uri.startswith(pieces[0]):
+    prefix, *rest = re.split(EXPRESSION, template)
+    if not uri.startswith(prefix):
         return None
-    starts: Starts = {len(pieces[0]): ()}
-    for plus, literal in zip(pieces[1::3], pieces[3::3], strict=True):
-        starts = _read_expression(uri, starts, literal, may_hold_delimiters=bool(plus))
-    if len(uri) not in starts:
-        return None
+    values: dict[str, str] = {}
+    start = len(prefix)
+    while rest:
+        plus, name, literal, *rest = rest  # an expression, and the text behind it
+        end = uri.find(literal, start + 1)
+        if not rest and uri.endswith(literal):  # the last variable takes the rest of the URI
+            end = len(uri) - len(literal)
+        value = uri[start:end]
+        if end <= start or (not plus and DELIMITERS.intersection(value)):
+            return None
+        values[name] = value
+        start = end + len(literal)
+    return _decode(values) if start == len(uri) else None
+
+
+def _decode(values: dict[str, str]) -> dict[str, str] | None:
+    """Percent-decode values; None if one is not UTF-8."""
     from urllib.parse import unquote  # noqa: PLC0415 - few resources are templates
 
-    names = pieces[2::3]
-    values = [uri[part] for part in starts[len(uri)]]
     try:
-        return {name: unquote(value, errors="strict") for name, value in zip(names, values, strict=True)}
-    except UnicodeDecodeError:  # a percent-encoded value that is not UTF-8 matches nothing
+        return {name: unquote(value, errors="strict") for name, value in values.items()}
+    except UnicodeDecodeError:
         return None
-
-
-def _read_expression(uri: str, starts: Starts, literal: str, *, may_hold_delimiters: bool) -> Starts:
-    """Read an expression and the literal behind it, at every place of a URI where both fit.
-
-    For `{x}-`, which may start at place 0 of "ab-c-d", the next expression may start at 3 (x is "ab") or 5 ("ab-c").
-
-    Args:
-        uri: the whole URI.
-        starts: where this expression may start.
-        literal: the text behind the expression.
-        may_hold_delimiters: True for `{+name}`.
-
-    Returns:
-        Where the next expression may start. The start len(uri) means that the URI ends there.
-    """
-    next_starts = {}
-    start = None
-    for place, character in enumerate(uri):
-        if place in starts:
-            start = place  # a later start is better: it leaves more of the URI to the earlier variables
-        if character in DELIMITERS and not may_hold_delimiters:
-            start = None
-        end = place + 1
-        if start is not None and uri.startswith(literal, end):
-            next_starts[end + len(literal)] = (*starts[start], slice(start, end))
-    return next_starts
