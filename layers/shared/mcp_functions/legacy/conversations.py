@@ -40,21 +40,23 @@ RESULT_AND_ERROR = "A response holds a result or an error, and not both"
 
 
 def why_not_asked(exchange: Exchange) -> Why | None:
-    """Return why this client is asked nothing now; None if it can be asked, if the server has a mailbox."""
+    """Return why this client is asked nothing now; None if it can be asked."""
     session = exchange.session
     if session is None:
-        return "client"
+        return "not_declared"
     if exchange.revision < exchange.deployment.settings.questions_since:
-        return "revision"
+        return "revision_too_early"
     if not session.resumes_streams:
-        return "leaves"
+        return "never_resumes"
     if exchange.in_batch or not events.accepts_event_stream(exchange.http):
-        return "stream"
+        return "no_event_stream"
+    if exchange.deployment.mailbox is None:
+        return "no_table"
     return None
 
 
 def mailbox_for(exchange: Exchange) -> Mailbox | None:
-    """Return the mailbox, with which this client is asked; None if it is asked nothing now."""
+    """Return the mailbox if this client can be asked now."""
     return None if why_not_asked(exchange) else exchange.deployment.mailbox
 
 
@@ -79,10 +81,10 @@ def begin(exchange: Exchange, mailbox: Mailbox, call: Call, outcome: Outcome) ->
         mailbox.create(stream, record)
     except StateTooLarge as error:
         # The record does not fit into an item of the table, or the client's request id into an event id.
-        return _not_asked(call, outcome, "size", error)
+        return _not_asked(call, outcome, "too_large", error)
     except McpError as error:
         observability.current().misconfigured = isinstance(error, Misconfigured)
-        return _not_asked(call, outcome, "trouble", error)
+        return _not_asked(call, outcome, "table_unavailable", error)
     return Reply(events=first_events)
 
 
@@ -97,7 +99,8 @@ def receive_answer(exchange: Exchange, message: Mapping[str, Any]) -> None:
     mailbox = exchange.deployment.mailbox
     if mailbox is None or exchange.session is None:
         raise UnknownQuestion
-    # 2025-11-25, basic, "Responses": "Either a `result` or an `error` MUST be set. A response MUST NOT set both."
+    # 2025-11-25, basic, "Responses": "Either a `result` or an `error` MUST be set. A response MUST NOT set both." A
+    # message with neither is no response to `revisions.message_kind`.
     if message.get("result") is not None and message.get("error") is not None:
         raise InvalidRequest(RESULT_AND_ERROR)
     question = sealed_ids.open_question_id(message["id"], mailbox.seals.questions, exchange)

@@ -24,22 +24,33 @@ if TYPE_CHECKING:
 
 # The reason why a call was not finished; a key of EXPLANATIONS.
 Why: TypeAlias = Literal[
-    "client", "leaves", "stream", "revision", "mailbox", "trouble", "words", "size", "time", "refused", "failed", "task"
+    "not_declared",
+    "never_resumes",
+    "no_event_stream",
+    "revision_too_early",
+    "no_table",
+    "table_unavailable",
+    "not_in_revision",
+    "too_large",
+    "takes_too_long",
+    "client_refused",
+    "client_failed",
+    "runs_as_task",
 ]
 
 EXPLANATIONS: dict[Why, str] = {
-    "client": "this client did not declare support for it",
-    "leaves": "this client does not resume a stream after the user's answer",
-    "stream": "it needs an event stream, which the response to this request cannot be",
-    "revision": "this server does not ask clients of this revision, because they do not resume streams",
-    "mailbox": "this server has no table for questions to clients of this revision (its operator can add one)",
-    "trouble": "the server's table for questions is temporarily unavailable",
-    "words": "this client's revision has no request for it",
-    "size": "the call is too large to be kept while the user answers",
-    "time": "the work takes longer than one request, and this server cannot continue it for this client",
-    "refused": "the client refused",
-    "failed": "the client could not ask its user",
-    "task": "it runs as a task, which clients of this revision do not support",
+    "not_declared": "this client did not declare support for it",
+    "never_resumes": "this client does not resume a stream after the user's answer",
+    "no_event_stream": "it needs an event stream, which the response to this request cannot be",
+    "revision_too_early": "this server does not ask clients of this revision, because they do not resume streams",
+    "no_table": "this server has no table for questions to clients of this revision (its operator can add one)",
+    "table_unavailable": "the server's table for questions is temporarily unavailable",
+    "not_in_revision": "this client's revision has no request for it",
+    "too_large": "the call is too large to be kept while the user answers",
+    "takes_too_long": "the work takes longer than one request, and this server cannot continue it for this client",
+    "client_refused": "the client refused",
+    "client_failed": "the client could not ask its user",
+    "runs_as_task": "it runs as a task, which clients of this revision do not support",
 }
 ADVICE = (
     "If the tool has an argument for it, ask the user yourself and call it again with the answer. "
@@ -76,7 +87,7 @@ def not_asked_message(call: Call, outcome: Outcome, why: Why) -> dict[str, Any]:
     """Return the response to a call that cannot continue, because the server cannot ask or cannot run another round."""
     questions = outcome.questions
     if not questions:
-        return explanation_message(call, (), "time")
+        return explanation_message(call, (), "takes_too_long")
     modes = {question.get("params", {}).get("mode") for question in questions.values()}
     if modes == {"url"}:
         return _pages_message(call, questions)
@@ -92,7 +103,7 @@ def client_error_message(call: Call, request: InputRequest, error: object) -> di
     code = error.get("code") if isinstance(error, dict) else None
     if type(code) is not int:
         code = None
-    why: Why = "failed" if request["method"] == "elicitation/create" else "refused"
+    why: Why = "client_failed" if request["method"] == "elicitation/create" else "client_refused"
     return explanation_message(call, [describe_request(request)], why, code=code)
 
 
@@ -118,13 +129,13 @@ def _missing_capability(exchange: Exchange, call: Call, details: Mapping[str, An
     """
     required = details.get("requiredCapabilities", {})
     if "extensions" in required:
-        return explanation_message(call, (), "task")
+        return explanation_message(call, (), "runs_as_task")
     names = capability_names(required)
     questions = details.get("asks", {}).values() or [f"something that needs the capability {', '.join(names)}"]
     session = exchange.session
     if session is None or not all(session.declares(name) for name in names):
         can_declare = all(revisions.supports(exchange.revision, name) for name in names)
-        why = "client" if can_declare else "words"
+        why = "not_declared" if can_declare else "not_in_revision"
     return explanation_message(call, questions, why)
 
 

@@ -47,7 +47,7 @@ class CallRecord(NamedTuple):
     phase: Phase
     messages: Sequence[Mapping[str, Any]] = ()  # the messages that the client has not seen before this step
     call: Call | None = None  # the call that the next poll continues, in the phase `working`
-    until: int = 0  # unix seconds until which an answer counts, or until which a running function holds its lease
+    until: int = 0  # unix seconds: in the phase `asked`, the last for an answer; in `running`, the end of the lease
 
 
 class StoredRecord(NamedTuple):
@@ -93,7 +93,7 @@ class Mailbox:
             self._replace_earlier_call(key, record)
 
     def _replace_earlier_call(self, key: Key, record: CallRecord) -> None:
-        # The causes say no more than the reasons do.
+        # `from None`: the original exceptions would add nothing to the log.
         try:
             item = self._table.get(key)
             if item is None:
@@ -112,8 +112,7 @@ class Mailbox:
             return None
         if item is None or item.payload["nonce"] != stream.nonce:
             return None
-        # An earlier version stored one member more.
-        record = CallRecord(**{name: value for name, value in item.payload.items() if name in CallRecord._fields})
+        record = CallRecord(**item.payload)
         if record.call:
             record = record._replace(call=Call(*record.call))  # a tuple is a list in JSON
         return StoredRecord(record, item)

@@ -67,13 +67,14 @@ def _run(exchange: Exchange, call: Call) -> Reply:
     if outcome.refusal and not exchange.in_batch:
         return Reply(refusal=outcome.refusal)
     mailbox = conversations.mailbox_for(exchange)
-    why = conversations.why_not_asked(exchange) or "mailbox"
-    if not outcome.is_unfinished:
-        last = final_messages.final_message(exchange, call, outcome, why)
-    elif mailbox:
+    if outcome.is_unfinished and mailbox:
         return conversations.begin(exchange, mailbox, call, outcome)
-    else:
+    # A client that can be asked may use each capability that it declared. So a missing one is "not_declared".
+    why = conversations.why_not_asked(exchange) or "not_declared"
+    if outcome.is_unfinished:
         last = final_messages.not_asked_message(call, outcome, why)
+    else:
+        last = final_messages.final_message(exchange, call, outcome, why)
     return Reply((*outcome.notifications, last))
 
 

@@ -88,7 +88,7 @@ def record_outcome(exchange: Exchange, mailbox: Mailbox, waiting: WaitingCall, o
         waiting = waiting._replace(call=call, unseen=unseen)
         return ask(exchange, mailbox, waiting, outcome.questions, answers={})
     # The round could use every declared capability, so one that is missing was not declared.
-    return _over(waiting, unseen, final_messages.final_message(exchange, call, outcome, "client"))
+    return _over(waiting, unseen, final_messages.final_message(exchange, call, outcome, "not_declared"))
 
 
 def ask(
@@ -106,7 +106,7 @@ def ask(
     requests = [translation.legacy_question(each, exchange.revision, elicitation_id) for each in questions.values()]
     first_request = requests[0]
     if first_request is None or None in requests or len(requests) > MAX_QUESTIONS:
-        return _cannot_ask(waiting, questions, "words")
+        return _cannot_ask(waiting, questions, "not_in_revision")
     (key, question), *others = questions.items()
     pending = PendingQuestion(
         stream=stream,
@@ -121,7 +121,7 @@ def ask(
         id_ = mailbox.seals.questions.seal(pending._asdict())
     except Misconfigured as error:  # the id would be too large, or KMS refuses
         observability.current().reason = error.reason
-        return _cannot_ask(waiting, questions, "size")
+        return _cannot_ask(waiting, questions, "too_large")
     messages = [*waiting.unseen, {"jsonrpc": "2.0", "id": id_, **first_request}]
     return CallRecord(stream.nonce, step, "asked", messages, until=stream.ends)
 
