@@ -20,6 +20,7 @@ from mcp_functions import observability
 from mcp_functions.http import events
 from mcp_functions.legacy import final_messages, sealed_ids, streams
 from mcp_functions.legacy.errors import UnknownQuestion
+from mcp_functions.legacy.final_messages import Obstacle
 from mcp_functions.legacy.mailbox import CallRecord
 from mcp_functions.legacy.responses import Reply
 from mcp_functions.legacy.round_records import WaitingCall, answer_deadline, ask, record_outcome, run_round
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.legacy.exchange import Exchange
-    from mcp_functions.legacy.final_messages import Why
     from mcp_functions.legacy.mailbox import Mailbox, StoredRecord
     from mcp_functions.legacy.runner import Call, Outcome
     from mcp_functions.legacy.sealed_ids import PendingQuestion
@@ -39,25 +39,25 @@ if TYPE_CHECKING:
 RESULT_AND_ERROR = "A response holds a result or an error, and not both"
 
 
-def why_not_asked(exchange: Exchange) -> Why | None:
-    """Return why this client is asked nothing now; None if it can be asked."""
+def obstacle_to_asking(exchange: Exchange) -> Obstacle | None:
+    """Return what keeps this server from asking this client now; None if it can be asked."""
     session = exchange.session
     if session is None:
-        return "not_declared"
+        return Obstacle.NOT_DECLARED
     if exchange.revision < exchange.deployment.settings.questions_since:
-        return "revision_too_early"
+        return Obstacle.REVISION_TOO_EARLY
     if not session.resumes_streams:
-        return "never_resumes"
+        return Obstacle.NEVER_RESUMES
     if exchange.in_batch or not events.accepts_event_stream(exchange.http):
-        return "no_event_stream"
+        return Obstacle.NO_EVENT_STREAM
     if exchange.deployment.mailbox is None:
-        return "no_table"
+        return Obstacle.NO_TABLE
     return None
 
 
 def mailbox_for(exchange: Exchange) -> Mailbox | None:
     """Return the mailbox if this client can be asked now."""
-    return None if why_not_asked(exchange) else exchange.deployment.mailbox
+    return None if obstacle_to_asking(exchange) else exchange.deployment.mailbox
 
 
 def begin(exchange: Exchange, mailbox: Mailbox, call: Call, outcome: Outcome) -> Reply:
@@ -81,10 +81,10 @@ def begin(exchange: Exchange, mailbox: Mailbox, call: Call, outcome: Outcome) ->
         mailbox.create(stream, record)
     except StateTooLarge as error:
         # The record does not fit into an item of the table, or the client's request id into an event id.
-        return _not_asked(call, outcome, "too_large", error)
+        return _not_asked(call, outcome, Obstacle.TOO_LARGE, error)
     except McpError as error:
         observability.current().misconfigured = isinstance(error, Misconfigured)
-        return _not_asked(call, outcome, "table_unavailable", error)
+        return _not_asked(call, outcome, Obstacle.TABLE_UNAVAILABLE, error)
     return Reply(events=first_events)
 
 
@@ -155,10 +155,10 @@ def _continue_call(
     return True
 
 
-def _not_asked(call: Call, outcome: Outcome, why: Why, error: McpError) -> Reply:
+def _not_asked(call: Call, outcome: Outcome, obstacle: Obstacle, error: McpError) -> Reply:
     """Return the reply that ends a call, because its question cannot be stored."""
     observability.current().reason = error.reason
-    last = final_messages.not_asked_message(call, outcome, why)
+    last = final_messages.not_asked_message(call, outcome, obstacle)
     return Reply((*outcome.notifications, last))
 
 

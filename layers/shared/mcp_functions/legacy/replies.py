@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import observability
 from mcp_functions.http import outcomes
 from mcp_functions.legacy import conversations, final_messages, revisions, sessions, translation
+from mcp_functions.legacy.final_messages import Obstacle
 from mcp_functions.legacy.responses import Reply, error_message, error_object_message, result_message
 from mcp_functions.legacy.runner import Call, run_call, run_request
 from mcp_functions.protocol.constants import CALLS, LISTS, LOG_LEVELS, META_SERVER_INFO
@@ -69,12 +70,12 @@ def _run(exchange: Exchange, call: Call) -> Reply:
     mailbox = conversations.mailbox_for(exchange)
     if outcome.is_unfinished and mailbox:
         return conversations.begin(exchange, mailbox, call, outcome)
-    # A client that can be asked may use each capability that it declared. So a missing one is "not_declared".
-    why = conversations.why_not_asked(exchange) or "not_declared"
+    # Where the client can be asked, the call could use each declared capability. A missing one was not declared.
+    obstacle = conversations.obstacle_to_asking(exchange) or Obstacle.NOT_DECLARED
     if outcome.is_unfinished:
-        last = final_messages.not_asked_message(call, outcome, why)
+        last = final_messages.not_asked_message(call, outcome, obstacle)
     else:
-        last = final_messages.final_message(exchange, call, outcome, why)
+        last = final_messages.final_message(exchange, call, outcome, obstacle)
     return Reply((*outcome.notifications, last))
 
 
