@@ -113,8 +113,10 @@ def receive_answer(exchange: Exchange, message: Mapping[str, Any]) -> None:
         notes.reason = "answered_before"
     elif exchange.deployment.now() >= question.stream.ends:
         notes.reason = "answered_late"
-    elif not _continue_call(exchange, mailbox, question, stored, message):
-        notes.reason = "answered_before"
+    else:
+        is_first = _continue_call(exchange, mailbox, question, stored, message)
+        if not is_first:
+            notes.reason = "answered_before"
 
 
 def receive_notification(exchange: Exchange, message: Mapping[str, Any]) -> None:

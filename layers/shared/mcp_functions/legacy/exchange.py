@@ -12,15 +12,13 @@ from mcp_functions import observability
 from mcp_functions.http import events, identity
 from mcp_functions.legacy import revisions, sessions
 from mcp_functions.legacy.errors import SessionNotFound
-from mcp_functions.legacy.mailbox import Mailbox
-from mcp_functions.legacy.sealed_ids import FETCH_SECONDS, make_seals
 from mcp_functions.seal.binding import caller_id, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.http.events import HttpRequest, LambdaContext
+    from mcp_functions.legacy.mailbox import Mailbox
     from mcp_functions.legacy.runner import ModernServer
     from mcp_functions.legacy.sealed_ids import IdSeal
     from mcp_functions.legacy.sessions import Session
@@ -34,35 +32,8 @@ class Deployment(NamedTuple):
     settings: Settings
     modern: ModernServer  # the server of 2026-07-28, which runs the translated requests
     now: Callable[[], float]  # the clock, in unix seconds
-    session_seal: IdSeal | None  # None without a key: clients have no session
-    mailbox: Mailbox | None  # None without a key or a table: clients are asked nothing
-
-
-def make_deployment(
-    settings: Settings,
-    modern: ModernServer,
-    seal_factory: SealFactory | None,
-    *,
-    now: Callable[[], float],
-    sleep: Callable[[float], object],
-) -> Deployment:
-    """Connect the parts of a deployment. No request to KMS or to the table is sent before a client needs it.
-
-    Args:
-        settings: the settings of the deployment.
-        modern: the server of 2026-07-28 that runs the translated requests.
-        seal_factory: makes the seals and the table; None without a key, and then clients have no session.
-        now: the clock, in unix seconds.
-        sleep: waits some seconds between attempts to reach the table.
-    """
-    if seal_factory is None:
-        return Deployment(settings, modern, now, session_seal=None, mailbox=None)
-    seals = make_seals(seal_factory, settings)
-    mailbox: Mailbox | None = None
-    if settings.table:
-        seconds = settings.question_seconds + FETCH_SECONDS
-        mailbox = Mailbox(seal_factory.table(seconds), seals, seconds=seconds, now=now, sleep=sleep)
-    return Deployment(settings, modern, now, seals.sessions, mailbox)
+    session_seal: IdSeal | None = None  # None without a key: clients have no session
+    mailbox: Mailbox | None = None  # None without a key or a table: clients are asked nothing
 
 
 class Exchange(NamedTuple):

@@ -84,7 +84,7 @@ def _capabilities(exchange: Exchange) -> dict[str, Any]:
     session = exchange.session
     if session is None or exchange.in_batch:
         return {}
-    if conversations.mailbox_for(exchange):
+    if conversations.obstacle_to_asking(exchange) is None:
         return session.capabilities
     # The error -32042 asks a client to open a page, so that question needs no mailbox.
     pages: dict[str, Any] = {"elicitation": {"url": {}}} if session.declares("elicitation.url") else {}

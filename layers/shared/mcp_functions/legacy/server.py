@@ -22,8 +22,10 @@ from mcp_functions.http import events, outcomes
 from mcp_functions.http.exchange import note_method
 from mcp_functions.http.responses import empty
 from mcp_functions.legacy import batches, conversations, replies, responses, revisions, streams
-from mcp_functions.legacy.exchange import make_deployment, read_exchange
+from mcp_functions.legacy.exchange import Deployment, read_exchange
+from mcp_functions.legacy.mailbox import Mailbox
 from mcp_functions.legacy.revisions import VERSION_HEADER
+from mcp_functions.legacy.sealed_ids import make_seals
 from mcp_functions.legacy.sessions import SESSION_HEADER
 from mcp_functions.protocol import header_parameters, headers, json_reader
 from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
@@ -56,8 +58,20 @@ class LegacyServer:
         now: Callable[[], float] = time.time,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        """Connect the parts of a deployment; `make_deployment` explains them."""
-        self._deployment = make_deployment(settings, modern, seal_factory, now=now, sleep=sleep)
+        """Connect the parts of a deployment. No request to KMS or to the table is sent before a client needs it.
+
+        Args:
+            settings: the settings of the deployment.
+            modern: the server of 2026-07-28 that runs the translated requests.
+            seal_factory: makes the seals and the table; None without a key, and then clients have no session.
+            now: the clock, in unix seconds.
+            sleep: waits some seconds between attempts to reach the table.
+        """
+        self._deployment = Deployment(settings, modern, now)
+        if seal_factory:
+            seals = make_seals(seal_factory, settings)
+            mailbox = Mailbox(settings, seal_factory, seals, now=now, sleep=sleep) if settings.table else None
+            self._deployment = Deployment(settings, modern, now, seals.sessions, mailbox)
 
     def __call__(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
         """Answer one HTTP request; None if the modern path must answer or refuse it.
