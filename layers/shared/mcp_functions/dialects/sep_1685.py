@@ -41,7 +41,8 @@ ONE_STATE = 1  # option 1
 STATE_EACH = 2  # option 2
 FORMATS = {NO_OPTION: NAME, ONE_STATE: f"{NAME}/1", STATE_EACH: f"{NAME}/2"}  # a token of one does not open as another
 SEALED = "sealed"  # the only member of a state that is an object
-# A round that ran out of time has no question. A ping in its place carries the state, and has no answer for the handler.
+# A round that ran out of time has no question. A ping in its place carries the state. No handler asked it, so its
+# result is no answer.
 PING: Mapping[str, Any] = {"ping": {"method": "ping"}}
 INVALID_OPTIONS = 'experimental["sep-1685"] may hold "option": 1 or 2, and "state": "string" or "object"'
 INVALID_RESPONSES = (
