@@ -23,8 +23,9 @@ from urllib.parse import unquote_plus
 from mcp_functions.local.issuer.grants import Grant, Grants
 from mcp_functions.local.issuer.jwts import Signer
 from mcp_functions.local.loopback import HttpResponse, json_response
-from mcp_functions.oauth import client_metadata, errors, redirects, registration, visits
+from mcp_functions.oauth import client_metadata, errors, redirects, registration
 from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.oauth.request import read_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -117,11 +118,11 @@ class Issuer:
             case "GET", _ if path in documents:
                 return json_response(200, documents[path])
             case "GET", "/authorize":
-                return self._authorize(visits.read_parameters(query))
+                return self._authorize(read_parameters(query))
             case "POST", "/token":
-                return self._token(self._authenticated(request, visits.read_parameters(body.decode())))
+                return self._token(self._authenticated(request, read_parameters(body.decode())))
             case "POST", "/revoke":
-                return self._revoke(self._authenticated(request, visits.read_parameters(body.decode())))
+                return self._revoke(self._authenticated(request, read_parameters(body.decode())))
             case "POST", "/register":
                 return self._register(json.loads(body))
         return json_response(404, {"message": "Not Found"})
