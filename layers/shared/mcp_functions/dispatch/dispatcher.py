@@ -69,7 +69,7 @@ class Dispatcher:
 
     def answer(self, request: Request) -> Result:
         """Answer one request whose headers have been checked."""
-        method = request.message["method"]
+        method = request.method
         if method in CALLS:
             return self._call(request)
         if method == "completion/complete":
@@ -81,8 +81,8 @@ class Dispatcher:
         return self._lists.answer(method, request.params)
 
     def _call(self, request: Request) -> Result:
-        method = request.message["method"]
-        params = request.message["params"]
+        method = request.method
+        params = request.params
         if method == "resources/read" and params.get("uri") == APP_FORM and self.catalog.get("asks"):
             return form_result(self._server_info)
         target = lookup.find(self.catalog, method, params)
