@@ -6,9 +6,13 @@
     POST the answer           claims the call (phase "running"), runs round 2, stores its result (phase "over"); 202
     GET  Last-Event-ID        responds with the result
 
-A round runs the handler of a call once more, with the answers so far. A claim reserves the call, so that an answer that
-arrives twice runs one round. The questions of one round are asked one after the other: the JSON-RPC id of the next
-question is sealed, and holds the earlier answers.
+    round    one run of the handler of a call, with the answers so far
+    phase    what the mailbox says about the call: "asked", "running", "working" or "over"
+    step     how many times the call has stopped for its client; an answer counts only for the step of its question
+    claim    the write that changes "asked" to "running": the table accepts one, so a repeated answer runs nothing
+
+The questions of one round are asked one after the other: the JSON-RPC id of the next question is sealed (encrypted and
+authenticated), and holds the earlier answers.
 """
 
 from __future__ import annotations

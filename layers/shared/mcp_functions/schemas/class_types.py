@@ -48,8 +48,8 @@ TEXT_FORMATS = {
     "date": TextFormat("date", DATE, "must be a date, such as 2026-07-28"),
     "datetime": TextFormat("date-time", DATE_TIME, "must be a date and a time, such as 2026-07-28T09:30:00Z"),
 }
-# A class that defines one of these attributes has a rule for pydantic. Other rules have any name, such as that of a
-# `@field_validator`: `is_pydantics` recognizes them by the object that the decorator made.
+# A class that defines one of these attributes has a rule for pydantic. Other rules have any name, for example a
+# `@field_validator`. `is_pydantics` recognizes them by the object that the decorator made.
 HOOKS = ("__get_pydantic_core_schema__", "__get_pydantic_json_schema__", "__pydantic_config__", "__get_validators__")
 
 
