@@ -36,10 +36,11 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONValue
 
 NAME = "sep-1685"
-NO_OPTION = 0
-ONE_STATE = 1  # option 1
-STATE_EACH = 2  # option 2
-FORMATS = {NO_OPTION: NAME, ONE_STATE: f"{NAME}/1", STATE_EACH: f"{NAME}/2"}  # a token of one does not open as another
+# The formats, by the names under which their tokens are sealed: a token of one does not open as another.
+ONE_REQUEST = NAME
+ONE_STATE = f"{NAME}/1"
+STATE_EACH = f"{NAME}/2"
+FORMATS = {0: ONE_REQUEST, 1: ONE_STATE, 2: STATE_EACH}  # by the client's option; 0 means none
 SEALED = "sealed"  # the only member of a state that is an object
 # A round that ran out of time has no question. A ping in its place carries the state. No handler asked it, so its
 # result is no answer.
@@ -53,8 +54,8 @@ INVALID_RESPONSES = (
 class Options(NamedTuple):
     """The client's choices."""
 
-    option: int  # NO_OPTION, ONE_STATE or STATE_EACH
-    has_objects: bool  # True if its states are objects
+    format: str  # ONE_REQUEST, ONE_STATE or STATE_EACH
+    state_is_object: bool  # False: a string
 
 
 def answer(
@@ -67,13 +68,13 @@ def answer(
         InvalidRequestState: a state is invalid.
     """
     options = _options(declared)
-    if options.option != NO_OPTION:
-        request = _with_answers(context, request, options.option)
+    if options.format != ONE_REQUEST:
+        request = _with_answers(context, request, options.format)
     result = answer_modern(request)
     if not is_unfinished(result, request):
         return result  # finished, or an error: nothing to translate
     try:
-        if options.option == NO_OPTION:
+        if options.format == ONE_REQUEST:
             return _write_first_question(context, request, result, options)
         return _write_round(context, request, result, options)
     except StateTooLarge as error:
@@ -103,8 +104,8 @@ def continue_turn(context: DialectContext, http: HttpRequest, body: JSONValue) -
     token = read_token(http, body)
     if token is None or body["id"] != token:  # the id of the server's request and its state are the same token
         raise InvalidRequestState(reason="another_request")
-    turn = turn_state.open_turn(context, FORMATS[NO_OPTION], token, http)
-    (question,) = turn.asked.values()  # without an option, a turn has one question
+    turn = turn_state.open_turn(context, ONE_REQUEST, token, http)
+    (question,) = turn.asked.values()  # this format asks one question in each turn
     result = turn_state.response_result(body, question)
     answers = {} if question.method == "ping" else {question.key: result}
     return turn_state.repeat_call(http, turn, answers)
@@ -127,7 +128,7 @@ def _write_round(context: DialectContext, request: Request, result: Result, opti
     """Write all questions of a round as one message, with one state or with a state for each question."""
     questions: Mapping[str, Any] = result.result["inputRequests"]
     dependent: dict[str, Any]
-    if options.option == ONE_STATE:
+    if options.format == ONE_STATE:
         token = _seal_state(context, request, result, options, questions)
         dependent = {"state": _write_state(token, options), "requests": [dict(each) for each in questions.values()]}
     else:
@@ -155,28 +156,30 @@ def _seal_state(
     for number, (key, question) in enumerate(questions.items()):
         asked[str(number)] = TurnQuestion(key, question["method"])
     # With an option, the client repeats its call. Without one, the token holds the call.
-    call = turn_state.call_parts(request) if options.option == NO_OPTION else {}
+    call = turn_state.call_parts(request) if options.format == ONE_REQUEST else {}
     turn = TurnState(result.result["requestState"], asked, call)
-    return turn_state.seal_turn(context, FORMATS[options.option], request, turn)
+    return turn_state.seal_turn(context, options.format, request, turn)
 
 
-def _with_answers(context: DialectContext, request: Request, option: int) -> Request:
+def _with_answers(context: DialectContext, request: Request, format_name: str) -> Request:
     """Return a call with the answers of `dependent_responses`, a member beside the params of a repeated call."""
     message: dict[str, Any] = dict(request.message)
     dependent = message.pop("dependent_responses", None)
     params = {name: value for name, value in request.params.items() if name not in ("inputResponses", "requestState")}
     if dependent is not None:
-        params |= _read_answers(context, request, dependent, option)
+        params |= _read_answers(context, request, dependent, format_name)
     return request._replace(message={**message, "params": params})  # type: ignore[typeddict-item]
 
 
-def _read_answers(context: DialectContext, request: Request, dependent: JSONValue, option: int) -> dict[str, Any]:
+def _read_answers(context: DialectContext, request: Request, dependent: JSONValue, format_name: str) -> dict[str, Any]:
     """Return the answers and the state as params of the released revision; none of them if the round must ask again."""
     responses = dependent.get("responses") if isinstance(dependent, dict) else None
     if not isinstance(responses, list) or not all(isinstance(response, dict) for response in responses):
         raise InvalidParams(INVALID_RESPONSES)
     # The objects that hold a state, each with the responses that belong to it.
-    groups = [(dependent, responses)] if option == ONE_STATE else [(response, [response]) for response in responses]
+    groups = [(dependent, responses)]
+    if format_name == STATE_EACH:
+        groups = [(response, [response]) for response in responses]
     request_states: set[str] = set()
     answers: dict[str, Any] = {}
     for holder, answered in groups:
@@ -185,7 +188,7 @@ def _read_answers(context: DialectContext, request: Request, dependent: JSONValu
         if "state" not in holder:
             continue
         token = _read_state(holder["state"])
-        turn = turn_state.open_turn_for(context, FORMATS[option], token, request.principal, request.address)
+        turn = turn_state.open_turn_for(context, format_name, token, request.principal, request.address)
         request_states.add(turn.state)
         for question, response in zip(turn.asked.values(), answered, strict=False):  # a missing answer is asked again
             result = turn_state.response_result(response, question)
@@ -199,7 +202,7 @@ def _read_answers(context: DialectContext, request: Request, dependent: JSONValu
 
 
 def _write_state(token: str, options: Options) -> str | dict[str, str]:
-    return {SEALED: token} if options.has_objects else token
+    return {SEALED: token} if options.state_is_object else token
 
 
 def _read_state(state: object) -> str:
@@ -215,13 +218,13 @@ def _read_state(state: object) -> str:
 
 
 def _options(declared: Mapping[str, Any]) -> Options:
-    option = declared.get("option", NO_OPTION)
-    if type(option) is not int or option not in (NO_OPTION, ONE_STATE, STATE_EACH):
+    option = declared.get("option", 0)
+    if type(option) is not int or option not in FORMATS:
         raise InvalidParams(INVALID_OPTIONS)
     state_type = declared.get("state", "string")
     if state_type not in ("string", "object"):
         raise InvalidParams(INVALID_OPTIONS)
-    return Options(option, has_objects=state_type == "object")
+    return Options(FORMATS[option], state_is_object=state_type == "object")
 
 
 DIALECT = Dialect(NAME, answer, read_token=read_token, continue_turn=continue_turn)
