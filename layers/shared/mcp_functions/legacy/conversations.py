@@ -59,11 +59,6 @@ def obstacle_to_asking(exchange: Exchange) -> Obstacle | None:
     return None
 
 
-def mailbox_for(exchange: Exchange) -> Mailbox | None:
-    """Return the mailbox if this client can be asked now."""
-    return None if obstacle_to_asking(exchange) else exchange.deployment.mailbox
-
-
 def begin(exchange: Exchange, mailbox: Mailbox, call: Call, outcome: Outcome) -> Reply:
     """Ask the questions of a call's first round, or let the client return for its next round.
 

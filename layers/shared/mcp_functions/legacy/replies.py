@@ -66,11 +66,12 @@ def _run(exchange: Exchange, call: Call) -> Reply:
     # In a batch, an HTTP status would hide the other results. There the JSON-RPC error is the reply.
     if outcome.refusal and not exchange.in_batch:
         return Reply(refusal=outcome.refusal)
-    mailbox = conversations.mailbox_for(exchange)
-    if outcome.is_unfinished and mailbox:
+    obstacle = conversations.obstacle_to_asking(exchange)
+    mailbox = exchange.deployment.mailbox
+    if outcome.is_unfinished and mailbox and obstacle is None:
         return conversations.begin(exchange, mailbox, call, outcome)
-    # Where the client can be asked, the call could use each declared capability. A missing one was not declared.
-    obstacle = conversations.obstacle_to_asking(exchange) or Obstacle.NOT_DECLARED
+    # Without an obstacle, the call could use each declared capability. A missing one was not declared.
+    obstacle = obstacle or Obstacle.NOT_DECLARED
     if outcome.is_unfinished:
         last = final_messages.not_asked_message(call, outcome, obstacle)
     else:
