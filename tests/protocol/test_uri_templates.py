@@ -133,6 +133,11 @@ def test_a_variable_ends_at_the_first_place_where_the_text_behind_it_follows() -
 
 
 def test_a_long_uri_is_read_without_trying_all_ends_of_each_variable() -> None:
-    hyphens = "-" * 100_000  # a regular expression would need years
+    hyphens = "-" * 8000  # a regular expression would need years
     assert uri_templates.match("x://{a}-{b}-{c}-{d}-{e}end", f"x://{hyphens}en") is None
     assert uri_templates.match("x://{a}-{b}-{c}-{d}-{e}end", f"x://{hyphens}end") is not None
+
+
+def test_a_uri_that_no_header_could_hold_fits_nothing() -> None:
+    assert uri_templates.match("x://{a}", "x://" + "y" * (uri_templates.MAX_URI - 4)) is not None
+    assert uri_templates.match("x://{a}", "x://" + "y" * (uri_templates.MAX_URI - 3)) is None

@@ -15,6 +15,9 @@ from __future__ import annotations
 
 import re
 
+# Characters. The header Mcp-Name repeats the URI, and of the 10,240 bytes that API Gateway accepts for all headers, 2 KB
+# are left for the others.
+MAX_URI = 8192
 DELIMITERS = frozenset("/?#&=,;")  # each of these characters ends a segment
 EXPRESSION = r"\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}"  # two groups: a plus or "", and the name of the variable
 
@@ -48,10 +51,10 @@ def match(template: str, uri: str) -> dict[str, str] | None:
     """Read the variables of a template from a URI. The cost grows linearly with the URI, which a client writes.
 
     Returns:
-        The values by name; None if the URI does not match.
+        The values by name; None if the URI does not match, or is longer than MAX_URI.
     """
     prefix, *rest = re.split(EXPRESSION, template)
-    if not uri.startswith(prefix):
+    if len(uri) > MAX_URI or not uri.startswith(prefix):
         return None
     values: dict[str, str] = {}
     start = len(prefix)
