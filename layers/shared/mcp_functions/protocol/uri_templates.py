@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import re
 
-# Characters. The header Mcp-Name repeats the URI, and of the 10,240 bytes that API Gateway accepts for all headers, 2 KB
-# are left for the others.
+# Characters. The header Mcp-Name repeats the URI, and API Gateway accepts 10,240 bytes of headers. So the other headers
+# keep 2 KB.
 MAX_URI = 8192
 DELIMITERS = frozenset("/?#&=,;")  # each of these characters ends a segment
 EXPRESSION = r"\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}"  # two groups: a plus or "", and the name of the variable
