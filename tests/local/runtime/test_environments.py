@@ -160,16 +160,16 @@ def test_a_process_that_is_killed_while_it_works_is_a_crash_and_the_next_request
 
 def test_a_kill_of_the_only_process_does_nothing_while_two_run(deploy: Deploy, tmp_path: Path) -> None:
     stack, (first, second) = deploy({"stays": STAYS}), (tmp_path / "first", tmp_path / "second")
-    assert stack.harness.kill("stays", alone=True) == 0
+    assert not stack.harness.kill_only_process("stays")
     running = []
     for where in (first, second):
         where.mkdir()
         running.append(stack.start("stays", str(where)))
         wait_until((where / "pid").exists)
-    assert stack.harness.kill("stays", alone=True) == 0
+    assert not stack.harness.kill_only_process("stays")
     os.kill(int((first / "pid").read_text(encoding="utf-8")), signal.SIGKILL)
     assert running[0].get()["FunctionError"] == "Unhandled"
-    wait_until(lambda: stack.harness.kill("stays", alone=True) == 1)
+    wait_until(lambda: stack.harness.kill_only_process("stays"))
     assert running[1].get()["FunctionError"] == "Unhandled"
 
 

@@ -13,7 +13,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.attack import messages
-from mcp_functions.local.api_gateway.events import Moment, event, event_of_message, message_in, text_of
+from mcp_functions.local.api_gateway.events import Moment, body_text, event, event_of_message, message_in
 from mcp_functions.local.loopback import HttpRequest
 from mcp_functions.local.problems import Problem, stop
 
@@ -162,7 +162,7 @@ def _filled(event: dict[str, Any], state: str) -> dict[str, Any]:
 def _body(event: dict[str, Any]) -> str:
     """Return the body of an event or of a result as text."""
     try:
-        return text_of(event)
+        return body_text(event)
     except ValueError:
         stop("a body says that it is base64, but it is not")
 

@@ -79,7 +79,7 @@ class Reloader:
         """Return the path, time and size of the files of each function, of the shared code and of the template."""
         directory = self._harness.directory
         try:
-            folders = [app.parent for app in find(directory) if app.parent.name not in self._harness.left_out]
+            folders = [app.parent for app in find(directory) if app.parent.name not in self._harness.undeployed]
         except Problem:  # a folder cannot be a function, or none is left: the functions that run go on
             folders = [directory.resolve() / name for name in self._harness.functions]
         template = configuration.find(directory)

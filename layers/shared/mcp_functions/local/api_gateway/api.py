@@ -55,14 +55,14 @@ class Api:
         lambdas: runs the functions.
         folders: the folders of the functions that have a route; the collection may change later.
         authorizer: checks tokens, with AuthMode jwt or oauth; None: every request may pass.
-        signs_in: whether the routes of the sign-in front exist.
+        has_sign_in: whether the routes of the sign-in front exist.
         now: the clock, unix seconds.
     """
 
     lambdas: Lambdas
     folders: Collection[str]
     authorizer: JwtAuthorizer | None = field(default=None, kw_only=True)
-    signs_in: bool = field(default=False, kw_only=True)
+    has_sign_in: bool = field(default=False, kw_only=True)
     now: Callable[[], float] = field(default=time.time, kw_only=True)
 
     def answer(self, request: HttpRequest) -> HttpResponse:
@@ -92,7 +92,7 @@ class Api:
     def _route(self, method: str, path: str) -> Route | None:
         if self.authorizer and path in METADATA_PATHS:
             return Route("ANY", path, FRONT_DOOR, has_authorizer=False)
-        if self.signs_in and path in SIGN_IN_PATHS:
+        if self.has_sign_in and path in SIGN_IN_PATHS:
             return Route("ANY", path, SIGN_IN, has_authorizer=False)
         if (method, path) == ("OPTIONS", f"/{FRONT_DOOR}"):
             return Route(method, path, FRONT_DOOR, has_authorizer=False)

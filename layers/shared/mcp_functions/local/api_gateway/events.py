@@ -3,8 +3,8 @@
     event: HTTP request -> the dict that Lambda gives to a function
     response: what the function returns -> HTTP response
 
-The sources are AWS's documentation and reports of the real service; SAM's emulator differs from both. Header names are
-in lower case and cookies only in `cookies`. There is no `body` key without a body, and only text and JSON are not in
+This follows AWS's documentation and what users have seen of the real service, not SAM's emulator. Header names are in
+lower case and cookies only in `cookies`. There is no `body` key without a body, and only text and JSON are not in
 base64. Times are in milliseconds, and every request has a unique id.
 """
 
@@ -98,28 +98,29 @@ def event_of_message(
         authorizer: the result of the route's authorizer; None without one.
     """
     method = message["method"]
+    name_parameter = NAME_PARAMETERS[method]  # "name", "uri" or "taskId"
     headers = {
         "Host": "localhost",
         "Accept": "application/json, text/event-stream",
         "Content-Type": "application/json",
         "MCP-Protocol-Version": PROTOCOL_VERSION,
         "Mcp-Method": method,
-        "Mcp-Name": str(message["params"][NAME_PARAMETERS[method]]),
+        "Mcp-Name": str(message["params"][name_parameter]),
     }
     body = json.dumps(message, ensure_ascii=False).encode()
     return event(HttpRequest("POST", route, tuple(headers.items()), body), route, moment, authorizer)
 
 
-def text_of(carrier: Mapping[str, Any]) -> str:
+def body_text(event_or_result: Mapping[str, Any]) -> str:
     """Return the body of an event or of a function's result; "" if it has none.
 
     Raises:
         ValueError: `isBase64Encoded` is true, but the body is not base64 of a text.
     """
-    body = carrier.get("body")
+    body = event_or_result.get("body")
     if not isinstance(body, str):
         return ""
-    if carrier.get("isBase64Encoded"):
+    if event_or_result.get("isBase64Encoded"):
         return base64.b64decode(body, validate=True).decode()
     return body
 

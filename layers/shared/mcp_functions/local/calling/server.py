@@ -21,6 +21,7 @@ from mcp_functions.local.calling import terminal as showing
 from mcp_functions.local.harness import Harness
 from mcp_functions.local.problems import stop
 from mcp_functions.local.task_client import ENDED, TaskClient
+from mcp_functions.local.terminal.log_lines import readable
 from mcp_functions.local.verification import lists, server
 from mcp_functions.protocol.constants import META_LOG_LEVEL
 from mcp_functions.protocol.errors import McpError
@@ -121,8 +122,6 @@ def of_folder(functions: Path, terminal: Terminal, *, runtime: bool) -> Iterator
 
 def _log(folder: str, line: str) -> None:
     """Write a line of a function's process, without those of the toolkit about requests that went well."""
-    from mcp_functions.local.terminal.screen import readable  # noqa: PLC0415 - needs rich, of the `local` extra
-
     text = readable(line)
     if text is not None:
         sys.stderr.write(f"{folder}  {text}\n")

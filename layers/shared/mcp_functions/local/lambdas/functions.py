@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local import failures
 from mcp_functions.local.lambdas.loading import COMMON, Folder
-from mcp_functions.local.lambdas.own_variables import running
+from mcp_functions.local.lambdas.own_variables import running_function
 from mcp_functions.local.problems import Problem, stop
 from mcp_functions.protocol.constants import WORKER
 from mcp_functions.protocol.errors import DeveloperError
@@ -103,13 +103,13 @@ class Functions(AbstractContextManager["Functions", None]):
 
 def _load_handler(folder: Folder, app: Path) -> Callable[[dict[str, Any], Any], Any]:
     shown = f"{app.parent.parent.name}/{app.parent.name}/app.py"
-    token = running.set(app.parent.name)
+    token = running_function.set(app.parent.name)
     try:
         module = folder.load("app")
     except (Exception, SystemExit) as error:  # the author's module may raise anything
         raise Problem(_not_loaded(error, app, shown)) from error
     finally:
-        running.reset(token)
+        running_function.reset(token)
     _check_forms(app, vars(module))
     handler: Callable[[dict[str, Any], Any], Any] | None = getattr(module, "handler", None)
     if not callable(handler):

@@ -68,14 +68,14 @@ class Lambdas:
         folders: the folders of the functions; the collection may change later.
         run: calls a function and waits for it.
         stack: the stack's name; a function's name in AWS is "<stack>_<folder>".
-        ended: called with the record of every invocation, in the thread of the invocation.
-        observers: called before `ended`, with the folder, the event as JSON and the outcome.
+        on_invocation: called with the record of every invocation, in the thread of the invocation.
+        observers: called before `on_invocation`, with the folder, the event as JSON and the outcome.
     """
 
     folders: Collection[str]
     run: Run
     stack: str = field(kw_only=True)
-    ended: Callable[[Invocation], None] = field(default=lambda _: None, kw_only=True)
+    on_invocation: Callable[[Invocation], None] = field(default=lambda _: None, kw_only=True)
     observers: Sequence[Callable[[str, bytes, Outcome], None]] = field(default=(), kw_only=True)
     _invocations: deque[Invocation] = field(default_factory=lambda: deque(maxlen=MAX_INVOCATIONS), init=False)
 
@@ -112,5 +112,5 @@ class Lambdas:
             **{figure.name: getattr(outcome, figure.name) for figure in fields(Execution)},
         )
         self._invocations.append(invocation)
-        self.ended(invocation)
+        self.on_invocation(invocation)
         return outcome

@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local import auth, template
-from mcp_functions.local.environment import STACK
 from mcp_functions.local.problems import Problem, stop
 from mcp_functions.local.runtime.intrinsics import NO_VALUE, Resolver, Unknown, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from mcp_functions.protocol.wire_types import JSONValue
@@ -161,41 +160,6 @@ def find(directory: Path) -> Path | None:
     """Find the template in the parent of the directory of functions."""
     beside = directory.resolve().parent
     return next((beside / name for name in FILES if (beside / name).is_file()), None)
-
-
-def own_variables(
-    directory: Path, folders: Iterable[str], settings: Mapping[str, str | None], shell: Mapping[str, str]
-) -> tuple[dict[str, dict[str, str]], list[str]]:
-    """Read the variables that template.yaml gives to functions, without those that the harness itself decides.
-
-    Args:
-        directory: contains the functions' folders; the template is in its parent.
-        folders: the names of the functions' folders.
-        settings: the variables that the harness decides.
-        shell: the developer's variables, which replace those of the template.
-
-    Returns:
-        The variables by folder, and a line for each variable that only a deployment knows.
-
-    Raises:
-        Problem: the template cannot be read.
-    """
-    path = find(directory)
-    if path is None:
-        return {}, []
-    own = {name: value for name, value in settings.items() if value is not None}
-    template = Template(path, own, stack=STACK, shell=shell)
-    variables: dict[str, dict[str, str]] = {}
-    unknown: dict[str, None] = {}  # an ordered set
-    for folder in folders:
-        try:
-            found, missing = template.variables(directory / folder)
-        except Problem as problem:  # the block has a condition or a name that only a deployment knows
-            found = {}
-            missing = [str(problem)]
-        variables[folder] = {name: value for name, value in found.items() if name not in settings}
-        unknown |= dict.fromkeys(missing)
-    return variables, list(unknown)
 
 
 def _read(path: Path, own: Mapping[str, str]) -> dict[str, Any]:

@@ -90,18 +90,14 @@ class Fleet:
             finally:
                 self._give_back(sandbox)
 
-    def kill(self, folder: str, *, alone: bool = False) -> int:
-        """Kill the processes that run a request of a folder; return their number.
-
-        With `alone`, none is killed unless there is exactly one.
-        """
+    def kill_only_process(self, folder: str) -> bool:
+        """Kill the process that runs a request of a folder, if there is exactly one; return whether there was."""
         with self._lock:
-            running = [sandbox for sandbox, busy in self._busy.items() if busy == folder]
-        if alone and len(running) != 1:
-            return 0
-        for sandbox in running:
-            sandbox.end()
-        return len(running)
+            running = [sandbox for sandbox, busy_folder in self._busy.items() if busy_folder == folder]
+        if len(running) != 1:
+            return False
+        running[0].end()
+        return True
 
     def prepare(self, folder: str) -> None:
         """Start a process for the next request of a folder that had requests before; requests wait for it."""
