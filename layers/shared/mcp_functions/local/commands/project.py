@@ -63,9 +63,9 @@ def block(name: str, *, kind: str | None, write: bool) -> None:
         both = "--write reads functions/NAME/app.py: leave --kind out."
         raise click.UsageError(both)
     if write:
-        click.echo(editing.write(Path(), name))
+        click.echo(editing.write_block(Path(), name))
     else:
-        click.echo(editing.shown(Path(), name, kind), nl=False)
+        click.echo(editing.block_text(Path(), name, kind), nl=False)
 
 
 @commands.command("auth")

@@ -38,10 +38,7 @@ class InvokeApi:
         self._stopped = Event()
 
     def answer(self, request: HttpRequest) -> HttpResponse:
-        """Answer one signed request; the signature itself is not checked.
-
-        A web page cannot add the header to a request to another origin without a preflight, which fails here.
-        """
+        """Answer one signed request."""
         path = PATH.fullmatch(request.target)
         if path is None or request.method != "POST":
             return _error(404, "UnknownOperationException", "Only Invoke is served here")

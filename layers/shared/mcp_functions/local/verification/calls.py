@@ -104,7 +104,7 @@ class Calls:
         return ""  # the server refuses arguments that were invented, which proves nothing
 
     def _send(self, call: Call, more: Mapping[str, Any]) -> Response:
-        return self.server.ask(call.method, {**call.params, **more}, repeated=call.repeated)
+        return self.server.ask(call.method, {**call.params, **more}, header_parameters=call.header_parameters)
 
     def _next(self, response: Response) -> dict[str, Any]:
         if response.state is None:

@@ -24,7 +24,7 @@ class Call(NamedTuple):
     method: str  # the method of the protocol, e.g. "tools/call"
     params: Mapping[str, Any]  # the name and the arguments, or the URI
     # each argument that a header repeats, with the name of its header (`x-mcp-header` of the schema)
-    repeated: Sequence[tuple[str, str]] = ()
+    header_parameters: Sequence[tuple[str, str]] = ()
     named: bool = False  # whether the user named it
 
     def __str__(self) -> str:
@@ -57,8 +57,8 @@ def _named(listed: Sequence[Mapping[str, Any]], name: str, arguments: Mapping[st
     tools = [tool for tool in listed if tool["name"] == name]
     if not tools:
         fail(f"there is no tool {name}")
-    repeated = messages.header_parameters(tools[0]["inputSchema"])
-    return Call("tools/call", {"name": name, "arguments": arguments}, repeated, named=True)
+    header_parameters = messages.header_parameters(tools[0]["inputSchema"])
+    return Call("tools/call", {"name": name, "arguments": arguments}, header_parameters, named=True)
 
 
 def _invented(prompt: Mapping[str, Any]) -> dict[str, Any]:

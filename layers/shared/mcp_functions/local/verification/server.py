@@ -52,7 +52,7 @@ class Server:
         params: Mapping[str, Any],
         folder: str = "",
         *,
-        repeated: Iterable[tuple[str, str]] = (),
+        header_parameters: Iterable[tuple[str, str]] = (),
     ) -> Response:
         """Send one MCP request with the user's credentials.
 
@@ -60,15 +60,17 @@ class Server:
             method: the method of the protocol, e.g. "tools/call".
             params: the method's params without `_meta`.
             folder: the function's folder; "" for the endpoint.
-            repeated: each argument that a header repeats, with the name of its header (`x-mcp-header` of the schema).
+            header_parameters: each argument that a header repeats, and the header (`x-mcp-header` of the schema).
         """
         url = self.at(folder)
-        return self.send(url, self.authorize(url, self.write(method, params, repeated)))
+        return self.send(url, self.authorize(url, self.write(method, params, header_parameters)))
 
-    def write(self, method: str, params: Mapping[str, Any], repeated: Iterable[tuple[str, str]] = ()) -> Request:
+    def write(
+        self, method: str, params: Mapping[str, Any], header_parameters: Iterable[tuple[str, str]] = ()
+    ) -> Request:
         """Return an MCP request without credentials."""
         message = messages.message(method, params, next(self._ids), CAPABILITIES)
-        return messages.write(message, repeated)
+        return messages.write(message, header_parameters)
 
     def send(self, url: str, request: Request) -> Response:
         """Send a request as it is."""
