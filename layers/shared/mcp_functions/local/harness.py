@@ -27,7 +27,7 @@ from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN, Function,
 from mcp_functions.local.lambdas.in_process import InProcess
 from mcp_functions.local.lambdas.invoke_api import InvokeApi
 from mcp_functions.local.loopback import Loopback
-from mcp_functions.local.page import Access, ExecutionLog, Page
+from mcp_functions.local.page import Access, Page
 from mcp_functions.local.problems import stop
 from mcp_functions.local.runtime import Runtime
 from mcp_functions.local.services import Services
@@ -129,20 +129,16 @@ class Harness:
         if self._runtime:
             self._runtime.configure(folders)
         unknown = self._template_variables.load(folders)
-        self._folders[:] = folders  # in place, because the API and the page read the same list
+        self._folders[:] = folders  # in place, because the API reads the same list
         return unknown
 
     def load(self, folder: str) -> None:
         """Load a function again. If it does not load, the version before stays.
 
-        With `runtime`, its next process starts at once, so that the next call need not wait for it.
-
         Raises:
             Problem: it does not load.
         """
         self._loaded().load(self.directory.resolve() / folder / "app.py")
-        if self._runtime:
-            self._runtime.fleet.prepare(folder)
 
     def unload(self, folder: str) -> None:
         """Forget a function."""
@@ -193,19 +189,18 @@ class Harness:
         starting.enter_context(environment.applied(settings | endpoints))
         own = starting.enter_context(own_variables.layered())
         self._template_variables = TemplateVariables(self.directory, settings | endpoints, shell, own)
-        executions = ExecutionLog()
         self._lambdas = Lambdas(
             self._folders,
             self._start_functions(starting, settings, endpoints),
             stack=environment.STACK,
+            on_exchange=self.on_exchange,
             on_invocation=self.on_invocation,
-            observers=[executions.add, self.on_exchange],
         )
         invoke_api = InvokeApi(self._lambdas)
         starting.callback(invoke_api.drain)
         invoke_loopback.start(invoke_api.answer)
         api = Api(self._lambdas, self._folders, authorizer=authorizer, has_sign_in=self.auth == "oauth")
-        page = self._page(api_loopback.port, executions)
+        page = self._page(api_loopback.port)
         api_loopback.start(lambda request: page.answer(request) or api.answer(request))  # the page has its own routes
         starting.callback(api_loopback.stop)  # stops first, so that no client calls while the rest stops
 
@@ -241,13 +236,12 @@ class Harness:
             self._functions = self._running.enter_context(Functions(self.directory, without=self.undeployed))
         return self._functions
 
-    def _page(self, port: int, executions: ExecutionLog) -> Page:
+    def _page(self, port: int) -> Page:
         return Page(
             port=port,
             token=secrets.token_urlsafe(32),
             key_arn=self.key_arn,
-            folders=self._folders,
-            executions=executions,
+            lambdas=self._lambdas,
             access=self._access,
             now=time.time,
         )

@@ -9,11 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcp_functions.local import catalog, failures
+from mcp_functions.local import catalog, failures, template
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, find
 from mcp_functions.local.lambdas.loading import common
 from mcp_functions.local.problems import Problem
-from mcp_functions.local.runtime import configuration, fingerprints
+from mcp_functions.local.runtime import fingerprints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,10 +82,10 @@ class Reloader:
             folders = [app.parent for app in find(directory) if app.parent.name not in self._harness.undeployed]
         except Problem:  # a folder cannot be a function, or none is left: the functions that run go on
             folders = [directory.resolve() / name for name in self._harness.functions]
-        template = configuration.find(directory)
-        return {folder.name: fingerprints.of(folder) for folder in folders} | {
-            SHARED: fingerprints.of(common(directory)),
-            TEMPLATE: fingerprints.of_file(template) if template else (),
+        template_file = template.find(directory)
+        return {folder.name: fingerprints.of_folder(folder) for folder in folders} | {
+            SHARED: fingerprints.of_folder(common(directory)),
+            TEMPLATE: fingerprints.of_file(template_file) if template_file else (),
         }
 
     def _reload(self, changed: list[str], gone: list[str]) -> Iterator[str]:

@@ -11,7 +11,6 @@ from mcp_functions.local import environment, template
 from mcp_functions.local.doubles import dynamodb, keyfile, kms, s3
 from mcp_functions.local.doubles.tablefile import StoredTable, TableFile
 from mcp_functions.local.loopback import started
-from mcp_functions.local.runtime import configuration
 from mcp_functions.local.runtime.intrinsics import Resolver, Unknown
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ def own_tables(directory: Path, *, name: str = f"{environment.STACK}-{{}}") -> l
     Raises:
         Problem: the template cannot be read.
     """
-    path = configuration.find(directory)
+    path = template.find(directory)
     if path is None:
         return []
     return list(_requests(template.read(path), name))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mcp_functions.local import template
 from mcp_functions.local.environment import STACK
 from mcp_functions.local.problems import Problem
-from mcp_functions.local.runtime import configuration
 from mcp_functions.local.runtime.configuration import Template
 
 if TYPE_CHECKING:
@@ -52,16 +52,16 @@ class TemplateVariables:
 
     def _read(self, folders: Sequence[str]) -> tuple[dict[str, dict[str, str]], list[str]]:
         """Return the variables by folder, and a line for each variable that only a deployment knows."""
-        path = configuration.find(self._directory)
+        path = template.find(self._directory)
         if path is None:
             return {}, []
         own = {name: value for name, value in self._settings.items() if value is not None}
-        template = Template(path, own, stack=STACK, shell=self._shell)
+        configurations = Template(path, own, stack=STACK, shell=self._shell)
         variables: dict[str, dict[str, str]] = {}
         unknown: list[str] = []
         for folder in folders:
             try:
-                known, lines = template.variables(self._directory / folder)
+                known, lines = configurations.variables(self._directory / folder)
             except Problem as problem:  # the block has a condition or a name that only a deployment knows
                 known = {}
                 lines = [str(problem)]

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions.attack import schema_values
-from mcp_functions.attack.findings import Basis, Check, Proof, Severity, skip
+from mcp_functions.attack.findings import Basis, Check, Proof, Severity, SkipCheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -126,7 +126,7 @@ def _edited(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
             has_edits = True
             yield f"{path} of its {name} changed", write(json.dumps(other, separators=(",", ":")))
     if not has_edits:
-        skip("the state is no readable JSON")
+        raise SkipCheck(reason="the state is no readable JSON")
 
 
 def _present(scan: Scan, variants: Variants) -> Iterator[tuple[Exchange, str]]:
@@ -140,7 +140,7 @@ def _present(scan: Scan, variants: Variants) -> Iterator[tuple[Exchange, str]]:
         yield scan.call(victim, requestState=state, inputResponses=answers), what
     control = scan.call(victim, requestState=valid, inputResponses=answers).response
     if not control.done:
-        skip(f"the valid state was not accepted either: {control}")
+        raise SkipCheck(reason=f"the valid state was not accepted either: {control}")
 
 
 def _completes(variants: Variants) -> Callable[[Scan], Iterator[Proof]]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import urlsplit
 
 from mcp_functions.aws import CallLimits, by_boto3
+from mcp_functions.local import template
 from mcp_functions.local.demo import clients
 from mcp_functions.local.demo.rounds import COUNT, TOOL, Rounds, Transcript, expect, stage
 from mcp_functions.local.doubles import keyfile
@@ -91,8 +92,8 @@ class _Pause:
     def _upgraded(self, root: Path, functions: str) -> Path:
         copy = self._folder / root.name / functions
         shutil.copytree(root / functions, copy, ignore=shutil.ignore_patterns(*NOT_COPIED))
-        for template in root.glob("template.y*ml"):  # the runtime reads it, beside the functions
-            shutil.copy(template, copy.parent)
+        if (root / template.FILE).is_file():  # the runtime reads it, beside the functions
+            shutil.copy(root / template.FILE, copy.parent)
         app = copy / TOOL / "app.py"
         text = app.read_text(encoding="utf-8")
         for old, new in UPGRADE.items():

@@ -1,7 +1,7 @@
 """Lambda's Invoke API on this machine, by which one function calls another.
 
-The environment variable AWS_ENDPOINT_URL_LAMBDA sends boto3's `invoke` here. Three invocation types are served:
-RequestResponse waits for the result, Event runs the function in a thread, and DryRun only checks the request.
+The environment variable AWS_ENDPOINT_URL_LAMBDA sends boto3's `invoke` here. Two invocation types are served:
+RequestResponse waits for the result, and Event runs the function in a thread.
 """
 
 from __future__ import annotations
@@ -64,8 +64,6 @@ class InvokeApi:
         if invocation_type == "Event":
             self._start(folder, event)
             return HttpResponse(202)
-        if invocation_type == "DryRun":
-            return HttpResponse(204)
         return _user_error(400, "InvalidParameterValueException", "Unknown invocation type")
 
     def _call(self, folder: str, event: bytes) -> HttpResponse:

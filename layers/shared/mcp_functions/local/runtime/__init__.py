@@ -19,10 +19,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
-from mcp_functions.local import environment
+from mcp_functions.local import environment, template
 from mcp_functions.local.lambdas.loading import common
 from mcp_functions.local.problems import stop
-from mcp_functions.local.runtime import author_process, configuration, fingerprints, variables
+from mcp_functions.local.runtime import author_process, fingerprints, variables
 from mcp_functions.local.runtime.configuration import Configuration, Template
 from mcp_functions.local.runtime.fleet import Fleet, physical_name
 from mcp_functions.local.runtime.process import Process
@@ -84,7 +84,6 @@ class Runtime:
             reuse=self.reuse,
         )
         self._running = ExitStack()
-        self._compiled = fingerprints.NOTHING  # the toolkit's files for which bytecode was written
 
     def __enter__(self) -> Self:
         """Get ready; a process starts with a request."""
@@ -103,7 +102,7 @@ class Runtime:
         Raises:
             Problem: the template cannot be read.
         """
-        path = configuration.find(self.directory)
+        path = template.find(self.directory)
         self._template = Template(path, self._settings, stack=environment.STACK, shell=self._shell) if path else None
         self._configurations: dict[str, Configuration] = {}
         for folder in folders:
@@ -127,12 +126,8 @@ class Runtime:
 
     def _fingerprint(self, folder: str) -> object:
         """Return what differs once a process would load other code, or run with another configuration."""
-        toolkit = fingerprints.of_toolkit()
-        if toolkit != self._compiled:
-            fingerprints.compile_toolkit()
-            self._compiled = toolkit
-        code = fingerprints.of(self._code(folder)) + fingerprints.of(common(self.directory))
-        return (code + toolkit, self._configurations[folder])
+        code = fingerprints.of_folder(self._code(folder)) + fingerprints.of_folder(common(self.directory))
+        return (code, self._configurations[folder])
 
     def _code(self, folder: str) -> Path:
         return self.directory / folder.removesuffix(WORKER)

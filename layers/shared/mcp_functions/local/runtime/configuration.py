@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.wire_types import JSONValue
 
-FILES = ("template.yaml", "template.yml")
 FUNCTION = "AWS::Serverless::Function"
 KEYS = "MCP_KMS_KEYS"  # the template decides whether a function has a KMS key, the harness which key it is
 
@@ -154,12 +153,6 @@ class Template:
         except (Unknown, AttributeError, LookupError, TypeError, ValueError) as error:
             why = error if isinstance(error, Unknown) else "it is not what CloudFormation takes there"
             stop(f"{self._path.name}: {name} has no value here ({why}): set {name} in the environment", after=error)
-
-
-def find(directory: Path) -> Path | None:
-    """Find the template in the parent of the directory of functions."""
-    beside = directory.resolve().parent
-    return next((beside / name for name in FILES if (beside / name).is_file()), None)
 
 
 def _read(path: Path, own: Mapping[str, str]) -> dict[str, Any]:

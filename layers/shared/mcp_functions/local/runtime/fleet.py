@@ -49,7 +49,6 @@ class Fleet:
     _idle: dict[str, list[Sandbox]] = field(default_factory=dict, init=False)
     _busy: dict[Sandbox, str] = field(default_factory=dict, init=False)
     _ending: list[Sandbox] = field(default_factory=list, init=False)  # killed; `_check` waits for their ends
-    _preparing: set[str] = field(default_factory=set, init=False)  # folders whose next process is starting
 
     def __enter__(self) -> Self:
         """Check memory from now on."""
@@ -99,29 +98,6 @@ class Fleet:
         running[0].end()
         return True
 
-    def prepare(self, folder: str) -> None:
-        """Start a process for the next request of a folder that had requests before; requests wait for it."""
-        if not self.reuse:
-            return
-        fingerprint = self.fingerprint(folder)
-        with self._lock:
-            if folder not in self._idle or self._stopped.is_set() or self._is_full(folder):
-                return
-            sandbox = self._find(folder, fingerprint)
-            if sandbox is None:
-                return
-            self._busy[sandbox] = folder
-            self._preparing.add(folder)
-        Thread(target=self._prepare, args=(folder, sandbox), daemon=True).start()
-
-    def _prepare(self, folder: str, sandbox: Sandbox) -> None:
-        try:
-            sandbox.prepare()
-        finally:
-            with self._lock:
-                self._preparing.discard(folder)
-            self._give_back(sandbox)
-
     def _take(self, folder: str) -> Sandbox:
         """Wait for an environment, and make it busy."""
         fingerprint = self.fingerprint(folder)
@@ -151,7 +127,7 @@ class Fleet:
         idle[:] = usable
         if idle:
             return idle.pop()
-        if folder in self._preparing or not self.starts or self._running(folder) >= CONCURRENCY:
+        if not self.starts or self._running(folder) >= CONCURRENCY:
             return None
         self.starts -= 1
         return self.make(folder, fingerprint, self._on_start)

@@ -53,11 +53,6 @@ class Sandbox:
         """Whether it can take another event."""
         return not self._is_over and self._process is not None and self._process.alive
 
-    def prepare(self) -> None:
-        """Start its process, if it has none."""
-        if self._ready is None:
-            self._run_init_phase()
-
     def invoke(self, task: api.Task) -> Outcome:
         """Run one invocation.
 

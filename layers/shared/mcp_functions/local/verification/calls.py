@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.attack import schema_values
 from mcp_functions.local.task_client import ENDED
 from mcp_functions.local.verification import candidates, lists
-from mcp_functions.local.verification.report import Patience, fail, skip
+from mcp_functions.local.verification.report import Failed, Patience, Skipped
 from mcp_functions.protocol.constants import EXTENSION_TASKS
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Calls:
                 break  # one conversation is enough
             texts.append(self._hold(call))
         if not any(texts):
-            skip(f"no resource, prompt or read-only tool asks a question; {NAME_ONE}")
+            raise Skipped(message=f"no resource, prompt or read-only tool asks a question; {NAME_ONE}")
         return "; ".join(text for text in texts if text)
 
     def check_task(self) -> str:
@@ -68,13 +68,13 @@ class Calls:
         """
         discovered = self.server.ask("server/discover", {}).result or {}
         if EXTENSION_TASKS not in discovered.get("capabilities", {}).get("extensions", {}):
-            skip("the server has none")
+            raise Skipped(message="the server has none")
         if not self._started:
             for call in self._reads():
                 if str(call) in self.tasks:
                     self._hold(call)
         if not self._started:
-            skip(f"no read-only tool is a task; {NAME_ONE}")
+            raise Skipped(message=f"no read-only tool is a task; {NAME_ONE}")
         return "; ".join(self._follow(call, task) for call, task in self._started)
 
     def _hold(self, call: Call) -> str:
@@ -85,7 +85,7 @@ class Calls:
             rounds += 1
             response = self._send(call, self._next(response))
             if response.result is None:
-                fail(f"{call}: the state of round {rounds - 1} was not accepted: {response}")
+                raise Failed(message=f"{call}: the state of round {rounds - 1} was not accepted: {response}")
         return self._ended(call, response, rounds)
 
     def _ended(self, call: Call, response: Response, rounds: int) -> str:
@@ -98,9 +98,11 @@ class Calls:
         if response.done:
             return f"{call} was complete after {rounds} rounds"
         if call.named and result.get("isError"):
-            fail(f"{call} reported an error in round {rounds}: --arguments and --answers may not fit it")
+            raise Failed(
+                message=f"{call} reported an error in round {rounds}: --arguments and --answers may not fit it"
+            )
         if call.named or response.status >= SERVER_ERROR or response.questions is not None:
-            fail(f"{call}, round {rounds}: {response}")
+            raise Failed(message=f"{call}, round {rounds}: {response}")
         return ""  # the server refuses arguments that were invented, which proves nothing
 
     def _send(self, call: Call, more: Mapping[str, Any]) -> Response:
@@ -108,7 +110,7 @@ class Calls:
 
     def _next(self, response: Response) -> dict[str, Any]:
         if response.state is None:
-            fail("a round asked, and gave no requestState")
+            raise Failed(message="a round asked, and gave no requestState")
         return {"requestState": response.state, "inputResponses": self._responses(response.questions or {})}
 
     def _responses(self, requests: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,7 +131,9 @@ class Calls:
         while task["status"] not in ENDED:
             if self.patience.now() >= until:
                 self.server.ask("tasks/cancel", {"taskId": task["taskId"]})
-                fail(f"{call} did not end within {self.patience.seconds:g} s (--seconds), and was cancelled")
+                raise Failed(
+                    message=f"{call} did not end within {self.patience.seconds:g} s (--seconds), and was cancelled"
+                )
             if task.get("inputRequests"):
                 self._task("tasks/update", call, task, inputResponses=self._responses(task["inputRequests"]))
             else:
@@ -138,13 +142,13 @@ class Calls:
             polls += 1
         if task["status"] != "completed" or task.get("result", {}).get("isError"):
             outcome = "reported a tool error" if "result" in task else task["status"]
-            fail(f"the task of {call} {outcome}")
+            raise Failed(message=f"the task of {call} {outcome}")
         return f"{call} was complete after {polls} polls"
 
     def _task(self, method: str, call: Call, task: Mapping[str, Any], **more: object) -> dict[str, Any]:
         response = self.server.ask(method, {"taskId": task["taskId"], **more})
         if response.result is None:
-            fail(f"{method} of {call}: {response}")
+            raise Failed(message=f"{method} of {call}: {response}")
         return response.result
 
     def _reads(self) -> list[Call]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.attack import messages, schema_values
-from mcp_functions.local.verification.report import fail
+from mcp_functions.local.verification.report import Failed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -56,7 +56,7 @@ def reads(listed: Mapping[str, Any]) -> list[Call]:
 def _named(listed: Sequence[Mapping[str, Any]], name: str, arguments: Mapping[str, Any]) -> Call:
     tools = [tool for tool in listed if tool["name"] == name]
     if not tools:
-        fail(f"there is no tool {name}")
+        raise Failed(message=f"there is no tool {name}")
     header_parameters = messages.header_parameters(tools[0]["inputSchema"])
     return Call("tools/call", {"name": name, "arguments": arguments}, header_parameters, named=True)
 

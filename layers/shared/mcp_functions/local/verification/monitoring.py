@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.verification.report import fail, listed, skip
+from mcp_functions.local.verification.report import Failed, Skipped, comma_list
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -44,15 +44,15 @@ class Monitoring:
         wanted = sorted({*groups, *self._stack.ids(GROUP)})
         _check_present("log group", wanted, [group for group in wanted if self._exists(group)])
         if not request_id:
-            return f"{listed(wanted)}; no request of this run has a line"
+            return f"{comma_list(wanted)}; no request of this run has a line"
         since = int((began - CLOCK_SECONDS) * 1000)
         until = self._patience.now() + self._patience.seconds
         while not any(self._has_line(group, request_id, since) for group in groups):
             if self._patience.now() >= until:
                 waited = f"{self._patience.seconds:g} s (--seconds)"
-                fail(f"no line of request {request_id} after {waited} in {listed(groups)}")
+                raise Failed(message=f"no line of request {request_id} after {waited} in {comma_list(groups)}")
             self._patience.sleep(POLL_SECONDS)
-        return f"{listed(wanted)}, with the line of request {request_id}"
+        return f"{comma_list(wanted)}, with the line of request {request_id}"
 
     def check_alarms(self) -> str:
         """Check that alarms exist, have an action, count their metrics, and are not raised.
@@ -63,16 +63,16 @@ class Monitoring:
         """
         names = [name for kind in ALARMS for name in self._stack.ids(kind)]
         if not names:
-            skip("the stack has none; the parameter AlarmTopic makes them")
+            raise Skipped(message="the stack has none; the parameter AlarmTopic makes them")
         alarms = self._alarms(names)
         _check_present("alarm", names, list(alarms))
         _check_present("metric filter that counts", _counted(alarms.values()), self._filtered())
         silent = [name for name, alarm in alarms.items() if not _has_action(alarm)]
         if silent:
-            fail(f"no action follows {listed(silent)}")
+            raise Failed(message=f"no action follows {comma_list(silent)}")
         raised = [name for name, alarm in alarms.items() if alarm["StateValue"] == "ALARM"]
         if raised:
-            fail(f"raised: {listed(raised)}")
+            raise Failed(message=f"raised: {comma_list(raised)}")
         return f"{len(names)} alarms, none of them raised"
 
     def _exists(self, group: str) -> bool:
@@ -117,4 +117,4 @@ def _has_action(alarm: Mapping[str, Any]) -> bool:
 def _check_present(kind: str, names: list[str], present: list[str]) -> None:
     missing = [name for name in names if name not in present]
     if missing:
-        fail(f"there is no {kind} {listed(missing)}")
+        raise Failed(message=f"there is no {kind} {comma_list(missing)}")

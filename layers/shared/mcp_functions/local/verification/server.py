@@ -18,7 +18,7 @@ from mcp_functions.attack.client import Client, Response
 from mcp_functions.local.open_routes import METADATA
 from mcp_functions.local.problems import first_line, stop
 from mcp_functions.local.verification import documents
-from mcp_functions.local.verification.report import fail, skip
+from mcp_functions.local.verification.report import Failed, Skipped
 from mcp_functions.protocol.constants import EXTENSION_TASKS
 
 if TYPE_CHECKING:
@@ -131,14 +131,14 @@ def _find_mode(server: Server) -> AuthMode:
     if response.status == STATUSES["iam"]:
         return "iam"
     if response.status != STATUSES["jwt"]:
-        fail(f"{server.url} is no MCP endpoint of 2026-07-28: {response}")
+        raise Failed(message=f"{server.url} is no MCP endpoint of 2026-07-28: {response}")
     return "oauth" if documents.names_front(server) else "jwt"
 
 
 def _bearer(token: str | None) -> Authorize:
     def add(_url: str, request: Request) -> Request:
         if not token:
-            skip("callers need an access token: set MCP_FUNCTIONS_TOKEN, or pass --token")
+            raise Skipped(message="callers need an access token: set MCP_FUNCTIONS_TOKEN, or pass --token")
         return messages.with_header(request, "Authorization", f"Bearer {token}")
 
     return add
@@ -148,9 +148,9 @@ def _signature(session: boto3.Session, region: str | None) -> Authorize:
     def sign(url: str, request: Request) -> Request:
         credentials = session.get_credentials()
         if credentials is None:
-            skip("callers sign their requests, and there are no AWS credentials here")
+            raise Skipped(message="callers sign their requests, and there are no AWS credentials here")
         if region is None:
-            skip("callers sign for a Region, which this URL does not name: pass --region")
+            raise Skipped(message="callers sign for a Region, which this URL does not name: pass --region")
         signed = AWSRequest(request.method, url, data=request.body, headers=dict(request.headers))
         SigV4Auth(credentials, "execute-api", region).add_auth(signed)
         return replace(request, headers=tuple(signed.headers.items()))
