@@ -66,20 +66,20 @@ def change(directory: Path, environment: str, words: Sequence[str], *, now: bool
 def _update(cloudformation: Any, name: str, changes: Mapping[str, str]) -> None:  # noqa: ANN401 - boto3's
     (stack,) = cloudformation.describe_stacks(StackName=name)["Stacks"]
     keys = [parameter["ParameterKey"] for parameter in stack.get("Parameters", ())]
-    kept = [{"ParameterKey": key, "UsePreviousValue": True} for key in keys if key not in changes]
+    unchanged = [{"ParameterKey": key, "UsePreviousValue": True} for key in keys if key not in changes]
     changed = [{"ParameterKey": key, "ParameterValue": value} for key, value in changes.items()]
     cloudformation.update_stack(
-        StackName=name, UsePreviousTemplate=True, Capabilities=CAPABILITIES, Parameters=kept + changed
+        StackName=name, UsePreviousTemplate=True, Capabilities=CAPABILITIES, Parameters=unchanged + changed
     )
     cloudformation.get_waiter("stack_update_complete").wait(StackName=name, WaiterConfig=POLL)
 
 
 def _present(document: TOMLDocument, environment: str) -> Parameters:
     """Return the parameters that count: those of one command replace those of every command."""
-    found = samconfig.parameters(document, environment)
-    present = found.pop("global", {})
-    for own in found.values():
-        present = present | own
+    by_command = samconfig.parameters(document, environment)
+    present = by_command.pop("global", {})
+    for of_command in by_command.values():
+        present = present | of_command
     return present
 
 

@@ -42,28 +42,28 @@ def check(
     if len(names) != len(sent):
         return [f"the conversation has {len(sent)} rounds, and {len(names)} names: {', '.join(names)}"]
     complaints = []
-    written = files(directory / function, sent, names)
-    for path in stale(directory / function, [path for path, _ in written]):
+    round_files = files(directory / function, sent, names)
+    for path in stale(directory / function, [path for path, _ in round_files]):
         if update:
             path.unlink()
         else:
             complaints.append(f"{directory.name}/{function}/{path.name} is of no round: pytest --update-events")
-    for path, text in written:
+    for path, text in round_files:
         if update:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        shown = f"{directory.name}/{function}/{path.name}"
+        relative_path = f"{directory.name}/{function}/{path.name}"
         if not path.exists():
-            complaints.append(f"{shown} is missing: pytest --update-events")
+            complaints.append(f"{relative_path} is missing: pytest --update-events")
         elif path.read_text(encoding="utf-8") != text:
-            complaints.append(f"{shown} {OUTDATED}")
+            complaints.append(f"{relative_path} {OUTDATED}")
     return complaints
 
 
 def stale(folder: Path, recorded: Collection[Path]) -> list[Path]:
     """Return the files of rounds, `<number>-<name>.json`, that a conversation does not have."""
-    found = [path for path in folder.glob("*.json") if path.name.partition("-")[0].isdigit()]
-    return sorted(path for path in found if path not in recorded)
+    numbered = [path for path in folder.glob("*.json") if path.name.partition("-")[0].isdigit()]
+    return sorted(path for path in numbered if path not in recorded)
 
 
 def files(folder: Path, sent: Iterable[Mapping[str, Any]], names: Iterable[str]) -> list[tuple[Path, str]]:

@@ -52,10 +52,10 @@ def parameters(document: TOMLDocument, environment: str) -> dict[str, Parameters
         Problem: the environment has none.
     """
     tables = _tables(document, environment)
-    found = {command: _pairs(table[KEY]) for command, table in tables.items() if KEY in table}
-    if not found:
+    by_command = {command: _pairs(table[KEY]) for command, table in tables.items() if KEY in table}
+    if not by_command:
         stop(f"{FILE} has no {KEY} for {environment}")
-    return found
+    return by_command
 
 
 def set_parameters(document: TOMLDocument, environment: str, changes: Mapping[str, str]) -> None:

@@ -81,9 +81,9 @@ def _requests(read: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
         schema = _schema(str(resource.get("Type")), resource.get("Properties") or {})
         if logical_id == TOOLKITS or not schema:
             continue
-        named = resource.get("Properties", {}).get("TableName", name.format(logical_id))
+        table_name = resource.get("Properties", {}).get("TableName", name.format(logical_id))
         try:
-            resolved: Any = resolver.value({"TableName": named, "BillingMode": "PAY_PER_REQUEST", **schema})
+            resolved: Any = resolver.value({"TableName": table_name, "BillingMode": "PAY_PER_REQUEST", **schema})
         except Unknown:
             continue
         yield resolved

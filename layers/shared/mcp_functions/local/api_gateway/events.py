@@ -162,16 +162,14 @@ def _context(
 
 def _headers(request: HttpRequest, moment: Moment) -> dict[str, str]:
     received = [(name.lower(), value) for name, value in request.headers]
-    kept = _joined([(name, value) for name, value in received if name not in HOP_BY_HOP and name != "cookie"])
-    forwarded = kept.get("x-forwarded-for")
-    written = {
-        "content-length": str(len(request.body or b"")),
-        "x-amzn-trace-id": kept.get("x-amzn-trace-id", moment.trace_id),
-        "x-forwarded-for": f"{forwarded}, {request.source_ip}" if forwarded else request.source_ip,
-        "x-forwarded-port": str(request.port),
-        "x-forwarded-proto": "http",
-    }
-    return dict(sorted({**kept, **written}.items()))
+    headers = _joined([(name, value) for name, value in received if name not in HOP_BY_HOP and name != "cookie"])
+    addresses = [headers["x-forwarded-for"]] if headers.get("x-forwarded-for") else []
+    headers["x-forwarded-for"] = ", ".join([*addresses, request.source_ip])
+    headers["x-forwarded-port"] = str(request.port)
+    headers["x-forwarded-proto"] = "http"
+    headers["content-length"] = str(len(request.body or b""))
+    headers.setdefault("x-amzn-trace-id", moment.trace_id)
+    return dict(sorted(headers.items()))
 
 
 def _joined(pairs: list[tuple[str, str]]) -> dict[str, str]:
@@ -226,9 +224,12 @@ def _status(result: Mapping[str, Any]) -> int:
 
 
 def _response_headers(result: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    written = {_header_name(name): _header_value(value) for name, value in (result.get("headers") or {}).items()}
-    headers = {name: value for name, value in written.items() if name not in HOP_BY_HOP and name != "content-length"}
-    headers.setdefault("content-type", "text/plain;charset=UTF-8")
+    headers = {"content-type": "text/plain;charset=UTF-8"}
+    for original_name, value in (result.get("headers") or {}).items():
+        name = _header_name(original_name)
+        headers[name] = _header_value(value)
+    for name in (*HOP_BY_HOP, "content-length"):
+        headers.pop(name, None)
     cookies = [("set-cookie", _header_value(cookie)) for cookie in result.get("cookies") or ()]
     return (*headers.items(), *cookies)
 

@@ -101,9 +101,9 @@ def find_problem(value: object, schema: Mapping[str, Any], root: Mapping[str, An
     error = best_match(validator.iter_errors(value))
     if error is None:
         return ""
-    where = ".".join(map(str, error.absolute_path))
+    path = ".".join(map(str, error.absolute_path))
     reason = " ".join(error.message.split())[:MAX_REASON]
-    return f"{where}: {reason}" if where else reason
+    return f"{path}: {reason}" if path else reason
 
 
 def _choice(text: str, options: Mapping[str, Any]) -> JSONValue:

@@ -27,7 +27,7 @@ def the_front_door_may_invoke_this_stacks_functions(project: Project) -> Iterato
     if project.front_door is None:
         return
     logical_id, properties = project.front_door
-    others = [one for one in iam.own_statements(properties) if iam.touches(one, "lambda")]
+    others = [statement for statement in iam.own_statements(properties) if iam.touches(statement, "lambda")]
     if iam.MAY_INVOKE not in iam.policies(properties) or others:
         yield f"{logical_id} must have this policy for Lambda, and no other: {json.dumps(iam.MAY_INVOKE)}"
 

@@ -67,7 +67,7 @@ def nobody_else_may_invoke_a_function(project: Project) -> Iterator[str]:
         if block == project.front_door:
             continue
         for statement in project.statements(block):
-            opened = [iam.shown(one) for one in iam.resources(statement) if _is_function(one, ours)]
+            opened = [iam.shown(resource) for resource in iam.resources(statement) if _is_function(resource, ours)]
             if opened and iam.touches(statement, "lambda"):
                 yield f"{block.logical_id} may use lambda on {opened[0]}: it could call a function as any user"
     for name, permission in project.of_type("AWS::Lambda::Permission").items():
@@ -93,13 +93,13 @@ def _opens_ours(name: str, value: object) -> bool:
 
 def _reaches(block: Block, statement: dict[str, Any]) -> Iterator[str]:
     """Complain if a statement reaches roles, or the key, the table or the bucket."""
-    roles = [one for one in iam.resources(statement) if iam.is_opened(one, "", ROLE)]
+    roles = [resource for resource in iam.resources(statement) if iam.is_opened(resource, "", ROLE)]
     if roles and any(_allows(statement, action) for action in CHANGES_OF_ROLES):
         yield f"{block.logical_id} may use iam on {iam.shown(roles[0])}: it could open what other functions keep"
     if _is_for_an_audience(statement):
         return
     for service, (logical_id, example) in SHARED.items():
-        opened = [one for one in iam.resources(statement) if iam.is_opened(one, logical_id, example)]
+        opened = [resource for resource in iam.resources(statement) if iam.is_opened(resource, logical_id, example)]
         if opened and iam.touches(statement, service):
             yield (
                 f"{block.logical_id} may use {service} on {iam.shown(opened[0])}, beyond its own name:"
@@ -110,9 +110,9 @@ def _reaches(block: Block, statement: dict[str, Any]) -> Iterator[str]:
 def _allows(statement: dict[str, Any], action: str) -> bool:
     """Whether a statement allows an action of IAM."""
     excludes = "NotAction" in statement
-    named = iam.as_list(statement["NotAction"]) if excludes else iam.actions(statement)
-    is_named = any(fnmatchcase(action.lower(), one.lower()) for one in named)
-    return not is_named if excludes else is_named
+    patterns = iam.as_list(statement["NotAction"]) if excludes else iam.actions(statement)
+    is_matched = any(fnmatchcase(action.lower(), pattern.lower()) for pattern in patterns)
+    return not is_matched if excludes else is_matched
 
 
 def _is_for_an_audience(statement: dict[str, Any]) -> bool:

@@ -30,15 +30,15 @@ def a_function_has_the_policies_that_its_handlers_need(project: Project) -> Iter
     The endpoint may do both for clients of 2025, even if no handler asks.
     """
     for folder, (logical_id, properties) in sorted(project.functions.items()):
-        found = iam.managed(properties) & {iam.SEAL, iam.KEEP}
+        policies = iam.managed(properties) & {iam.SEAL, iam.KEEP}
         write = f"{WRITE_BLOCK} {folder}"
-        for policy in sorted(_needed(project, folder) - found):
+        for policy in sorted(_needed(project, folder) - policies):
             yield f"functions/{folder} needs {policy}: add !Ref {policy} to Policies of {logical_id}, {write}"
         if folder == FRONT_DOOR:
             continue
-        for policy in sorted(found - _needed(project, folder)):
-            why = f"never asks{STOPPED}" if policy == iam.SEAL else "keeps nothing"
-            yield f"functions/{folder} {why}: remove !Ref {policy} from Policies of {logical_id}, {write}"
+        for policy in sorted(policies - _needed(project, folder)):
+            reason = f"never asks{STOPPED}" if policy == iam.SEAL else "keeps nothing"
+            yield f"functions/{folder} {reason}: remove !Ref {policy} from Policies of {logical_id}, {write}"
 
 
 def a_function_is_tagged_with_its_own_name(project: Project) -> Iterator[str]:
@@ -61,12 +61,12 @@ def the_two_policies_open_what_is_under_a_functions_own_name(project: Project) -
     keeping = iam.statements(policies.get(iam.KEEP, {}).get("PolicyDocument"))
     (may_seal,) = iam.written_statements(iam.SEAL)
     # A project may have other keys, so the resource may differ; nothing else may.
-    if [{**one, "Resource": may_seal["Resource"]} for one in sealing] != [may_seal]:
+    if [{**statement, "Resource": may_seal["Resource"]} for statement in sealing] != [may_seal]:
         yield f"{iam.SEAL} must have exactly this statement: {json.dumps(may_seal)}"
     else:
         yield from _keys(project, iam.resources(sealing[0]))
     allowed = iam.written_statements(iam.KEEP)
-    if project.keeping and (keeping[:1] != allowed[:1] or any(one not in allowed for one in keeping)):
+    if project.keeping and (keeping[:1] != allowed[:1] or any(statement not in allowed for statement in keeping)):
         yield f"{iam.KEEP} must have no statements but these, and the first: {json.dumps(allowed)}"
 
 

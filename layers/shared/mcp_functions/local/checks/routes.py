@@ -61,10 +61,10 @@ def every_folder_is_deployed(project: Project) -> Iterator[str]:
 
 def every_folder_is_listed(project: Project) -> Iterator[str]:
     """Check that catalog.json lists every folder, and no other."""
-    listed = {folder for names in project.catalog.get("functions", {}).values() for folder in names.values()}
-    for folder in sorted(project.folders - listed - {FRONT_DOOR, SIGN_IN}):
+    listed_folders = {folder for names in project.catalog.get("functions", {}).values() for folder in names.values()}
+    for folder in sorted(project.folders - listed_folders - {FRONT_DOOR, SIGN_IN}):
         yield f"functions/{folder} offers nothing in functions/mcp/catalog.json: run make catalog"
-    for folder in sorted(listed - project.folders):
+    for folder in sorted(listed_folders - project.folders):
         yield f"functions/mcp/catalog.json lists functions/{folder}, which is gone: run make catalog"
 
 

@@ -56,13 +56,13 @@ def _distinct(rounds: Rounds) -> str:
     return f"{COUNT} processes" if processes else f"{COUNT} invocations"
 
 
-def _send_changed_state(kept: dict[str, Any], transcript: Transcript) -> None:
-    state = kept["requestState"]
+def _send_changed_state(conversation: dict[str, Any], transcript: Transcript) -> None:
+    state = conversation["requestState"]
     position = len(state) // 2
     other = "B" if state[position] == "A" else "A"
-    changed = {**kept, "requestState": state[:position] + other + state[position + 1 :]}
+    changed = {**conversation, "requestState": state[:position] + other + state[position + 1 :]}
     try:
-        asyncio.run(one_round.send(changed, {key: ANSWERS[key] for key in kept["inputRequests"]}))
+        asyncio.run(one_round.send(changed, {key: ANSWERS[key] for key in conversation["inputRequests"]}))
     except MCPError as error:
         expect(error.code == INVALID_STATE, f"the server answered a changed state with {error.code}")
         transcript.refusal(COUNT, position, error.code, error.message)

@@ -147,7 +147,7 @@ class Rounds:
         self.transcript.heading(heading)
         self.transcript.call(TOOL, ARGUMENTS, answers, number - 1)
         result = send(self.file, answers)
-        self.invocations.append([one for one in harness.invocations if one.folder == TOOL][-1])
+        self.invocations.append([invocation for invocation in harness.invocations if invocation.folder == TOOL][-1])
         self.transcript.invocation(self.invocations[-1])
         return result
 
@@ -164,7 +164,9 @@ class Rounds:
         text = _text(result)
         as_expected = text.startswith(ENDING) and text.endswith(ending)
         expect(as_expected, f"the call ended with another result: {text}")
-        expect(len({one.request_id for one in self.invocations}) == COUNT, "two rounds were one invocation")
+        expect(
+            len({invocation.request_id for invocation in self.invocations}) == COUNT, "two rounds were one invocation"
+        )
         self.transcript.result(text)
 
 

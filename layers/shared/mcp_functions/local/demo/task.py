@@ -90,7 +90,7 @@ class _Demo:
     def show_end(self, result: Mapping[str, Any]) -> None:
         """Check the result and the workers, and show them."""
         text = str(result["content"][0]["text"])
-        workers = [one for one in self.harness.invocations if one.folder == f"{TOOL}{WORKER}"]
+        workers = [invocation for invocation in self.harness.invocations if invocation.folder == f"{TOOL}{WORKER}"]
         killed = len([worker for worker in workers if worker.error])
         expected = text == ENDING and self.asked and killed
         expect(expected, f"it ended with {text!r} after {len(workers)} workers, {killed} of them killed")

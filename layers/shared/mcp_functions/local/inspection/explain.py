@@ -170,9 +170,9 @@ def _claims(payload: bytes) -> Claims | None:
         claims = read_claims(payload)
     except InvalidRequestState:
         return None
-    kept = claims.record.get("state")
-    if isinstance(kept, str):
-        claims.record["state"] = json.loads(kept)
+    state = claims.record.get("state")
+    if isinstance(state, str):
+        claims.record["state"] = json.loads(state)
     return claims
 
 
@@ -231,8 +231,8 @@ def _inside(claims: Claims, request: Request, differing: set[str], now: float) -
     yield _line("conversation", f"{claims.flow}, ends {_when(claims.flow_deadline / 1000, now)}")
     yield _line("round", f"{claims.round} of {MAX_ROUNDS}")
     yield _line("asked", ", ".join(sorted(claims.asked)) or "nothing")
-    for name, kept in sorted(claims.record.items()):
-        yield _line(name, ", ".join(sorted(kept)) if isinstance(kept, dict) else ON_REQUEST)
+    for name, part in sorted(claims.record.items()):
+        yield _line(name, ", ".join(sorted(part)) if isinstance(part, dict) else ON_REQUEST)
 
 
 def _named(scope: Scope) -> str:

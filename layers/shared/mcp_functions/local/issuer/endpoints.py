@@ -152,9 +152,9 @@ class Issuer:
             "authorization_response_iss_parameter_supported": True,
         }
 
-    def _register(self, wanted: object) -> HttpResponse:
-        asked = client_metadata.read(wanted)
-        client = asked._replace(id=self._grants.register(asked.redirect_uris), method=client_metadata.NONE)
+    def _register(self, body: object) -> HttpResponse:
+        metadata = client_metadata.read(body)
+        client = metadata._replace(id=self._grants.register(metadata.redirect_uris), method=client_metadata.NONE)
         return json_response(201, registration.describe(client, "", int(self._now())), NOT_STORED)
 
     def _authorize(self, parameters: Mapping[str, str]) -> HttpResponse:

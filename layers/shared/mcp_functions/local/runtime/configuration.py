@@ -86,14 +86,14 @@ class Template:
 
         The block of a worker has the same code as that of its function.
         """
-        found = [block for block in self._blocks() if self._is_in(folder, block.get("CodeUri"))]
+        blocks = [block for block in self._blocks() if self._is_in(folder, block.get("CodeUri"))]
         function_name = f"{self._stack}_{name or folder.name}"
-        for block in found:
+        for block in blocks:
             if self._value(block, "FunctionName", "") == function_name:
                 return block
-        if name or not found:
+        if name or not blocks:
             return None
-        return found[0]
+        return blocks[0]
 
     def _blocks(self) -> Iterator[Mapping[str, Any]]:
         resources: Mapping[str, Any] = self._template.get("Resources") or {}
@@ -124,35 +124,35 @@ class Template:
         )
 
     def _value(self, block: Mapping[str, Any], name: str, default: object) -> JSONValue:
-        written = block.get(name, self._globals.get(name))
-        if written is None:
+        template_value = block.get(name, self._globals.get(name))
+        if template_value is None:
             return default
-        value = self._resolved(name, written)
+        value = self._resolved(name, template_value)
         return default if value is NO_VALUE else value
 
     def _variables(self, block: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
         # "Environment variables are additive": the block's own go over those of Globals
         known: dict[str, object] = {}
         unknown: list[str] = []
-        for name, written in {**_variables(self._globals), **_variables(block)}.items():
+        for name, template_value in {**_variables(self._globals), **_variables(block)}.items():
             try:
-                known[name] = self._variable(name, written)
+                known[name] = self._variable(name, template_value)
             except Problem as problem:
                 unknown.append(str(problem))
         return {name: text(value) for name, value in known.items() if value is not NO_VALUE}, unknown
 
-    def _variable(self, name: str, written: object) -> object:
+    def _variable(self, name: str, template_value: object) -> object:
         known = {**self._shell, **self._own}
         if name in known and name != KEYS:
             return known[name]
-        return self._resolved(name, written)
+        return self._resolved(name, template_value)
 
-    def _resolved(self, name: str, written: object) -> JSONValue:
+    def _resolved(self, name: str, template_value: object) -> JSONValue:
         try:
-            return self._resolver.value(written)
+            return self._resolver.value(template_value)
         except (Unknown, AttributeError, LookupError, TypeError, ValueError) as error:
-            why = error if isinstance(error, Unknown) else "it is not what CloudFormation takes there"
-            stop(f"{self._path.name}: {name} has no value here ({why}): set {name} in the environment", after=error)
+            reason = error if isinstance(error, Unknown) else "it is not what CloudFormation takes there"
+            stop(f"{self._path.name}: {name} has no value here ({reason}): set {name} in the environment", after=error)
 
 
 def _read(path: Path, own: Mapping[str, str]) -> dict[str, Any]:

@@ -60,14 +60,14 @@ class Fleet:
         """End every process, and wait until all have ended."""
         self._stopped.set()
         with self._lock:
-            all_ = [*self._busy, *self._ending]
+            sandboxes = [*self._busy, *self._ending]
             for idle in self._idle.values():
-                all_ += idle
+                sandboxes += idle
             self._idle.clear()
             self._lock.notify_all()
-        for sandbox in all_:
+        for sandbox in sandboxes:
             sandbox.end()
-        for sandbox in all_:
+        for sandbox in sandboxes:
             sandbox.join()
         self._checking.join()
 
@@ -122,8 +122,8 @@ class Fleet:
     def _find(self, folder: str, fingerprint: object) -> Sandbox | None:
         """Return an environment that is idle or may start now; None if there is neither."""
         idle = self._idle.setdefault(folder, [])
-        usable = [one for one in idle if one.alive and one.fingerprint == fingerprint]
-        self._end([one for one in idle if one not in usable])
+        usable = [sandbox for sandbox in idle if sandbox.alive and sandbox.fingerprint == fingerprint]
+        self._end([sandbox for sandbox in idle if sandbox not in usable])
         idle[:] = usable
         if idle:
             return idle.pop()

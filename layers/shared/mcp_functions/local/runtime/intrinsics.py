@@ -70,23 +70,23 @@ class Resolver:
             "Fn::Sub": self._sub,
         }
 
-    def value(self, written: object) -> JSONValue:
+    def value(self, expression: object) -> JSONValue:
         """Resolve a value and the values inside it.
 
         Raises:
             Unknown: only a deployment knows it.
         """
-        if isinstance(written, list):
-            return [one for one in map(self.value, written) if one is not NO_VALUE]
-        if not isinstance(written, dict):
-            return written
-        if len(written) == 1:
-            (name,) = written
+        if isinstance(expression, list):
+            return [one for one in map(self.value, expression) if one is not NO_VALUE]
+        if not isinstance(expression, dict):
+            return expression
+        if len(expression) == 1:
+            (name,) = expression
             if name in self._functions:
-                return self._functions[name](written[name])
+                return self._functions[name](expression[name])
             if str(name).startswith("Fn::"):
                 raise Unknown(name)
-        resolved = {name: self.value(one) for name, one in written.items()}
+        resolved = {name: self.value(one) for name, one in expression.items()}
         return {name: one for name, one in resolved.items() if one is not NO_VALUE}
 
     def holds(self, condition: str) -> bool:
@@ -131,8 +131,8 @@ class Resolver:
         resource: Mapping[str, Any] = self._resources[name]
         return resource
 
-    def _sub(self, written: str | list[Any]) -> str:
-        template, variables = (written, {}) if isinstance(written, str) else written
+    def _sub(self, expression: str | list[Any]) -> str:
+        template, variables = (expression, {}) if isinstance(expression, str) else expression
 
         def value_of(placeholder: re.Match[str]) -> str:
             name = placeholder[1].strip()

@@ -145,11 +145,11 @@ class Sandbox:
     def _run(self, running: Process, task: api.Task, until: float, *, is_cold: bool) -> bytes:
         """Give the process a task, and wait for the result until a time of the monotonic clock."""
         task.deadline_ms = int((time.time() + until - time.monotonic()) * 1000)
-        running.api.hand(task)
+        running.api.give(task)
         event = running.next_event(until)
         while event == api.Ready():  # an old event: it asked for this task after its last invocation
             event = running.next_event(until)
-        if isinstance(event, api.Exit) and not task.taken and not is_cold:
+        if isinstance(event, api.Exit) and not task.is_taken and not is_cold:
             raise ProcessGoneError
         self._note_memory(process.peak(running.pid))
         too_much_memory = self._has_too_much_memory

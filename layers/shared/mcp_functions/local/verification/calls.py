@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MAX_ROUNDS = 20
 SERVER_ERROR = 500  # the first HTTP status of an error of the server
 REFUSALS = ("decline", "cancel")
-NAME_ONE = "name one: --tool NAME --arguments JSON"
+NAME_A_TOOL = "name one: --tool NAME --arguments JSON"
 
 
 @dataclass
@@ -36,11 +36,11 @@ class Calls:
     """The calls of one run; no tool is called twice."""
 
     server: Server  # the endpoint
-    named: Sequence[tuple[str, Mapping[str, Any]]]  # tools that may be called, with their arguments
+    named_tools: Sequence[tuple[str, Mapping[str, Any]]]  # tools that may be called, with their arguments
     answers: Mapping[str, Any]  # by a question's key: the content of its form, "decline" or "cancel"
     tasks: Sequence[str]  # names of tools whose calls may become tasks
     patience: Patience  # how long to wait for one task
-    _started: list[tuple[Call, Mapping[str, Any]]] = field(default_factory=list)  # calls that became tasks
+    _task_calls: list[tuple[Call, Mapping[str, Any]]] = field(default_factory=list)  # calls that became tasks
 
     def check_conversation(self) -> str:
         """Hold conversations until one that asks is complete.
@@ -49,14 +49,14 @@ class Calls:
             Failed: a call was refused, or the state of a round was not accepted.
             Skipped: no call asked.
         """
-        named = candidates.named(self._lists, self.named) if self.named else []
-        texts = [self._hold(call) for call in named]
-        for call in self._reads():
+        calls = candidates.named_calls(self._lists, self.named_tools) if self.named_tools else []
+        texts = [self._hold(call) for call in calls]
+        for call in self._read_calls():
             if any(texts):
                 break  # one conversation is enough
             texts.append(self._hold(call))
         if not any(texts):
-            raise Skipped(message=f"no resource, prompt or read-only tool asks a question; {NAME_ONE}")
+            raise Skipped(message=f"no resource, prompt or read-only tool asks a question; {NAME_A_TOOL}")
         return "; ".join(text for text in texts if text)
 
     def check_task(self) -> str:
@@ -69,13 +69,13 @@ class Calls:
         discovered = self.server.ask("server/discover", {}).result or {}
         if EXTENSION_TASKS not in discovered.get("capabilities", {}).get("extensions", {}):
             raise Skipped(message="the server has none")
-        if not self._started:
-            for call in self._reads():
+        if not self._task_calls:
+            for call in self._read_calls():
                 if str(call) in self.tasks:
                     self._hold(call)
-        if not self._started:
-            raise Skipped(message=f"no read-only tool is a task; {NAME_ONE}")
-        return "; ".join(self._follow(call, task) for call, task in self._started)
+        if not self._task_calls:
+            raise Skipped(message=f"no read-only tool is a task; {NAME_A_TOOL}")
+        return "; ".join(self._follow(call, task) for call, task in self._task_calls)
 
     def _hold(self, call: Call) -> str:
         """Hold one conversation, and return what was seen; "" if it asked nothing, or became a task."""
@@ -86,22 +86,22 @@ class Calls:
             response = self._send(call, self._next(response))
             if response.result is None:
                 raise Failed(message=f"{call}: the state of round {rounds - 1} was not accepted: {response}")
-        return self._ended(call, response, rounds)
+        return self._ending(call, response, rounds)
 
-    def _ended(self, call: Call, response: Response, rounds: int) -> str:
+    def _ending(self, call: Call, response: Response, rounds: int) -> str:
         result = response.result or {}
         if result.get("resultType") == "task":
-            self._started.append((call, result))
+            self._task_calls.append((call, result))
             return ""
         if response.done and rounds == 1:
             return ""
         if response.done:
             return f"{call} was complete after {rounds} rounds"
-        if call.named and result.get("isError"):
+        if call.is_named and result.get("isError"):
             raise Failed(
                 message=f"{call} reported an error in round {rounds}: --arguments and --answers may not fit it"
             )
-        if call.named or response.status >= SERVER_ERROR or response.questions is not None:
+        if call.is_named or response.status >= SERVER_ERROR or response.questions is not None:
             raise Failed(message=f"{call}, round {rounds}: {response}")
         return ""  # the server refuses arguments that were invented, which proves nothing
 
@@ -151,10 +151,12 @@ class Calls:
             raise Failed(message=f"{method} of {call}: {response}")
         return response.result
 
-    def _reads(self) -> list[Call]:
+    def _read_calls(self) -> list[Call]:
         """Return the calls that change nothing, without tools that the user named: those were called already."""
-        names = {name for name, _arguments in self.named}
-        return [call for call in candidates.reads(self._lists) if call.method != "tools/call" or str(call) not in names]
+        names = {name for name, _arguments in self.named_tools}
+        return [
+            call for call in candidates.read_calls(self._lists) if call.method != "tools/call" or str(call) not in names
+        ]
 
     @cached_property
     def _lists(self) -> lists.Catalog:

@@ -28,9 +28,9 @@ def check_lists(server: Server, project: Catalog) -> str:
     """Check that the endpoint lists what the catalog has."""
     _check_known(project)
     deployed = read(server, LIST_NAMES)
-    found = catalog.differences(project, project | deployed)
-    if found:
-        difference = f"the endpoint differs from the catalog ({comma_list(found)})"
+    differences = catalog.differences(project, project | deployed)
+    if differences:
+        difference = f"the endpoint differs from the catalog ({comma_list(differences)})"
         raise Failed(message=f"{difference}: deploy again, or write the catalog again")
     return f"{sum(len(project[list_name]) for list_name in LIST_NAMES)} handlers, as in the catalog"
 
@@ -39,9 +39,9 @@ def check_functions(server: Server, project: Catalog) -> str:
     """Check that each function answers at its own route, and lists what the catalog has of it."""
     _check_known(project)
     problems = [_problem(server, folder, project) for folder in folders(project)]
-    found = [problem for problem in problems if problem]
-    if found:
-        raise Failed(message=comma_list(found))
+    different = [problem for problem in problems if problem]
+    if different:
+        raise Failed(message=comma_list(different))
     return f"{len(problems)} functions answer at /mcp/<folder>, and list what the catalog has of them"
 
 
@@ -83,10 +83,10 @@ def _problem(server: Server, folder: str, project: Catalog) -> str:
         deployed = read(server, [list_name for list_name in LIST_NAMES if own[list_name]], folder)
     except Failed as failed:
         return f"{folder} ({failed})"
-    found = catalog.differences(own, own | deployed)
-    if not found:
+    differences = catalog.differences(own, own | deployed)
+    if not differences:
         return ""
-    return f"{folder} ({comma_list(found)})"
+    return f"{folder} ({comma_list(differences)})"
 
 
 def _part_of(folder: str, project: Catalog) -> Catalog:

@@ -41,10 +41,10 @@ class Monitoring:
             Failed: a group or the line is missing.
         """
         groups = sorted({_group(name, function) for name, function in self._stack.functions.items()})
-        wanted = sorted({*groups, *self._stack.ids(GROUP)})
-        _check_present("log group", wanted, [group for group in wanted if self._exists(group)])
+        needed = sorted({*groups, *self._stack.ids(GROUP)})
+        _check_present("log group", needed, [group for group in needed if self._exists(group)])
         if not request_id:
-            return f"{comma_list(wanted)}; no request of this run has a line"
+            return f"{comma_list(needed)}; no request of this run has a line"
         since = int((began - CLOCK_SECONDS) * 1000)
         until = self._patience.now() + self._patience.seconds
         while not any(self._has_line(group, request_id, since) for group in groups):
@@ -52,7 +52,7 @@ class Monitoring:
                 waited = f"{self._patience.seconds:g} s (--seconds)"
                 raise Failed(message=f"no line of request {request_id} after {waited} in {comma_list(groups)}")
             self._patience.sleep(POLL_SECONDS)
-        return f"{comma_list(wanted)}, with the line of request {request_id}"
+        return f"{comma_list(needed)}, with the line of request {request_id}"
 
     def check_alarms(self) -> str:
         """Check that alarms exist, have an action, count their metrics, and are not raised.
@@ -76,8 +76,8 @@ class Monitoring:
         return f"{len(names)} alarms, none of them raised"
 
     def _exists(self, group: str) -> bool:
-        found = self._logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]
-        return group in {one["logGroupName"] for one in found}
+        log_groups = self._logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]
+        return group in {log_group["logGroupName"] for log_group in log_groups}
 
     def _has_line(self, group: str, request_id: str, since: int) -> bool:
         pages = self._logs.get_paginator("filter_log_events").paginate(
@@ -88,8 +88,8 @@ class Monitoring:
     def _filtered(self) -> list[str]:
         reads = self._logs.get_paginator("describe_metric_filters")
         pages = [page for group in self._stack.ids(GROUP) for page in reads.paginate(logGroupName=group)]
-        filters = [one for page in pages for one in page["metricFilters"]]
-        return [metric["metricName"] for one in filters for metric in one["metricTransformations"]]
+        filters = [metric_filter for page in pages for metric_filter in page["metricFilters"]]
+        return [metric["metricName"] for metric_filter in filters for metric in metric_filter["metricTransformations"]]
 
     def _alarms(self, names: list[str]) -> dict[str, Mapping[str, Any]]:
         kinds = ["MetricAlarm", "CompositeAlarm"]

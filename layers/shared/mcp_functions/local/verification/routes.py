@@ -51,10 +51,10 @@ def check_closed(server: Server, mode: AuthMode, expected: str | None, folders: 
         raise Failed(message=f"{server.url} is in mode {mode}, not {expected}: {WHO[mode]}")
     if mode == "none":
         raise Skipped(message="mode none, everybody may call; --auth iam, jwt or oauth says that it should not be so")
-    problems = [_opened(server, mode, folder) for folder in ("", *folders)]
-    found = [problem for problem in problems if problem]
-    if found:
-        raise Failed(message=comma_list(found))
+    answers = [_opened(server, mode, folder) for folder in ("", *folders)]
+    open_routes = [answer for answer in answers if answer]
+    if open_routes:
+        raise Failed(message=comma_list(open_routes))
     return f"/mcp and {len(folders)} functions refuse a caller without credentials"
 
 
@@ -92,15 +92,15 @@ def _open_documents(server: Server, mode: AuthMode, resource: str) -> list[str]:
     """Check the documents that say where to sign in; return their paths."""
     if mode not in {"jwt", "oauth"}:
         return []
-    found = [documents.check_resource(server, url, resource) for url in server.metadata]
+    checked_documents = [documents.check_resource(server, url, resource) for url in server.metadata]
     paths = [urlsplit(url).path for url in server.metadata]
     if mode == "oauth":
-        paths += documents.check_front(server, found[0])
+        paths += documents.check_front(server, checked_documents[0])
     return paths
 
 
 def _check_preflight(server: Server, origin: str) -> None:
-    asked = (("Origin", origin), ("Access-Control-Request-Method", "POST"))
-    response = server.send(server.url, Request(b"", asked, method="OPTIONS"))
+    headers = (("Origin", origin), ("Access-Control-Request-Method", "POST"))
+    response = server.send(server.url, Request(b"", headers, method="OPTIONS"))
     if response.headers.get("access-control-allow-origin") != origin:
         raise Failed(message=f"a preflight of {origin} is answered by HTTP {response.status}, without its permission")

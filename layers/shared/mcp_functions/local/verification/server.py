@@ -118,8 +118,8 @@ def reach(url: str, token: str | None, session: boto3.Session) -> tuple[Server, 
     if mode in {"jwt", "oauth"}:
         server.authorize = _bearer(token)
     if mode == "iam":
-        found = REGION.search(urlsplit(url).hostname or "")
-        server.authorize = _signature(session, found[1] if found else session.region_name)
+        region_in_url = REGION.search(urlsplit(url).hostname or "")
+        server.authorize = _signature(session, region_in_url[1] if region_in_url else session.region_name)
     return server, mode
 
 
