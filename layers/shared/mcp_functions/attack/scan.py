@@ -112,9 +112,8 @@ class Scan:
         if victim.rounds[0].response.state is None:
             raise SkipCheck(reason=f"{victim.name} asks without a requestState")
         if not victim.completes:
-            raise SkipCheck(
-                reason=f"{victim.name} does not complete when its questions are answered: {victim.rounds[-1].response}"
-            )
+            last = victim.rounds[-1].response
+            raise SkipCheck(reason=f"{victim.name} does not complete when its questions are answered: {last}")
         return victim
 
     @cached_property

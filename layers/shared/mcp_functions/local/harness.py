@@ -174,7 +174,7 @@ class Harness:
         shell = dict(os.environ)
         api_loopback = starting.enter_context(Loopback(port=self.port, max_body=MAX_BODY))
         invoke_loopback = starting.enter_context(Loopback(max_body=2 * MAX_PAYLOAD))
-        services = Services(starting, self.state_dir, self.directory)
+        services = Services(starting, self.state_dir, self.directory, invoke_loopback.url)
         self.key_arn = services.key_arn
         self.url = f"{api_loopback.url}/{FRONT_DOOR}"
         name = self.directory.resolve().parent.name or "mcp-functions"
@@ -185,7 +185,7 @@ class Harness:
             self.issuer = access.issuer
             authorizer = access.authorizer
             settings |= access.settings
-        endpoints = environment.CREDENTIALS | services.endpoints(invoke_loopback.url)
+        endpoints = environment.CREDENTIALS | services.endpoints
         starting.enter_context(environment.applied(settings | endpoints))
         own = starting.enter_context(own_variables.layered())
         self._template_variables = TemplateVariables(self.directory, settings | endpoints, shell, own)

@@ -1,6 +1,6 @@
 """Checks with states that the server did not issue in this form: forged, damaged, re-encoded, edited, too large.
 
-A function of type `Variants` makes such states from a valid one. A check presents each of them with correct answers in
+A function of type `Variants` makes such states from a valid one. A check sends each of them with correct answers in
 the place of the valid state. A hole is found if the call is completed all the same.
 """
 
@@ -129,8 +129,8 @@ def _edited(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
         raise SkipCheck(reason="the state is no readable JSON")
 
 
-def _present(scan: Scan, variants: Variants) -> Iterator[tuple[Exchange, str]]:
-    """Present states in the place of a valid one, with correct answers; yield each exchange and its description.
+def _send_variants(scan: Scan, variants: Variants) -> Iterator[tuple[Exchange, str]]:
+    """Send states in the place of a valid one, with correct answers; yield each exchange and its description.
 
     At the end the valid state must be accepted. Otherwise another cause refused them all, and the check proves nothing.
     """
@@ -147,7 +147,7 @@ def _completes(variants: Variants) -> Callable[[Scan], Iterator[Proof]]:
     """Make a check that none of these states completes a call."""
 
     def run(scan: Scan) -> Iterator[Proof]:
-        for exchange, what in _present(scan, variants):
+        for exchange, what in _send_variants(scan, variants):
             if exchange.response.done:
                 yield Proof(exchange, f"the state was {what}, and the call was completed: {exchange.response}")
 
@@ -156,7 +156,7 @@ def _completes(variants: Variants) -> Callable[[Scan], Iterator[Proof]]:
 
 def _not_refused(scan: Scan) -> Iterator[Proof]:
     """Prove that an invalid state is ignored instead of rejected."""
-    for exchange, what in _present(scan, lambda valid, canary: islice(_invalid(valid, canary), 3)):
+    for exchange, what in _send_variants(scan, lambda valid, canary: islice(_invalid(valid, canary), 3)):
         response = exchange.response
         if response.result is not None and not response.done:
             yield Proof(exchange, f"the state was {what}, and it was answered with {response}, not with an error")
@@ -165,7 +165,7 @@ def _not_refused(scan: Scan) -> Iterator[Proof]:
 def _oracle(scan: Scan) -> Iterator[Proof]:
     """Prove that errors for invalid states differ."""
     first: tuple[Response, str] | None = None
-    for exchange, what in _present(scan, _invalid):
+    for exchange, what in _send_variants(scan, _invalid):
         response = exchange.response
         if response.error is None or response.undecided:
             continue

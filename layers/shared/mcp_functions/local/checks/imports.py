@@ -112,11 +112,13 @@ def _needed(node: ast.AST) -> list[Any]:
     """List the parts of a node, without imports for type checkers, and without those in a `try` for ImportError."""
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
         return list(node.orelse)
-    if isinstance(node, ast.Try) and any(
-        "Import" in ast.unparse(handler.type) for handler in node.handlers if handler.type
-    ):
+    if isinstance(node, ast.Try) and any(map(_handles_import_error, node.handlers)):
         return [*node.orelse, *node.finalbody]
     return list(ast.iter_child_nodes(node))
+
+
+def _handles_import_error(handler: ast.ExceptHandler) -> bool:
+    return handler.type is not None and "Import" in ast.unparse(handler.type)
 
 
 def _missing(project: Project, folder: str) -> Iterator[str]:
@@ -144,11 +146,8 @@ def has_layer(project: Project, block: Block, layer: str) -> bool:
 
 
 def _layers(project: Project, block: Block) -> list[Any]:
-    return [
-        layer
-        for properties in (project.globals, block.properties)
-        for layer in iam.as_list(properties.get("Layers", []))
-    ]
+    of_all_functions = iam.as_list(project.globals.get("Layers", []))
+    return [*of_all_functions, *iam.as_list(block.properties.get("Layers", []))]
 
 
 def _has_other_layers(project: Project, block: Block) -> bool:

@@ -122,11 +122,11 @@ class Project:
     def statements(self, block: Block) -> list[dict[str, Any]]:
         """List what a function's own policies allow, those of the template too, but not MaySeal and MayKeep."""
         policies = self.of_type("AWS::IAM::ManagedPolicy")
-        attached = [policies[name] for name in iam.managed(block.properties) - {iam.SEAL, iam.KEEP} if name in policies]
-        documents = [{"Policies": policy.get("PolicyDocument", {})} for policy in attached]
-        return [
-            statement for properties in (block.properties, *documents) for statement in iam.own_statements(properties)
-        ]
+        statements = iam.own_statements(block.properties)
+        for name in iam.managed(block.properties) - {iam.SEAL, iam.KEEP}:
+            document = policies.get(name, {}).get("PolicyDocument", {})
+            statements += iam.own_statements({"Policies": document})
+        return statements
 
     def _deployed(self) -> Iterator[tuple[str, Block]]:
         for logical_id, properties in self.of_type(FUNCTION).items():

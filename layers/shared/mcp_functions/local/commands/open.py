@@ -76,18 +76,18 @@ def command(token: str, **chosen: Unpack[Opening]) -> int:
     """
     text = sys.stdin.read().strip() if token == STDIN else token
     now = time.time()
-    explained = explain.shown(text, now=now)
-    if not explained.reasons:
+    explanation = explain.explain_public_part(text, now=now)
+    if not explanation.reasons:
         request = _request(chosen)
         try:
             with _keyring(chosen) as keyring:
-                explained = explain.explain(text, keyring, request, now=now, show_state=chosen["show_state"])
+                explanation = explain.explain(text, keyring, request, now=now, show_state=chosen["show_state"])
         except Problem:
-            for line in explained.lines:  # these lines need no key
+            for line in explanation.lines:  # these lines need no key
                 click.echo(line)
             raise
-    click.echo(str(explained))
-    return 1 if explained.reasons else 0
+    click.echo(str(explanation))
+    return 1 if explanation.reasons else 0
 
 
 def _request(chosen: Opening) -> Request:

@@ -164,9 +164,8 @@ class Rounds:
         text = _text(result)
         as_expected = text.startswith(ENDING) and text.endswith(ending)
         expect(as_expected, f"the call ended with another result: {text}")
-        expect(
-            len({invocation.request_id for invocation in self.invocations}) == COUNT, "two rounds were one invocation"
-        )
+        request_ids = {invocation.request_id for invocation in self.invocations}
+        expect(len(request_ids) == COUNT, "two rounds were one invocation")
         self.transcript.result(text)
 
 

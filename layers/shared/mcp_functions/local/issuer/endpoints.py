@@ -200,9 +200,8 @@ class Issuer:
                     now=self._now(),
                 )
             case "refresh_token":
-                grant = self._grants.refresh(
-                    parameters.get("refresh_token", ""), client=client, scope=parameters.get("scope")
-                )
+                refresh_token = parameters.get("refresh_token", "")
+                grant = self._grants.refresh(refresh_token, client=client, scope=parameters.get("scope"))
             case _:
                 raise OAuthError(errors.UNSUPPORTED_GRANT_TYPE, "only authorization_code and refresh_token")
         if parameters.get("resource", grant.resource) != grant.resource:
@@ -233,17 +232,16 @@ class Issuer:
             "scope": grant.scope,
         }
         if "openid" in grant.scope.split():
-            response["id_token"] = self.token(
-                subject=grant.subject, aud=grant.client, client_id=None, nonce=grant.nonce
-            )
+            claims = {"aud": grant.client, "client_id": None, "nonce": grant.nonce}
+            response["id_token"] = self.token(subject=grant.subject, scope="", **claims)
         return {**response, "refresh_token": self._grants.refresh_token(grant)}
 
 
 def _login_page(parameters: Mapping[str, str]) -> HttpResponse:
     """Make the page that asks who signs in."""
-    inputs = [
-        f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">' for name, value in parameters.items()
-    ]
-    form = f'<form action="/authorize">{"".join(inputs)}<input name="login_hint"><button>Sign in</button></form>'
+    inputs = ""
+    for name, value in parameters.items():
+        inputs += f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
+    form = f'<form action="/authorize">{inputs}<input name="login_hint"><button>Sign in</button></form>'
     headers = (("content-type", "text/html; charset=utf-8"), NOT_STORED)
     return HttpResponse(200, headers, f"<!doctype html><title>Sign in</title>{form}".encode())

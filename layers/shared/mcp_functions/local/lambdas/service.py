@@ -20,16 +20,22 @@ MAX_INVOCATIONS = 1000  # how many records of the last invocations are kept
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """Lambda's answer: the function's result as JSON, or its error object if it failed."""
+class Execution:
+    """The figures of one call of a function."""
 
-    payload: bytes
     request_id: str  # Lambda's id of the invocation
     milliseconds: float  # duration, without the start of the process
     error: str | None = None  # the error's type; None if the function returned
     pid: int | None = None  # the process that ran the function; None: the harness's own
     init_milliseconds: float | None = None  # duration of the process's start; None if it was running already
     memory_mb: int | None = None  # the peak of the process's memory; None if unknown
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome(Execution):
+    """Lambda's answer: the function's result as JSON, or its error object if it failed."""
+
+    payload: bytes
 
     @property
     def failed(self) -> bool:
@@ -38,20 +44,14 @@ class Outcome:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Invocation:
-    """The record of one finished call; members without a comment are those of `Outcome`."""
+class Invocation(Execution):
+    """The record of one finished call."""
 
     folder: str  # the function's folder
     http_request_id: str  # API Gateway's id of the request; "" for a worker, which continues a task without a request
     status: int | None  # the HTTP status that it returned; None if it failed, or returned no HTTP response
     event_bytes: int  # size of the event as JSON
     result_bytes: int  # size of the result as JSON
-    request_id: str
-    milliseconds: float
-    error: str | None
-    pid: int | None
-    init_milliseconds: float | None
-    memory_mb: int | None
 
 
 Run: TypeAlias = "Callable[[str, bytes], Outcome]"  # runs the function of a folder with an event as JSON

@@ -98,9 +98,8 @@ class Calls:
         if response.done:
             return f"{call} was complete after {rounds} rounds"
         if call.is_named and result.get("isError"):
-            raise Failed(
-                message=f"{call} reported an error in round {rounds}: --arguments and --answers may not fit it"
-            )
+            error = f"{call} reported an error in round {rounds}"
+            raise Failed(message=f"{error}: --arguments and --answers may not fit it")
         if call.is_named or response.status >= SERVER_ERROR or response.questions is not None:
             raise Failed(message=f"{call}, round {rounds}: {response}")
         return ""  # the server refuses arguments that were invented, which proves nothing
@@ -131,9 +130,8 @@ class Calls:
         while task["status"] not in ENDED:
             if self.patience.now() >= until:
                 self.server.ask("tasks/cancel", {"taskId": task["taskId"]})
-                raise Failed(
-                    message=f"{call} did not end within {self.patience.seconds:g} s (--seconds), and was cancelled"
-                )
+                limit = f"{self.patience.seconds:g} s (--seconds)"
+                raise Failed(message=f"{call} did not end within {limit}, and was cancelled")
             if task.get("inputRequests"):
                 self._task("tasks/update", call, task, inputResponses=self._responses(task["inputRequests"]))
             else:
@@ -154,9 +152,8 @@ class Calls:
     def _read_calls(self) -> list[Call]:
         """Return the calls that change nothing, without tools that the user named: those were called already."""
         names = {name for name, _arguments in self.named_tools}
-        return [
-            call for call in candidates.read_calls(self._lists) if call.method != "tools/call" or str(call) not in names
-        ]
+        calls = candidates.read_calls(self._lists)
+        return [call for call in calls if call.method != "tools/call" or str(call) not in names]
 
     @cached_property
     def _lists(self) -> lists.Catalog:

@@ -49,9 +49,9 @@ def read_calls(lists: Mapping[str, Any]) -> list[Call]:
     """Return calls that change nothing, with invented arguments."""
     calls = [Call("resources/read", {"uri": resource["uri"]}) for resource in lists["resources"]]
     calls += [Call("prompts/get", _params_of_prompt(prompt)) for prompt in lists["prompts"]]
-    calls += [
-        _read_only_call(tool) for tool in lists["tools"] if tool.get("annotations", {}).get("readOnlyHint") is True
-    ]
+    for tool in lists["tools"]:
+        if tool.get("annotations", {}).get("readOnlyHint") is True:
+            calls.append(_read_only_call(tool))
     return calls[:MAX_CALLS]
 
 

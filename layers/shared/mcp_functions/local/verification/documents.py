@@ -77,9 +77,8 @@ def _check_endpoints(server: Server, path: str, metadata: Document) -> None:
         url = str(metadata[name])
         response = _get(server, url)
         if response.status in {0, HTTPStatus.NOT_FOUND, *REFUSALS}:
-            raise Failed(
-                message=f"{urlsplit(url).path} of the sign-in answers {response} to a caller without credentials"
-            )
+            endpoint = urlsplit(url).path
+            raise Failed(message=f"{endpoint} of the sign-in answers {response} to a caller without credentials")
 
 
 def _read(server: Server, url: str) -> Document:
