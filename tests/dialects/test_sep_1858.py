@@ -9,7 +9,7 @@ import pytest
 
 from mcp_functions import serve
 from mcp_functions.dialects import sep_1858
-from mcp_functions.protocol.constants import META_EARLIER
+from mcp_functions.protocol.constants import META_CLIENT_REVISION
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.seal.data_keys import Keyring
 from tests.dialects.clients import Client, MultiTurnClient, accept
@@ -372,7 +372,7 @@ def test_a_server_without_the_dialect_knows_nothing_of_it() -> None:
 
 def test_a_forwarded_request_of_a_2025_client_is_answered_as_without_the_dialect(over: Over) -> None:
     client = MultiTurnClient(over())
-    (message,) = client.request("tools/call", {**RESOLVE, "_meta": {META_EARLIER: "2025-11-25"}}).messages
+    (message,) = client.request("tools/call", {**RESOLVE, "_meta": {META_CLIENT_REVISION: "2025-11-25"}}).messages
     assert message["result"]["resultType"] == "input_required"
 
 

@@ -463,7 +463,8 @@ def loose_rules(source: str, file: str) -> list[str]:
         for call, scope in calls
         if ast.unparse(call.func) != "fail"  # the function of another room: a round's `fail` is a method
         if (name := ast.unparse(call.func).rpartition(".")[2]) in RULE_AT
-        if len(call.args) > RULE_AT[name] and not is_rule(call.args[RULE_AT[name]], scope, CHECKED.get(file, set()))
+        for rule in [*call.args[RULE_AT[name] :][:1], *(each.value for each in call.keywords if each.arg == "rule")]
+        if not is_rule(rule, scope, CHECKED.get(file, set()))
     ]
 
 
@@ -483,6 +484,7 @@ def test_a_rule_is_a_constant_text() -> None:
         "raise DeveloperError('step ' + key)",
         "raise DeveloperError(str(key))",
         "raise DeveloperError('step %s' % key)",
+        "raise DeveloperError(rule=f'step {key!r} is odd')",
         "raise NotJson(f'{key} is none')",
     ],
 )

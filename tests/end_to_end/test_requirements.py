@@ -160,7 +160,7 @@ def test_every_error_has_a_code_of_the_specification_and_one_sentence() -> None:
     for kind in kinds:
         assert kind.code in wire.ERRORS
         assert kind.status in {200, 400, 401, 403, 404, 413, 415, 500, 503, 504}
-        assert re.fullmatch(r"[A-Z][^.\n]{3,80}", kind.sentence)
+        assert re.fullmatch(r"[A-Z][^.\n]{3,80}", kind.default_message)
     assert not set(wire.ERRORS) & {-32002, -32042, *range(-32019, -31999)}
 
 

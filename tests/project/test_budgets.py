@@ -51,8 +51,8 @@ TOOL = EVERY | {
 }  # fmt: skip
 ASKING = TOOL | CALLS | {
     "dispatch.conversations", "dispatch.seal_factory", "handlers.injection",
-    "rounds", "rounds.capabilities", "rounds.elicitation",
-    "rounds.input_requests", "rounds.questions", "rounds.record", "rounds.round", "rounds.running_steps",
+    "rounds", "rounds.asking", "rounds.capabilities", "rounds.elicitation",
+    "rounds.input_requests", "rounds.questions", "rounds.record", "rounds.round",
     "schemas.annotations", "schemas.class_types", "schemas.forms", "seal", "seal.binding",
     "seal.budgets", "seal.canonical_json", "seal.chunked_encryption", "seal.claims", "seal.codec_adapter",
     "seal.data_keys", "seal.envelope", "seal.key_choice", "seal.kms", "seal.request_state", "seal.resets",

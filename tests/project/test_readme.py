@@ -221,7 +221,7 @@ VARIES = re.compile(r"127\.0\.0\.1:\d+|\d+\.\d ms|[0-9a-f-]{36}|ks1\.\S+|\d+ cha
 
 
 def test_the_recording_of_the_demo_is_what_it_writes() -> None:
-    recording = section("See it run").code("text").strip()
+    recording = section("The demo").code("text").strip()
     done = _run(ROOT, "-m", "mcp_functions", "demo")
     assert VARIES.sub("*", done.stdout.strip()) == VARIES.sub("*", recording)
 

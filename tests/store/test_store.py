@@ -289,7 +289,7 @@ def test_a_write_with_an_unknown_outcome_asks_for_a_retry(doubled: Backend, doub
     double.weather = lambda _operation: next(faults, None)
     with pytest.raises(TemporarilyUnavailable) as refused:
         doubled.open().create(KEY, {"n": 1}, expires=doubled.soon())
-    assert refused.value.reason == "table:InternalServerError"
+    assert refused.value.reason == "table:ReadTimeoutError"
     found = doubled.open().get(KEY)
     assert found
     assert found.payload == {"n": 1}
@@ -336,6 +336,15 @@ def test_a_write_that_the_client_repeats_is_one_write(backend: Backend) -> None:
     backend.call = twice(once)
     backend.open().delete(item)
     assert backend.open().get(KEY) is None
+
+
+def test_a_write_that_the_client_repeats_is_no_conflict_while_nobody_can_read_it_back(
+    doubled: Backend, double: MemoryTable
+) -> None:
+    double.weather = lambda operation: "unanswered" if operation == "GetItem" else None
+    doubled.call = twice(double)
+    with pytest.raises(TemporarilyUnavailable):
+        doubled.open().create(KEY, {"n": 1}, expires=doubled.soon())
 
 
 def test_a_lost_deletion_is_repeated(doubled: Backend, double: MemoryTable) -> None:

@@ -26,7 +26,7 @@ from tests.tasks.jobs import DONE, JOBS, MEANWHILE, publish
 from tests.tasks.world import Client, World, text
 
 if TYPE_CHECKING:
-    from mcp_functions.rounds.round import AuditRecord
+    from mcp_functions.rounds.audit import AuditRecord
 
 DAY = 24 * 3600
 YES, NO = {"yes": True}, {"yes": False}

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability.lines import Logger
     from mcp_functions.protocol.wire_types import Model, ServerInfo
-    from mcp_functions.rounds.round import AuditRecord
+    from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.seal.data_keys import Wrapping
     from mcp_functions.seal.envelope import Codec
     from mcp_functions.settings import Settings

@@ -172,5 +172,5 @@ def _end_with_questions(result: Mapping[str, Any], round_: Round) -> None:
     round_.record.answers.clear()
     for key, request in (result.get("inputRequests") or {}).items():
         round_.questions.open_low_level(key, request)
-    round_.record.next_state = result.get("requestState")
+    round_.record.state = result.get("requestState")
     round_.end()

@@ -152,13 +152,13 @@ def _answers_and_state(round_: Round) -> dict[str, Any]:
 
     The sealed state holds that state, and names the questions that were asked. Other answers are dropped.
     """
-    record = round_.record
-    responses = {key: response for key, response in round_.request.responses.items() if key in record.asked}
+    asked_before = round_.questions.asked_before
+    responses = {key: response for key, response in round_.request.responses.items() if key in asked_before}
     params: dict[str, Any] = {}
     if responses:
         params["inputResponses"] = responses
-    if record.previous_state is not None:
-        params["requestState"] = record.previous_state
+    if round_.record.state is not None:
+        params["requestState"] = round_.record.state
     return params
 
 

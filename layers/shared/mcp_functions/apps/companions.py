@@ -20,7 +20,7 @@ from mcp_functions.seal.request_state import RoundStart
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from mcp_functions.apps.rungs import Channel
     from mcp_functions.protocol.messages import Principal, Request
@@ -58,9 +58,7 @@ FORM_SCHEMA: dict[str, Any] = {
 class CompanionCall(NamedTuple):
     """A call of a companion, as the call that it continues."""
 
-    channel: Channel
     request: Request  # a request to the original tool, with its arguments, the state and the answers
-    states: RequestStates  # the seal of the channel
     start: RoundStart  # what the round knows of earlier rounds
     is_check: bool  # whether the form only asks whether the state can still be used
 
@@ -104,32 +102,31 @@ def bind(channel: Channel, audience: str, tool: str, principal: Principal | None
 
 
 def open_call(
-    name: str, tool: str, request: Request, audience: str, states: Callable[[bytes], RequestStates]
+    channel: Channel, tool: str, request: Request, audience: str, states: RequestStates | None
 ) -> CompanionCall:
     """Open the state in a call of a companion, and write the call that it continues.
 
     Args:
-        name: the name of the companion.
+        channel: the channel of the companion.
         tool: the name of the tool that asked.
         request: the request that calls the companion.
         audience: the audience of the states: the functions that open them.
-        states: a function that makes the seal for the label of a channel.
+        states: opens the states of the channel; None if the function has no keys.
 
     Raises:
-        UnknownName: the client does not see this companion.
         InvalidParams: the arguments do not have the companion's shape.
         InvalidRequestState: the state is not one of this channel, tool and principal, or has expired.
 
     """
-    channel = channel_of(name, request.capabilities)
     arguments = request.params.get("arguments")
     if not isinstance(arguments, dict):
         arguments = {}
     _check_arguments(arguments)
+    if states is None:
+        raise InvalidRequestState(reason="function_has_no_keys")
     state = arguments["state"]
     binding = bind(channel, audience, tool, request.principal)
-    seal = states(channel.label)
-    verified = seal.open(state, binding, caller=caller_id(request.principal, request.address))
+    verified = states.open(state, binding, caller=caller_id(request.principal, request.address))
     original = verified.record.get(ARGUMENTS)
     if not isinstance(original, dict):  # a state of this channel always has them
         reason = "claims"
@@ -145,7 +142,7 @@ def open_call(
     start = RoundStart(binding, verified.flow, verified)
     continued = request._replace(message=message)
     is_check = arguments.get("check", False)
-    return CompanionCall(channel=channel, request=continued, states=seal, start=start, is_check=is_check)
+    return CompanionCall(continued, start, is_check)
 
 
 def _check_arguments(arguments: Mapping[str, Any]) -> None:

@@ -208,7 +208,7 @@ def _longest_wait(error: errors.ClientError | errors.HTTPClientError) -> float |
 
 
 def _client_error(response: Response) -> errors.ClientError:
-    """Read an error: its code from a header or the body, and the table's item that failed a write's condition."""
+    """Read an error, whose code is in a header or in the body."""
     try:
         body = json.loads(response.body)
     except ValueError:
@@ -217,7 +217,7 @@ def _client_error(response: Response) -> errors.ClientError:
     code = response.headers.get("x-amzn-errortype") or details.get("__type") or response.status
     # A code with all its parts is "prefix#Name:address"; botocore keeps the name.
     name = str(code).partition(":")[0].rpartition("#")[2]
-    return errors.ClientError(name, response.status, details.get("Item"))
+    return errors.ClientError(name, response.status)
 
 
 def _trace_header() -> dict[str, str]:

@@ -145,7 +145,7 @@ async def _run_call(coroutine: Coroutine[Any, Any, R], round_: Round | None) -> 
         return error
     finally:
         if round_:
-            await round_.steps.wait()
+            await round_.wait_for_steps()
         await asyncio.sleep(0)  # one turn of the loop: asyncio begins to close the generators that the call dropped
         await _end_tasks(call)
         if call.jobs and round_ and round_.seconds_left > 0:

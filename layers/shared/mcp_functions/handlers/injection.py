@@ -159,7 +159,7 @@ class Injection(NamedTuple):
         known = {**self.defaults, **arguments}
         wire_questions = []
         for name, question in self.questions.items():
-            wire_question = question.formatted(known).to_wire(camel_case=self.camel_case)
+            wire_question = question.formatted(known).to_wire_question(camel_case=self.camel_case)
             if name in self.optional:
                 wire_question = wire_question._replace(read=partial(_read_or_none, wire_question.read))
             wire_questions.append(wire_question)
@@ -271,7 +271,7 @@ def _read_question(name: str, hint: object, ask: Ask, *, camel_case: bool) -> Qu
     key = to_camel_case(name) if camel_case else name
     question: Question[Any] = Question(key, ask.message, form)
     try:
-        question.to_wire(camel_case=camel_case)
+        question.to_wire_question(camel_case=camel_case)
     except DeveloperError as error:  # no form of the specification has this type
         message = f"parameter {name!r}: {error}"
         raise TypeError(message) from error

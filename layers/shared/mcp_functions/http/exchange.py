@@ -129,19 +129,20 @@ class HttpExchange:
         """Answer the message in the body, in the order of the specification's checks."""
         http, message = _read_message(self._http, endpoint)  # another HTTP request, if it translated a dialect
         self._note_message(message)
-        if not is_request(message):
-            headers.check_no_contradiction(message, http.headers)
-            return responses.empty(202)  # "the server MUST return HTTP status code 202" (basic/transports)
-        self._id = message["id"]
-        events.check_media_type(http)  # after the id is known, so that the error has it
-        request = self._checked_request(http, message, endpoint.settings, now)
-        result = endpoint.handle_request(request)
-        self._note_result(result)
-        return responses.success(http, result, message["id"])
+        if is_request(message):
+            self._id = message["id"]
+            events.check_media_type(http)  # after the id is known, so that the error has it
+            request = self._checked_request(http, message, endpoint.settings, now)
+            result = endpoint.handle_request(request)
+            self._note_result(result)
+            return responses.success(http, result, message["id"])
+        headers.check_no_contradiction(message, http.headers)
+        return responses.empty(202)  # "the server MUST return HTTP status code 202" (basic/transports)
 
     def _checked_request(self, http: HttpRequest, message: JSONRPCRequest, settings: Settings, now: float) -> Request:
         """Identify the caller, check the headers, and return the request for the handlers."""
         lambda_deadline = events.lambda_deadline(self._context, now)
+        gateway_deadline = events.gateway_deadline(http, lambda_deadline, now)
         # Basic/authorization: "MCP servers MUST validate access tokens before processing the request"
         caller = identity.identify(http, settings, now)
         headers.check_request(message, http.headers)
@@ -150,7 +151,7 @@ class HttpExchange:
             headers=http.headers,
             principal=caller.principal,
             address=http.address,
-            deadline=events.gateway_deadline(http, lambda_deadline, now),
+            deadline=gateway_deadline,
             event=self._event,
             scopes=caller.scopes,
             ends=lambda_deadline,

@@ -106,7 +106,7 @@ def note_exception(notes: Notes, error: BaseException) -> McpError:
         note_error(notes, error)
         return error
     note_crash(notes, error)
-    return Crash(InternalError.sentence, error)
+    return Crash(InternalError.default_message, error)
 
 
 def note_error(notes: Notes, error: McpError) -> None:

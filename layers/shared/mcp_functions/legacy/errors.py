@@ -16,24 +16,24 @@ class SessionNotFound(InvalidRequest):
     """
 
     status = 404
-    sentence = "Session not found: initialize again"
+    default_message = "Session not found: initialize again"
 
 
 class UnknownQuestion(InvalidRequest):
     """A response has an id under which this server never asked this client anything."""
 
-    sentence = "The server asked no question with this id"
+    default_message = "The server asked no question with this id"
 
 
 class QuestionExpired(InternalError):
     """The call ended while its client still waits: the answer came too late, or the call was cancelled."""
 
     status = 200
-    sentence = "The call has ended: its question was not answered in time"
+    default_message = "The call has ended: its question was not answered in time"
 
 
 class ResultLost(InternalError):
     """The function finished the call, and the table cannot keep its result."""
 
     status = 200
-    sentence = "The call was done, but its result is too large to be kept for this client"
+    default_message = "The call was done, but its result is too large to be kept for this client"

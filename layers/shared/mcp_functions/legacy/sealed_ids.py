@@ -92,15 +92,10 @@ def make_seals(seal_factory: SealFactory, settings: Settings) -> IdSeals:
     kept_seconds = settings.question_seconds + FETCH_SECONDS
     # A question's id comes back in a request body, which must have room for the answer too.
     max_question = max(1, min(MAX_QUESTION, settings.max_body_bytes // 2))
-
-    def make_seal(label: bytes, max_age: int, max_chars: int) -> IdSeal:
-        return IdSeal(seal_factory.seal(label, max_age=max_age, max_chars=max_chars), label)
-
-    return IdSeals(
-        sessions=make_seal(SESSION, settings.session_seconds, MAX_SESSION),
-        events=make_seal(EVENT, kept_seconds, MAX_EVENT),
-        questions=make_seal(QUESTION, kept_seconds, max_question),
-    )
+    sessions = seal_factory.seal(SESSION, max_age=settings.session_seconds, max_chars=MAX_SESSION)
+    events = seal_factory.seal(EVENT, max_age=kept_seconds, max_chars=MAX_EVENT)
+    questions = seal_factory.seal(QUESTION, max_age=kept_seconds, max_chars=max_question)
+    return IdSeals(IdSeal(sessions, SESSION), IdSeal(events, EVENT), IdSeal(questions, QUESTION))
 
 
 class CallStream(NamedTuple):
@@ -166,9 +161,7 @@ def _open(token: object, seal: IdSeal, exchange: Exchange, kind: str, refusal: t
     try:
         claims = seal.open(token, exchange.caller_id)
     except InvalidRequestState as error:
-        raise refusal(
-            reason=f"{kind}_{error.reason}"
-        ) from None  # the cause speaks of a requestState, which this is not
+        raise refusal(reason=f"{kind}_{error.reason}") from None  # the cause speaks of a requestState
     stream = CallStream(*claims["stream"])
     session = exchange.session
     if session is None or stream.session != session.id or stream.principal != exchange.principal:

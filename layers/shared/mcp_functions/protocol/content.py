@@ -49,7 +49,7 @@ def _members(content: DataclassInstance) -> dict[str, Any]:
         value = getattr(content, field.name)
         if value is not None and field.name in WRITERS:
             value = WRITERS[field.name](value)
-        if value is not None:
+        if value is not None:  # an empty list of icons is written as None
             members[WIRE_NAMES.get(field.name, field.name)] = value
     return members
 

@@ -1,8 +1,11 @@
-"""Values of protocol types as JSON: content blocks, the contents of a resource, and the messages of a prompt.
+"""Protocol types as JSON: content blocks, the contents of a resource, and the messages of a prompt.
 
-A value comes from an author's function. It is a text, a type of this toolkit (`content`), of the official SDK, or of
-FastMCP; `plain_values.role` tells which part of a result it can be. What comes out is checked, because such types let
-an author leave out or mistype a member.
+    block("done")                         {"type": "text", "text": "done"}
+    contents(ResourceContents(…), uri)    {"uri": "note://1", "text": "Milk"}
+    messages("Hello")                     [{"role": "user", "content": {"type": "text", "text": "Hello"}}]
+
+A protocol type is a class of this toolkit (`content`), of the official SDK, or of FastMCP. `result_part` tells by the
+class which part of a result a value can be. The JSON is checked, because an author may leave out or mistype a member.
 """
 
 from __future__ import annotations
@@ -10,13 +13,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.protocol.plain_values import CONTENT, CONTENTS, MESSAGE, dump, protocol_name, role, type_name
+from mcp_functions.protocol.plain_values import CONTENT, CONTENTS, MESSAGE, pydantic_to_json, result_part, type_name
 
 if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONObject, JSONValue
 
 # FastMCP's Image, Audio and File have one of these methods; it returns content of the official SDK.
-HELPER_METHODS = ("to_image_content", "to_audio_content", "to_resource_content")
+FASTMCP_METHODS = ("to_image_content", "to_audio_content", "to_resource_content")
 # The types of content blocks, each with its members that must be strings.
 STRING_MEMBERS = {
     "text": ("text",),
@@ -31,22 +34,20 @@ def block(value: object) -> JSONObject:
     """Return one content block, as JSON.
 
     Args:
-        value: the text, or a value whose role is CONTENT.
+        value: the text, or a value whose part is CONTENT.
 
     Raises:
         DeveloperError: the value is neither, or lacks a member of its type.
     """
     if isinstance(value, str):
         return {"type": "text", "text": value}
-    if role(value) != CONTENT:
-        message = f"content is text, Text, Image, Audio, EmbeddedResource or ResourceLink, not {type_name(value)}"
-        raise DeveloperError(message)
-    helper_methods = [name for name in HELPER_METHODS if hasattr(value, name)]
-    content = getattr(value, helper_methods[0])() if helper_methods else value
-    written = to_wire(content)
+    if result_part(value) != CONTENT:
+        allowed = "text, Text, Image, Audio, EmbeddedResource or ResourceLink"
+        raise DeveloperError(rule=f"content is {allowed}, not {type_name(value)}")
+    written = to_wire(value)
     if not _is_block(written):
-        message = f"{type_name(value)} is no content as the protocol has it: a member is missing or of a wrong type"
-        raise DeveloperError(message)
+        reason = "a member is missing or of a wrong type"
+        raise DeveloperError(rule=f"{type_name(value)} is no content as the protocol has it: {reason}")
     return written
 
 
@@ -54,16 +55,16 @@ def contents(value: object, uri: str) -> JSONObject:
     """Return the contents of a resource.
 
     Args:
-        value: a value whose role is CONTENTS.
+        value: a value whose part is CONTENTS.
         uri: the URI that was read, for a type that has no URI.
 
     Raises:
-        DeveloperError: the value has another role, or lacks a member of its type.
+        DeveloperError: the value is another part, or lacks a member of its type.
     """
-    if role(value) != CONTENTS:
+    if result_part(value) != CONTENTS:
         allowed = "text, bytes, JSON, ResourceContents or a list of them"
         raise DeveloperError(rule=f"{type_name(value)} is no part of a resource: it returns {allowed}")
-    if protocol_name(type(value)) == "ReadResourceContents":  # this type of the official SDK has no URI
+    if not hasattr(value, "uri"):  # ReadResourceContents of the official SDK
         from mcp_functions.protocol.content import ResourceContents  # noqa: PLC0415 - other types need it not
 
         read: Any = value
@@ -78,14 +79,14 @@ def messages(value: object) -> list[JSONObject]:
     """Return a value of a prompt as messages. A message with several blocks becomes one message for each block.
 
     Args:
-        value: the text, or a value whose role is CONTENT or MESSAGE.
+        value: the text, or a value whose part is CONTENT or MESSAGE.
 
     Raises:
-        DeveloperError: the value is none of these, or its `role` is unknown to the protocol.
+        DeveloperError: the value is none of these, or a message whose `role` the protocol does not know.
     """
-    if isinstance(value, str) or role(value) == CONTENT:
+    if isinstance(value, str) or result_part(value) == CONTENT:
         return [{"role": "user", "content": block(value)}]
-    if role(value) != MESSAGE:
+    if result_part(value) != MESSAGE:
         raise DeveloperError(rule=f"a prompt returns text, messages or content, not {type_name(value)}")
     message: Any = value
     if message.role not in ("user", "assistant"):
@@ -100,16 +101,18 @@ def to_wire(value: object) -> JSONValue:
     Raises:
         DeveloperError: the value cannot be written.
     """
-    rule = "{type} is no content as the protocol has it: {reason}"
-    if hasattr(value, "wire"):  # a type of this toolkit
-        try:
-            return value.wire()
-        except (TypeError, ValueError) as error:
-            raise DeveloperError(rule, type=type_name(value), reason=error) from None
+    model: Any = value
+    for method in FASTMCP_METHODS:
+        if hasattr(model, method):
+            model = getattr(model, method)()
+    is_ours = hasattr(model, "wire")
     try:
-        return dump(value)
-    except ValueError as error:  # hidden, because pydantic's text quotes the value
-        raise DeveloperError(rule, type=type_name(value), reason=type(error).__name__) from None
+        return model.wire() if is_ours else pydantic_to_json(model)
+    except (TypeError, ValueError) as error:
+        # A rule is logged without the values beside it, because our own reason may quote a member.
+        rule = "{type} is no content as the protocol has it: {reason}"
+        reason = error if is_ours else type(error).__name__  # pydantic's text quotes the whole value
+        raise DeveloperError(rule, type=type_name(value), reason=reason) from None
 
 
 def _is_block(written: object) -> TypeGuard[JSONObject]:

@@ -4,8 +4,8 @@ Codes and statuses are those of the specification (basic/transports). Where it l
 200, because the official TypeScript client reads JSON-RPC errors at 200 and 400 only. The message goes to the client;
 `reason`, a constant, goes to the log.
 
-Each class is a row of a table, so it sets `code, status, sentence` in one line; what it omits, it inherits. The end of
-the module has the exceptions of an author's function: they become results, and not JSON-RPC errors.
+Each class is a row of a table: it sets `code, status, default_message` in one line, and inherits what it omits. The end
+of the module has the exceptions of an author's function: they become results, and not JSON-RPC errors.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_QUOTE = 200  # how many characters of a client's text an error may repeat
-PLACEHOLDER = r"\{[^{}]*\}"  # a `{name}` in the text of a broken rule
+PLACEHOLDER = r"\{[^{}]*\}"  # a `{name}` in the rule of a DeveloperError
 
 
 class McpError(Exception):
-    """A JSON-RPC error.
+    """A JSON-RPC error. A class that sets none of the first three attributes is sent as "Internal error".
 
     Attributes:
         code: the error code of JSON-RPC.
         status: the status of the HTTP response.
-        sentence: the default message.
-        is_server_fault: True if the server failed, which an alarm counts; False if it refused the request.
+        default_message: the message of an error that is raised without one.
+        is_server_fault: True if the server failed, which an alarm counts. Most errors refuse a request: False.
         message: the message for the client.
         data: the `data` member for the client; None if there is none.
         reason: a constant for the log, which the client does not get.
@@ -37,7 +37,7 @@ class McpError(Exception):
 
     code: ClassVar[int] = -32603
     status: ClassVar[int] = 200
-    sentence: ClassVar[str] = "Internal error"
+    default_message: ClassVar[str] = "Internal error"
     is_server_fault: ClassVar[bool] = False
 
     def __init__(
@@ -50,8 +50,8 @@ class McpError(Exception):
         headers: Mapping[str, str] | None = None,
     ) -> None:
         """Keep what goes to the client, and `reason` for the log (default: the name of the class)."""
-        super().__init__(message or self.sentence)
-        self.message = message or self.sentence
+        super().__init__(message or self.default_message)
+        self.message = message or self.default_message
         self.data = data
         self.reason = reason or type(self).__name__
         self.id = id
@@ -71,49 +71,49 @@ class McpError(Exception):
 class ParseError(McpError):
     """The body is not JSON, or is ambiguous JSON."""
 
-    code, status, sentence = -32700, 400, "Parse error"
+    code, status, default_message = -32700, 400, "Parse error"
 
 
 class InvalidRequest(McpError):
     """The JSON is not one JSON-RPC request or notification."""
 
-    code, status, sentence = -32600, 400, "Invalid request"
+    code, status, default_message = -32600, 400, "Invalid request"
 
 
 class ContentTooLarge(InvalidRequest):
     """The body is over the size limit. It was not parsed."""
 
-    status, sentence = 413, "Request body too large"
+    status, default_message = 413, "Request body too large"
 
 
 class UnsupportedMediaType(InvalidRequest):
     """The body is not plain JSON."""
 
-    status, sentence = 415, "The body must be application/json, not compressed"
+    status, default_message = 415, "The body must be application/json, not compressed"
 
 
 class MethodNotFound(McpError):
     """The method does not exist, or the server did not advertise its capability."""
 
-    code, status, sentence = -32601, 404, "Method not found"
+    code, status, default_message = -32601, 404, "Method not found"
 
 
 class InvalidParams(McpError):
     """The params do not have the shape that the method requires."""
 
-    code, status, sentence = -32602, 400, "Invalid params"
+    code, status, default_message = -32602, 400, "Invalid params"
 
 
 class HeaderMismatch(McpError):
     """A header is missing, is malformed, or differs from the body."""
 
-    code, status, sentence = -32020, 400, "Header mismatch"
+    code, status, default_message = -32020, 400, "Header mismatch"
 
 
 class MissingRequiredClientCapability(McpError):
     """The client does not declare a capability that this request requires."""
 
-    code, status, sentence = -32021, 400, "The client lacks a required capability"
+    code, status, default_message = -32021, 400, "The client lacks a required capability"
 
     def __init__(
         self, required: Mapping[str, object], asks: Mapping[str, str] | None = None, *, earlier: bool = False
@@ -125,7 +125,7 @@ class MissingRequiredClientCapability(McpError):
             asks: the text of each question, by its key.
             earlier: True for a client of 2025: `data` then has the questions too.
         """
-        message = f"{self.sentence}: {', '.join(capability_names(required))}"
+        message = f"{self.default_message}: {', '.join(capability_names(required))}"
         data: dict[str, object] = {"requiredCapabilities": required}
         if asks:
             message += f". The server would have asked: {' / '.join(asks.values())}"
@@ -137,7 +137,7 @@ class MissingRequiredClientCapability(McpError):
 class UnsupportedProtocolVersion(McpError):
     """The server does not implement the requested revision."""
 
-    code, status, sentence = -32022, 400, "Unsupported protocol version"
+    code, status, default_message = -32022, 400, "Unsupported protocol version"
 
     def __init__(self, requested: str, supported: tuple[str, ...]) -> None:
         """Name the requested revision and the supported ones."""
@@ -150,7 +150,7 @@ class UnsupportedProtocolVersion(McpError):
 class Unauthorized(InvalidRequest):
     """The access token is not valid for this server. Only the log has the check that failed (`reason`)."""
 
-    status, sentence = 401, "Invalid access token"
+    status, default_message = 401, "Invalid access token"
 
     def __init__(self, reason: str, challenge: str) -> None:
         """Keep the reason for the log, and the `WWW-Authenticate` header for the client."""
@@ -160,7 +160,7 @@ class Unauthorized(InvalidRequest):
 class InsufficientScope(InvalidRequest):
     """The access token lacks a scope. The body has the scopes too, because API Gateway renames the header."""
 
-    status, sentence = 403, "The access token lacks a scope"
+    status, default_message = 403, "The access token lacks a scope"
 
     def __init__(self, scope: str, challenge: str) -> None:
         """Keep all required scopes, and the `WWW-Authenticate` header that asks for them."""
@@ -173,7 +173,7 @@ class InsufficientScope(InvalidRequest):
 class InvalidRequestState(InvalidParams):
     """The `requestState` is not valid. The client gets the same bytes for every cause; the log has the reason."""
 
-    sentence = "Invalid or expired requestState"
+    default_message = "Invalid or expired requestState"
 
     def __init__(self, reason: str) -> None:
         """Keep the reason for the log."""
@@ -189,7 +189,7 @@ class UnknownName(InvalidParams):
 class UnknownTask(UnknownName):
     """The task does not exist, has expired, or belongs to another caller. A client cannot tell these cases apart."""
 
-    sentence = "Unknown task"
+    default_message = "Unknown task"
 
 
 class ResourceNotFound(UnknownName):
@@ -209,7 +209,7 @@ class HandlerError(InvalidParams):
 class CallerStopped(McpError):
     """The operator stopped this caller."""
 
-    code, status, sentence = -32600, 403, "The operator of this server has stopped this caller"
+    code, status, default_message = -32600, 403, "The operator of this server has stopped this caller"
 
 
 # ---- The server failed
@@ -233,7 +233,7 @@ class Crash(InternalError):
 class OutcomeUnknown(InternalError):
     """The function did not respond. It may have acted, so the error does not invite the client to retry."""
 
-    sentence = "The function did not answer in time"
+    default_message = "The function did not answer in time"
 
 
 class ResultTooLarge(InternalError):
@@ -261,7 +261,7 @@ class StateTooLarge(Misconfigured):
 class TemporarilyUnavailable(McpError):
     """KMS or a table cannot answer now. Nothing is lost, and the client may send the same request again."""
 
-    code, status, sentence = -32603, 503, "Temporarily unavailable"
+    code, status, default_message = -32603, 503, "Temporarily unavailable"
     is_server_fault = True
 
     def __init__(self, reason: str, *, retry_after: int = 2) -> None:
@@ -278,7 +278,7 @@ class Busy(TemporarilyUnavailable):
 class FunctionStopped(Busy):
     """The operator stopped this function. Nothing ran, so that the client may retry."""
 
-    sentence = "The operator of this server has stopped this function"
+    default_message = "The operator of this server has stopped this function"
 
     def __init__(self) -> None:
         """Invite the client to retry in five minutes."""
@@ -311,17 +311,19 @@ class InputRequired(BaseException):
 
 
 class DeveloperError(Exception):
-    """An author's function broke a rule of the toolkit.
+    """An author's function broke a rule of the toolkit: for example, it asked two questions under one key.
 
-    Its text may quote keys and values of arguments or answers. So it is not logged; only an author who runs the
-    function locally sees it.
+        DeveloperError("the key {key} is used twice", key="trip")
+
+    Its text is "the key trip is used twice". Such a text may quote keys and values of arguments or answers. So it is
+    not logged; only an author who runs the function locally sees it.
 
     Attributes:
-        rule: the text with "…" in place of each value. It may be logged.
+        rule: the text with "…" in place of each value: "the key … is used twice". It may be logged.
     """
 
     def __init__(self, rule: str, **values: object) -> None:
-        """Format the rule, a constant, with a value for each `{name}` in it; without values it is used as it is."""
+        """Format the rule with a value for each `{name}` in it; without values it is used as it is."""
         if values:
             super().__init__(rule.format(**values))
             self.rule = re.sub(PLACEHOLDER, "…", rule)

@@ -13,13 +13,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions.protocol.json_writer import dumps
-from mcp_functions.protocol.plain_values import NotJson, dump, to_json, type_name
+from mcp_functions.protocol.plain_values import NotJson, pydantic_to_json, to_json, type_name
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    # The members that an object may have: for each name, its allowed values in words, and the check of a value.
-    Members: TypeAlias = dict[str, tuple[str, Callable[[Any], bool]]]
+    Members: TypeAlias = "dict[str, Member]"  # the members that an object may have, by name
 
 # A key of `_meta` is an optional prefix of dotted labels, and a name. MCP reserves some second labels (basic, "_meta").
 LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
@@ -31,18 +31,23 @@ SIZE = "[0-9]+x[0-9]+|any"  # "in WxH format" (schema.ts, Icon)
 DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
 
 
-def _match(pattern: str) -> Callable[[object], bool]:
-    """Make a check that a value is a text of this pattern."""
-    return lambda value: isinstance(value, str) and bool(re.fullmatch(pattern, value, re.DOTALL))
+class Member(NamedTuple):
+    """A member of an object."""
+
+    allowed: str  # the values that it may have, in words
+    is_valid: Callable[[Any], bool]  # checks a value
 
 
-def _match_all(pattern: str) -> Callable[[object], bool]:
-    """Make a check that a value is a list of texts of this pattern."""
-    return lambda value: isinstance(value, list) and all(map(_match(pattern), value))
+def _is_text(value: object, pattern: str) -> bool:
+    return isinstance(value, str) and bool(re.fullmatch(pattern, value))
 
 
-TEXT = ("text", _match(".*"))
-FLAG = ("True or False", lambda value: isinstance(value, bool))
+def _is_list_of_texts(value: object, pattern: str) -> bool:
+    return isinstance(value, list) and all(_is_text(item, pattern) for item in value)
+
+
+TEXT = Member("text", lambda value: isinstance(value, str))
+FLAG = Member("True or False", lambda value: isinstance(value, bool))
 TOOL: Members = {
     "title": TEXT,
     "readOnlyHint": FLAG,
@@ -51,22 +56,22 @@ TOOL: Members = {
     "openWorldHint": FLAG,
 }
 CONTENT: Members = {
-    "audience": ('a list of "user" and "assistant"', _match_all("user|assistant")),
-    "priority": ("a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1),
-    "lastModified": ("a date in ISO 8601, as in 2026-07-28T12:00:00Z", _match(DATE)),
+    "audience": Member('a list of "user" and "assistant"', lambda value: _is_list_of_texts(value, "user|assistant")),
+    "priority": Member("a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1),
+    "lastModified": Member("a date in ISO 8601, as in 2026-07-28T12:00:00Z", lambda value: _is_text(value, DATE)),
 }
 ICON: Members = {
-    "src": ("an https:// or data: URI", _match(SOURCE)),
+    "src": Member("an https:// or data: URI", lambda value: _is_text(value, SOURCE)),
     "mimeType": TEXT,
-    "sizes": ('a list of sizes such as "48x48" or "any"', _match_all(SIZE)),
-    "theme": ('"light" or "dark"', _match("light|dark")),
+    "sizes": Member('a list of sizes such as "48x48" or "any"', lambda value: _is_list_of_texts(value, SIZE)),
+    "theme": Member('"light" or "dark"', lambda value: value in ("light", "dark")),
 }
 # `Implementation` also has a name and a version. They come from the deployment (MCP_SERVER_NAME), not from the author.
 SERVER: Members = {
     "title": TEXT,
     "description": TEXT,
-    "websiteUrl": ("an https:// URL", _match(r"https?://\S+")),
-    "icons": ("a list of icons", lambda value: isinstance(value, list)),
+    "websiteUrl": Member("an https:// URL", lambda value: _is_text(value, r"https?://\S+")),
+    "icons": Member("a list of icons", lambda value: isinstance(value, list)),
 }
 
 
@@ -167,7 +172,7 @@ def _read_members(subject: str, value: object, known: Members) -> dict[str, Any]
     """
     names = ", ".join(known)
     is_model = hasattr(value, "model_dump") and not isinstance(value, type)
-    given: Any = dump(value) if is_model else value
+    given: Any = pydantic_to_json(value) if is_model else value
     # The SDK's models drop unknown names silently, so a model that is empty now may have had misspelt ones.
     if not isinstance(given, Mapping) or (is_model and not given):
         message = f"{subject}: a dict or a model with these members is needed: {names}; not {type_name(value)}"
@@ -179,9 +184,8 @@ def _read_members(subject: str, value: object, known: Members) -> dict[str, Any]
             raise TypeError(message)
         if member is None:
             continue
-        allowed, is_valid = known[name]
         members[name] = list(member) if isinstance(member, tuple) else member
-        if not is_valid(members[name]):
-            message = f"{subject}: {name} must be {allowed}"
+        if not known[name].is_valid(members[name]):
+            message = f"{subject}: {name} must be {known[name].allowed}"
             raise TypeError(message)
     return members

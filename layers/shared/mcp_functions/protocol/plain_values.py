@@ -1,10 +1,14 @@
 """An author's value as plain JSON values. A value that JSON cannot hold is refused; it never becomes its `str()`.
 
+    {"day": date(2026, 7, 28), 1: {"b", "a"}}    {"day": "2026-07-28", "1": ["a", "b"]}
+    {"picture": b"…"}                            refused: "dict that holds bytes: binary data goes into Image, …"
+    Image(b"…", "image/png")                     refused: a protocol type is no plain value
+
 This module reads JSON's own types, dataclasses, enums, dates and datetimes. pydantic reads UUIDs, paths, decimals and
 the rest; it is imported only for them.
 
-Types of the protocol are no plain values. They are classes of this toolkit, of the official SDK, or of FastMCP. Their
-package and their name identify them, so `mcp` is never imported. An author's own model with a field `type` is a plain
+A protocol type is a class of this toolkit, of the official SDK, or of FastMCP that can be a part of a result. Its
+package and its name identify it, so `mcp` is never imported. An author's own model with a field `type` is a plain
 value, and so is a dict, whatever it holds.
 """
 
@@ -21,6 +25,44 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.wire_types import JSONValue
 
+# ---- Protocol types
+
+PACKAGES = frozenset({"mcp_functions", "mcp_types", "mcp", "fastmcp"})  # the packages whose classes are protocol types
+
+# The parts of a result.
+CONTENT = "content"  # a content block
+MESSAGE = "message"  # a message of a prompt
+CONTENTS = "contents"  # the contents of a resource
+RESULT = "result"  # a whole result
+# The part that a protocol type can be, by the name of its class.
+RESULT_PARTS = {
+    "Text": CONTENT, "TextContent": CONTENT, "Image": CONTENT, "ImageContent": CONTENT, "Audio": CONTENT,
+    "AudioContent": CONTENT, "File": CONTENT, "EmbeddedResource": CONTENT, "ResourceLink": CONTENT,
+    "PromptMessage": MESSAGE, "SamplingMessage": MESSAGE, "Message": MESSAGE,
+    "ResourceContents": CONTENTS, "ReadResourceContents": CONTENTS,
+    "CallToolResult": RESULT, "ToolResult": RESULT, "GetPromptResult": RESULT, "ReadResourceResult": RESULT,
+}  # fmt: skip
+
+
+def result_part(value: object) -> str:
+    """Return the part of a result that a value can be: CONTENT, MESSAGE, CONTENTS or RESULT; "" if it is no part."""
+    return result_part_of(type(value))
+
+
+def result_part_of(cls: type) -> str:
+    """Return the part of a result that the values of a class can be; "" if they are no part."""
+    for base in cls.__mro__:
+        if base.__name__ in RESULT_PARTS and _is_of_package(base):
+            return RESULT_PARTS[base.__name__]
+    return ""
+
+
+def _is_of_package(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] in PACKAGES
+
+
+# ---- Plain values
+
 SCALARS = (str, int, float, bool, type(None))
 # How a subclass of a scalar, such as a member of a StrEnum, becomes the scalar itself.
 TO_SCALAR: dict[type, Callable[[Any], JSONValue]] = {str: str.__str__, int: int.__int__, float: float.__float__}
@@ -31,22 +73,6 @@ REFUSED: dict[type | tuple[type, ...], str] = {
     Coroutine: "a coroutine that nobody awaited",
     (Iterator, AsyncIterator): "a {0}: return a list of what it yields",
     (type, FunctionType, ModuleType): "a {0} itself",
-}
-
-PACKAGES = frozenset({"mcp_functions", "mcp_types", "mcp", "fastmcp"})  # the packages whose classes are protocol types
-
-# The role of a protocol type: which part of a result it can be.
-CONTENT = "content"  # a content block
-MESSAGE = "message"  # a message of a prompt
-CONTENTS = "contents"  # the contents of a resource
-RESULT = "result"  # a whole result
-# The role by the name of the class.
-ROLES = {
-    **dict.fromkeys(("Text", "TextContent", "Image", "ImageContent", "Audio", "AudioContent", "File"), CONTENT),
-    **dict.fromkeys(("EmbeddedResource", "ResourceLink"), CONTENT),
-    **dict.fromkeys(("PromptMessage", "SamplingMessage", "Message"), MESSAGE),
-    **dict.fromkeys(("ResourceContents", "ReadResourceContents"), CONTENTS),
-    **dict.fromkeys(("CallToolResult", "ToolResult", "GetPromptResult", "ReadResourceResult"), RESULT),
 }
 
 
@@ -83,7 +109,7 @@ def to_json(value: object) -> JSONValue:
         raise NotJson(message) from None
 
 
-def dump(value: object) -> JSONValue:
+def pydantic_to_json(value: object) -> JSONValue:
     """Convert a value as pydantic does. In the protocol's own models, None means that a member is absent.
 
     Raises:
@@ -97,30 +123,8 @@ def dump(value: object) -> JSONValue:
 
 def type_name(value: object) -> str:
     """Return the name of a value's type, with its module."""
-    kind = type(value)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-
-
-def role(value: object) -> str:
-    """Return the role of a value in the protocol: CONTENT, MESSAGE, CONTENTS or RESULT; "" if it has none."""
-    return role_of(type(value))
-
-
-def role_of(kind: type) -> str:
-    """Return the role of a class, which it may inherit."""
-    return ROLES.get(protocol_name(kind), "")
-
-
-def protocol_name(kind: type) -> str:
-    """Return the name of the protocol type that a class is, or inherits from; "" if it is none."""
-    for base in kind.__mro__:
-        if base.__name__ in ROLES and _is_of_package(base):
-            return base.__name__
-    return ""
-
-
-def _is_of_package(kind: type) -> bool:
-    return kind.__module__.partition(".")[0] in PACKAGES
+    cls = type(value)
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
 
 
 def _convert(value: object) -> JSONValue:
@@ -143,7 +147,7 @@ def _convert(value: object) -> JSONValue:
     for types, reason in REFUSED.items():
         if isinstance(value, types):
             raise _UnsupportedValue(value, reason.format(type(value).__name__))
-    if role(value):
+    if result_part(value):
         raise _UnsupportedValue(value, f"{type_name(value)}, which cannot stand there")
     return _convert_object(value)
 
@@ -162,7 +166,7 @@ def _convert_object(value: object) -> JSONValue:
         text: str = value.isoformat()  # a date or a datetime, which pydantic would write in the same way
         return f"{text[:-6]}Z" if text.endswith("+00:00") else text
     try:
-        return dump(value)
+        return pydantic_to_json(value)
     except ValueError:  # hidden, because pydantic's text quotes the value
         raise _UnsupportedValue(value, type_name(value)) from None
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_writer import dumps
-from mcp_functions.protocol.plain_values import BYTES, RESULT, NotJson, role, role_of, to_json, type_name
+from mcp_functions.protocol.plain_values import BYTES, RESULT, NotJson, result_part, result_part_of, to_json, type_name
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,6 +26,13 @@ if TYPE_CHECKING:
 TOOL = "a tool returns text, content, a list with content in it, a CallToolResult, or a value that JSON can carry"
 RESOURCE = "a resource returns text, bytes, ResourceContents or a list of them, or a value that JSON can carry"
 OURS = "mcp_functions.protocol.content"  # the module of this toolkit's own CallToolResult
+
+
+class Json(NamedTuple):
+    """A value as JSON."""
+
+    value: Any  # the value as plain JSON values
+    text: str  # the JSON of the value
 
 
 def call_tool_result(value: object, *, promised: bool = False, lists: bool = False) -> dict[str, Any]:
@@ -44,11 +52,12 @@ def call_tool_result(value: object, *, promised: bool = False, lists: bool = Fal
         return _content([])
     if isinstance(value, list | tuple) and (lists or _holds_content(value)):
         return _content(_blocks(value))
-    if role(value) == RESULT:
+    if result_part(value) == RESULT:
         return _whole_result(value)
-    if role(value):
+    if result_part(value):
         return _content(_blocks([value]))
-    return _structured(value)
+    written = _write(value, TOOL)
+    return {"content": [_text(written.text)], "structuredContent": written.value, "isError": False}
 
 
 def tool_error(text: str) -> dict[str, Any]:
@@ -69,7 +78,7 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
     from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - other functions do not need it
 
     result: dict[str, Any] = {}
-    if role(value) == RESULT and hasattr(value, "messages"):
+    if result_part(value) == RESULT and hasattr(value, "messages"):
         whole = content_blocks.to_wire(value)
         description = whole.get("description", description)
         if "_meta" in whole:
@@ -94,9 +103,9 @@ def read_resource_contents(value: object, uri: str, mime_type: str | None) -> li
         DeveloperError: the value is none of these.
     """
     items = value if isinstance(value, list | tuple) else [value]
-    if role(value) == RESULT and hasattr(value, "contents"):
+    if result_part(value) == RESULT and hasattr(value, "contents"):
         items = value.contents
-    if role(value) or _holds_content(items):
+    if result_part(value) or _holds_content(items):
         from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - plain values do not need it
 
         return [content_blocks.contents(item, uri) for item in items]
@@ -105,13 +114,12 @@ def read_resource_contents(value: object, uri: str, mime_type: str | None) -> li
         return [{"uri": uri, **mime, "blob": binascii.b2a_base64(value, newline=False).decode()}]
     if isinstance(value, str):
         return [{"uri": uri, "mimeType": "text/plain", **mime, "text": value}]
-    _plain, text = _json(value, RESOURCE)
-    return [{"uri": uri, "mimeType": "application/json", **mime, "text": text}]
+    return [{"uri": uri, "mimeType": "application/json", **mime, "text": _write(value, RESOURCE).text}]
 
 
 def _holds_content(values: Iterable[object]) -> bool:
     types = {type(value) for value in values}  # each type is looked up once, because a list may be long
-    return any(map(role_of, types))
+    return any(map(result_part_of, types))
 
 
 def _text(text: str) -> dict[str, Any]:
@@ -122,22 +130,16 @@ def _content(blocks: list[dict[str, Any]]) -> dict[str, Any]:
     return {"content": blocks, "isError": False}
 
 
-def _structured(value: object) -> dict[str, Any]:
-    plain, text = _json(value, TOOL)
-    return {"content": [_text(text)], "structuredContent": plain, "isError": False}
-
-
 def _blocks(values: Iterable[object]) -> list[dict[str, Any]]:
     """Write a list of content. A value beside content becomes text, its JSON; None is left out."""
     from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - plain values do not need it
 
     blocks = []
     for item in values:
-        if isinstance(item, str) or role(item):
+        if isinstance(item, str) or result_part(item):
             blocks.append(content_blocks.block(item))
         elif item is not None:
-            _plain, text = _json(item, TOOL)
-            blocks.append(_text(text))
+            blocks.append(_text(_write(item, TOOL).text))
     return blocks
 
 
@@ -155,10 +157,10 @@ def _whole_result(value: object) -> dict[str, Any]:
     is_ours = any(base.__module__ == OURS for base in type(value).__mro__)
     absent = ... if is_ours else None
     if structured is not absent:
-        result["structuredContent"], _text_of_it = _json(structured, TOOL)
+        result["structuredContent"] = _write(structured, TOOL).value
     meta = getattr(value, "meta", None)
     if meta:
-        result["_meta"], _text_of_it = _json(dict(meta), TOOL)
+        result["_meta"] = _write(dict(meta), TOOL).value
     return result
 
 
@@ -170,8 +172,8 @@ def _member(value: object, names: tuple[str, str]) -> object:
     return None
 
 
-def _json(value: object, allowed: str) -> tuple[Any, str]:
-    """Return a value as plain JSON values, and as the text of its JSON.
+def _write(value: object, allowed: str) -> Json:
+    """Write a value as JSON.
 
     Args:
         value: the value that an author's function returned, or a part of it.
@@ -182,7 +184,7 @@ def _json(value: object, allowed: str) -> tuple[Any, str]:
     """
     try:
         plain = to_json(value)
-        return plain, dumps(plain)
+        return Json(plain, dumps(plain))
     except NotJson as error:
         reason = str(error)
     except TypeError:

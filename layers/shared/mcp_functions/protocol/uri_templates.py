@@ -1,23 +1,27 @@
 """URI templates with `{name}` and `{+name}` of RFC 6570, matched against a URI to read their variables.
 
-    template    note://{author}/{+path}         literals "note://", "/" and ""; expressions {author} and {+path}
+    template    note://{author}/{+path}
     URI         note://ann/2026/may%20day
     values      {"author": "ann", "path": "2026/may day"}
 
-`{name}` matches one segment; `{+name}` may hold reserved characters, slashes included. Both are percent-decoded.
+`{name}` matches one segment; `{+name}` may hold reserved characters, slashes included. Both are percent-decoded. A URI
+may fit in several ways. Then each variable is as long as possible, earlier ones first: for `{x}-{y}` and "a-b-c", x is
+"a-b".
 
-A client writes the URI, so no regular expression reads it, which could try very many splits. Two passes make the time
-linear in its length. The first goes from the end of the URI to its start, and finds for each expression the places
-where it may end (`_last_ends`). The second goes forward, and takes for each variable the last such place.
+A client writes the URI. A regular expression would try one way after the other, which can take hours for a long URI.
+`_read_expression` follows all ways together, so each expression costs one pass over the URI.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
+
+    # Each place of a URI where the next expression may start, with the values of the expressions before it.
+    Starts: TypeAlias = Mapping[int, tuple[slice, ...]]
 
 MAX_URI = 8192  # characters; API Gateway accepts 10,240 bytes of headers, and Mcp-Name repeats the URI there
 DELIMITERS = frozenset("/?#&=,;")  # each of these characters ends a segment
@@ -42,69 +46,51 @@ def list_variables(template: str) -> tuple[str, ...]:
 
 
 def match(template: str, uri: str) -> dict[str, str] | None:
-    """Read the variables of a template from a URI. Each is as long as possible, earlier ones first.
+    """Read the variables of a template from a URI.
 
     Returns:
         The values by name; None if the URI does not match, or is longer than MAX_URI.
     """
     pieces = re.split(EXPRESSION, template)  # a literal, then by turns a plus or "", a name, and the next literal
-    literals = pieces[::3]
-    pluses = pieces[1::3]
-    names = pieces[2::3]
-    if not names:
-        return {} if uri == template else None
-    if len(uri) > MAX_URI or not uri.startswith(literals[0]) or not uri.endswith(literals[-1]):
+    if len(uri) > MAX_URI or not uri.startswith(pieces[0]):
         return None
-    to_uri_end = [len(uri)] * (len(uri) + 1)
-    to_segment_end = _segment_ends(uri)
-    limits = [to_uri_end if plus else to_segment_end for plus in pluses]
-    rows = _last_ends(literals, limits, uri)
-    values = {}
-    start = len(literals[0])
-    for name, limit, literal, last_end in zip(names, limits, literals[1:], rows, strict=True):
-        end = last_end[limit[start]]
-        if end <= start:  # no place fits, or the value would be empty
-            return None
-        values[name] = uri[start:end]
-        start = end + len(literal)
-    from urllib.parse import unquote  # noqa: PLC0415 - only a template has variables
+    starts: Starts = {len(pieces[0]): ()}
+    for plus, literal in zip(pieces[1::3], pieces[3::3], strict=True):
+        starts = _read_expression(uri, starts, literal, may_hold_delimiters=bool(plus))
+    if len(uri) not in starts:
+        return None
+    from urllib.parse import unquote  # noqa: PLC0415 - few resources are templates
 
+    names = pieces[2::3]
+    values = [uri[part] for part in starts[len(uri)]]
     try:
-        return {name: unquote(value, errors="strict") for name, value in values.items()}
+        return {name: unquote(value, errors="strict") for name, value in zip(names, values, strict=True)}
     except UnicodeDecodeError:  # a percent-encoded value that is not UTF-8 matches nothing
         return None
 
 
-def _segment_ends(uri: str) -> list[int]:
-    """Find the end of the segment at each place in a URI: the next delimiter, or the end of the URI."""
-    ends = [len(uri)]
-    for place in reversed(range(len(uri))):
-        ends.append(place if uri[place] in DELIMITERS else ends[-1])
-    return ends[::-1]
+def _read_expression(uri: str, starts: Starts, literal: str, *, may_hold_delimiters: bool) -> Starts:
+    """Read an expression and the literal behind it, at every place of a URI where both fit.
 
-
-def _last_ends(literals: Sequence[str], limits: Sequence[Sequence[int]], uri: str) -> list[list[int]]:
-    """Find where each expression may end, so that the rest of the template matches the rest of the URI.
+    For `{x}-`, which may start at place 0 of "ab-c-d", the next expression may start at 3 (x is "ab") or 5 ("ab-c").
 
     Args:
-        literals: the texts around the expressions, one more than these.
-        limits: for each expression, the last place that it may reach if it starts at a place.
-        uri: the URI, which begins with the first literal and ends with the last.
+        uri: the whole URI.
+        starts: where this expression may start.
+        literal: the text behind the expression.
+        may_hold_delimiters: True for `{+name}`.
 
     Returns:
-        A row for each expression. At each place, it has the last possible end up to there; -1 if there is none.
+        Where the next expression may start. The start len(uri) means that the URI ends there.
     """
-    last = len(uri) - len(literals[-1])
-    rows = [[-1] * last + [last] * (len(uri) + 1 - last)]  # the last expression ends where the last literal starts
-    # Each other expression may end where the literal behind it stands, if the next expression then finds its own end.
-    for next_limit, literal in zip(limits[:0:-1], literals[-2:0:-1], strict=True):
-        next_row = rows[-1]
-        row = []
-        end = -1
-        for place in range(len(uri) + 1):
-            start = place + len(literal)  # the next expression starts here
-            if start <= len(uri) and uri.startswith(literal, place) and next_row[next_limit[start]] > start:
-                end = place
-            row.append(end)
-        rows.append(row)
-    return rows[::-1]
+    next_starts = {}
+    start = None
+    for place, character in enumerate(uri):
+        if place in starts:
+            start = place  # a later start is better: it leaves more of the URI to the earlier variables
+        if character in DELIMITERS and not may_hold_delimiters:
+            start = None
+        end = place + 1
+        if start is not None and uri.startswith(literal, end):
+            next_starts[end + len(literal)] = (*starts[start], slice(start, end))
+    return next_starts

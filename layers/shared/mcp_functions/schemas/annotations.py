@@ -1,7 +1,12 @@
 """Items of `Annotated` that add keywords to a schema: limits, titles and formats.
 
-`type_reader` applies them, and pydantic too: in a model, or beside its own `Field`. The limits of `annotated_types` are
-read here as well, without their module, whose import would cost too much.
+    int, Between(1, 30)             {"type": "integer", "minimum": 1, "maximum": 30}
+    str, Title("Your name")         {"type": "string", "title": "Your name"}
+    Literal["a"], Titles("One")     {"type": "string", "oneOf": [{"const": "a", "title": "One"}]}
+    str, Format("email")            {"type": "string", "format": "email"}
+
+`type_reader` reads the type, and each item makes another `JsonType` of it. Inside a model, or beside a `Field`,
+pydantic reads the type instead. It calls the methods with two underscores before their names.
 """
 
 from __future__ import annotations
@@ -19,42 +24,55 @@ if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic_core import CoreSchema
 
-# A loose pattern for each format: it refuses obvious mistakes.
-FORMATS = {"email": r"[^@\s]+@[^@\s]+", "uri": r"[A-Za-z][A-Za-z0-9+.-]*:\S+"}
-NULL = {"type": "null"}
+
+# ---- Limits: our own, and those of `annotated_types`, whose import would cost too much
 
 
 class Limit(NamedTuple):
     """A kind of limit."""
 
     keyword: str  # the keyword in a schema
-    is_within: Callable[[Any, Any], bool]  # compares a value with the limit
-    words: str  # the comparison in an error message
+    is_within: Callable[[Any, Any], bool]  # compares a value with the bound
+    reason: str  # why a value is refused; {} is the bound
 
 
-# The kinds of limits, by the attribute of an annotation that has the limit.
-NUMBERS = {
-    "ge": Limit("minimum", operator.ge, "at least"),
-    "gt": Limit("exclusiveMinimum", operator.gt, "more than"),
-    "le": Limit("maximum", operator.le, "at most"),
-    "lt": Limit("exclusiveMaximum", operator.lt, "less than"),
+def _is_as_long(value: str | list[Any] | dict[str, Any], least: int) -> bool:
+    return len(value) >= least
+
+
+def _is_as_short(value: str | list[Any] | dict[str, Any], most: int) -> bool:
+    return len(value) <= most
+
+
+# The limits of a type, by the attribute of an annotation that has the bound, as in `annotated_types.Ge(1).ge`.
+NUMBER_LIMITS = {
+    "ge": Limit("minimum", operator.ge, "must be at least {}"),
+    "gt": Limit("exclusiveMinimum", operator.gt, "must be more than {}"),
+    "le": Limit("maximum", operator.le, "must be at most {}"),
+    "lt": Limit("exclusiveMaximum", operator.lt, "must be less than {}"),
 }
-LENGTHS = {
-    "min_length": Limit("min", operator.ge, "at least"),
-    "max_length": Limit("max", operator.le, "at most"),
-}
-# For a type that has a length: the end of the keyword, as in `minLength`, and the unit in an error message.
-COUNTED: dict[object, tuple[str, str]] = {
-    str: ("Length", "characters"),
-    list: ("Items", "items"),
-    dict: ("Properties", "members"),
+LIMITS: dict[object, dict[str, Limit]] = {
+    int: NUMBER_LIMITS,
+    float: NUMBER_LIMITS,
+    str: {
+        "min_length": Limit("minLength", _is_as_long, "must have at least {} characters"),
+        "max_length": Limit("maxLength", _is_as_short, "must have at most {} characters"),
+    },
+    list: {
+        "min_length": Limit("minItems", _is_as_long, "must have at least {} items"),
+        "max_length": Limit("maxItems", _is_as_short, "must have at most {} items"),
+    },
+    dict: {
+        "min_length": Limit("minProperties", _is_as_long, "must have at least {} members"),
+        "max_length": Limit("maxProperties", _is_as_short, "must have at most {} members"),
+    },
 }
 
 
 class Between:
     """Limits a number, both ends included: `Annotated[int, Between(1, 30)]`. `None` is no limit."""
 
-    __is_annotated_types_grouped_metadata__ = True  # pydantic reads the limits in `__iter__`
+    __is_annotated_types_grouped_metadata__ = True  # tells pydantic to read the limits in `__iter__`
 
     def __init__(self, least: float | None, most: float | None) -> None:
         """Limit a number, under the names of `annotated_types`."""
@@ -71,7 +89,7 @@ class Between:
 class Length:
     """Limits the characters of a string or the items of a list: `Annotated[str, Length(3, 200)]`."""
 
-    __is_annotated_types_grouped_metadata__ = True
+    __is_annotated_types_grouped_metadata__ = True  # as in `Between`
 
     def __init__(self, least: int | None, most: int | None) -> None:
         """Limit a length, under the names of `annotated_types`."""
@@ -85,22 +103,60 @@ class Length:
         return iter(Len(self.min_length or 0, self.max_length))
 
 
+def add_limits(cls: object, type_: JsonType, items: Iterable[object]) -> JsonType:
+    """Add limits to the type that was read from a class.
+
+    Args:
+        cls: the class.
+        type_: the type that was read from it.
+        items: the items of `Annotated` that have bounds.
+
+    Raises:
+        NeedsPydantic: only pydantic reads one of the limits.
+    """
+    limits = LIMITS.get(cls, {})
+    for item in items:
+        names = [name for name in limits if getattr(item, name, None) is not None]
+        if not names:
+            raise NeedsPydantic
+        for name in names:
+            type_ = _add_limit(type_, limits[name], getattr(item, name))
+    return type_
+
+
+def _add_limit(type_: JsonType, limit: Limit, bound: float) -> JsonType:
+    if limit.keyword in type_.schema:  # two limits of one kind: pydantic has the rule for them
+        raise NeedsPydantic
+
+    def read(value: object) -> object:
+        result = type_.read(value)
+        if not limit.is_within(result, bound):
+            raise ValueError(limit.reason.format(bound))
+        return result
+
+    return JsonType({**type_.schema, limit.keyword: bound}, read)
+
+
+# ---- Titles and formats
+
+# A loose pattern for each format: it refuses obvious mistakes.
+FORMATS = {"email": r"[^@\s]+@[^@\s]+", "uri": r"[A-Za-z][A-Za-z0-9+.-]*:\S+"}
+NULL = {"type": "null"}
+
+
 class Keywords:
-    """Keywords that an annotation adds to the schema of a type."""
+    """Keywords that an annotation adds to the schema of a type; each subclass has its own."""
 
     def add_to(self, type_: JsonType) -> JsonType:
         """Add the keywords to the schema of a type, and their check to its reader."""
-        return JsonType(self.extend(type_.schema), read=lambda value: self.check(type_.read(value)))
+
+        def read(value: object) -> object:
+            return self.check(type_.read(value))
+
+        return JsonType(self.extend(type_.schema), read)
 
     def extend(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Add the keywords to a schema; in a union, to each member except null."""
-        if "anyOf" not in schema:
-            return self.extend_member(schema)
-        members = [member if member == NULL else self.extend(member) for member in schema["anyOf"]]
-        return {**schema, "anyOf": members}
-
-    def extend_member(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Add the keywords to a schema that is no union."""
+        """Add the keywords to a schema."""
         raise NotImplementedError
 
     def check(self, value: object) -> object:
@@ -112,16 +168,25 @@ class Keywords:
         return value
 
     def __get_pydantic_json_schema__(self, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """Add the keywords for pydantic, which keeps classes under `$defs` and gives them titles."""
+        """Add the keywords to the schema that pydantic makes; pydantic calls this method."""
+        return self.extend(_without_references(handler(core_schema), handler))
 
-        def inline(schema: dict[str, Any]) -> dict[str, Any]:
-            if "anyOf" in schema:
-                schema = {**schema, "anyOf": [inline(member) for member in schema["anyOf"]]}
-            if "$ref" not in schema:
-                return schema
-            return {key: value for key, value in handler.resolve_ref_schema(schema).items() if key != "title"}
 
-        return self.extend(inline(handler(core_schema)))
+def _without_references(schema: dict[str, Any], handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    """Replace each `$ref` with its definition, because pydantic keeps an Enum under `$defs`, where it has a title."""
+    if "anyOf" in schema:
+        schema = {**schema, "anyOf": [_without_references(member, handler) for member in schema["anyOf"]]}
+    if "$ref" not in schema:
+        return schema
+    definition = dict(handler.resolve_ref_schema(schema))
+    definition.pop("title", None)
+    return definition
+
+
+def _extend_members(schema: dict[str, Any], extend: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+    """Extend the members of a union, except null."""
+    members = [member if member == NULL else extend(member) for member in schema["anyOf"]]
+    return {**schema, "anyOf": members}
 
 
 class Title(Keywords):
@@ -132,7 +197,7 @@ class Title(Keywords):
         self._title = title
 
     def extend(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Add the title beside the description, in a union too."""
+        """Add the title beside the description; a union has one title too."""
         return {**schema, "title": self._title}
 
 
@@ -143,12 +208,14 @@ class Titles(Keywords):
         """Set one title for each choice, in their order."""
         self._titles = titles
 
-    def extend_member(self, schema: dict[str, Any]) -> dict[str, Any]:
+    def extend(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Replace `enum` by `oneOf` with `const` and `title`.
 
         Raises:
             TypeError: there are more or fewer titles than choices.
         """
+        if "anyOf" in schema:
+            return _extend_members(schema, self.extend)
         choices = schema.get("enum", [schema["const"]] if "const" in schema else [])
         if len(choices) != len(self._titles):
             message = f"Titles has {len(self._titles)} titles for {len(choices)} choices"
@@ -183,56 +250,14 @@ class Format(Keywords):
             raise ValueError(message)
         return value
 
-    def extend_member(self, schema: dict[str, Any]) -> dict[str, Any]:
+    def extend(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Write the format."""
+        if "anyOf" in schema:
+            return _extend_members(schema, self.extend)
         return {**schema, "format": self._name}
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Check the format for pydantic."""
-        from pydantic_core import core_schema  # noqa: PLC0415 - pydantic calls this method
+        """Add the check to the validator that pydantic makes; pydantic calls this method."""
+        from pydantic_core import core_schema  # noqa: PLC0415 - only pydantic needs it
 
         return core_schema.no_info_after_validator_function(self.check, handler(source))
-
-
-def add_limits(cls: object, type_: JsonType, limits: Iterable[object]) -> JsonType:
-    """Add limits to the type that was read from a class.
-
-    Raises:
-        NeedsPydantic: only pydantic reads one of the limits.
-    """
-    for item in limits:
-        named = {name: getattr(item, name, None) for name in (*NUMBERS, *LENGTHS)}
-        found = {name: limit for name, limit in named.items() if limit is not None}
-        if not found:
-            raise NeedsPydantic
-        for name, limit in found.items():
-            type_ = _add_limit(cls, type_, name, limit)
-    return type_
-
-
-def _add_limit(cls: object, type_: JsonType, name: str, limit: float) -> JsonType:
-    if name in NUMBERS and cls in (int, float):
-        number = NUMBERS[name]
-        reason = f"must be {number.words} {limit}"
-        return _limited(type_, number.keyword, limit, lambda value: number.is_within(value, limit), reason)
-    if name in LENGTHS and cls in COUNTED:
-        length = LENGTHS[name]
-        suffix, unit = COUNTED[cls]
-        reason = f"must have {length.words} {limit} {unit}"
-        return _limited(
-            type_, length.keyword + suffix, limit, lambda value: length.is_within(len(value), limit), reason
-        )
-    raise NeedsPydantic
-
-
-def _limited(type_: JsonType, keyword: str, limit: float, is_within: Callable[[Any], bool], reason: str) -> JsonType:
-    if keyword in type_.schema:  # two limits of one kind: pydantic has the rule for them
-        raise NeedsPydantic
-
-    def read(value: object) -> object:
-        result = type_.read(value)
-        if not is_within(result):
-            raise ValueError(reason)
-        return result
-
-    return JsonType({**type_.schema, keyword: limit}, read)

@@ -1,7 +1,13 @@
 """A signature as `inputSchema`, and the client's arguments as the function's own.
 
-The client sends the parameters before `*`. Their name on the wire is the alias of a `Field`, or else the parameter's
-name, in camelCase if `camel_case` is true.
+    def book(city: str, item_count: int = 1, *, step: Step) -> str: ...
+
+    schema    {"type": "object", "properties": {"city": …, "itemCount": …}, "required": ["city"], …}
+    sent      {"city": "Ely", "itemCount": 2}
+    bound     {"city": "Ely", "item_count": 2}
+
+The client sends the parameters before `*`, under their wire names. A wire name is the alias of a `Field`, or else the
+parameter's name, in camelCase if `camel_case` is true.
 """
 
 from __future__ import annotations
@@ -32,6 +38,57 @@ class Argument(NamedTuple):
     wire_name: str  # the name for the client
     type: JsonType  # the type, whose schema the client reads
 
+    def read(self, sent: object, *, is_text: bool) -> object:
+        """Read the value that the client sent.
+
+        Raises:
+            InvalidArgument: the value does not fit the type.
+        """
+        try:
+            if is_text and isinstance(sent, str):
+                return self.type.read_text(sent)
+            return self.type.read(sent)
+        except ValueError as error:
+            message = f"Argument {self.wire_name!r}: {error}"
+            raise InvalidArgument(message) from None
+
+
+class Arguments(NamedTuple):
+    """The arguments of one handler."""
+
+    by_name: Mapping[str, Argument]  # the arguments by their wire names, in the order of the signature
+    schema: dict[str, Any]  # the `inputSchema`
+
+    def bind(self, sent: Mapping[str, Any], *, values_are_text: bool = False) -> dict[str, Any]:
+        """Turn the client's arguments into the function's keyword arguments.
+
+        Args:
+            sent: the unchecked arguments by their wire names.
+            values_are_text: True if the protocol writes every value as a string: a prompt's arguments, the variables of
+                a URI.
+
+        Raises:
+            InvalidArgument: one is missing, unknown, or does not fit its type.
+        """
+        unknown = sent.keys() - self.by_name.keys()
+        if unknown:
+            first = shortened(min(unknown))  # a set has no order, and the message must be the same each time
+            known = ", ".join(sorted(self.by_name)) or "none"
+            message = f"Unknown argument {first!r}; known are: {known}"
+            raise InvalidArgument(message)
+        bound = {}
+        for name, argument in self.by_name.items():
+            parameter = argument.parameter
+            if name in sent:
+                bound[parameter.name] = argument.read(sent[name], is_text=values_are_text)
+            elif parameter.make_default:
+                bound[parameter.name] = parameter.make_default()
+            elif parameter.required:
+                message = f"Argument {name!r}: it is missing"
+                raise InvalidArgument(message)
+            # else: Python uses the default in the function's own signature.
+        return bound
+
 
 class RawArguments(NamedTuple):
     """All arguments in one parameter, under a schema that the author wrote."""
@@ -51,43 +108,6 @@ class RawArguments(NamedTuple):
         except ValueError as error:
             message = f"The arguments do not fit: {error}"
             raise InvalidArgument(message) from None
-
-
-class Arguments(NamedTuple):
-    """The arguments of one handler."""
-
-    by_name: Mapping[str, Argument]  # the arguments by their names for the client, in the order of the signature
-    schema: dict[str, Any]  # the `inputSchema`
-
-    def bind(self, sent: Mapping[str, Any], *, values_are_text: bool = False) -> dict[str, Any]:
-        """Turn the client's arguments into the function's keyword arguments.
-
-        Args:
-            sent: the unchecked arguments by wire name.
-            values_are_text: True if the protocol writes every value as a string: a prompt's arguments, the variables of
-                a URI.
-
-        Raises:
-            InvalidArgument: one is missing, unknown, or does not fit its type.
-        """
-        unknown = sent.keys() - self.by_name.keys()
-        if unknown:
-            first = shortened(min(unknown))  # a set has no order, and the message must be the same each time
-            known = ", ".join(sorted(self.by_name)) or "none"
-            message = f"Unknown argument {first!r}; known are: {known}"
-            raise InvalidArgument(message)
-        bound = {}
-        for name, argument in self.by_name.items():
-            parameter = argument.parameter
-            if name in sent:
-                bound[parameter.name] = _read_value(argument, sent[name], is_text=values_are_text)
-            elif parameter.make_default:
-                bound[parameter.name] = parameter.make_default()
-            elif parameter.required:
-                message = f"Argument {name!r}: it is missing"
-                raise InvalidArgument(message)
-            # else: Python uses the default in the function's own signature.
-        return bound
 
 
 def read_arguments(parameters: Iterable[Parameter], hints: Mapping[str, Any], *, camel_case: bool) -> Arguments:
@@ -136,19 +156,18 @@ def _read_argument(parameter: Parameter, hints: Mapping[str, Any], *, camel_case
         raise TypeError(UNNAMED)
     annotation = hints[parameter.name]
     type_ = read_type(annotation)
-    schema = dict(type_.schema)
+    default = parameter.default
     headers = [item.name for item in get_args(annotation) if isinstance(item, Header)]
-    if headers:
-        schema["x-mcp-header"] = headers[0]
-    if parameter.default is not MISSING:
-        schema |= published_default(parameter.default, type_.read)
-    if _is_read_as_float(type_, parameter.default):  # `amount: float = 5`
-        parameter = parameter._replace(make_default=partial(float, parameter.default))
+    keywords = {"x-mcp-header": headers[0]} if headers else {}
+    if default is not MISSING:
+        keywords |= published_default(default, type_.read)
+        if _is_read_as_float(default, type_):  # `amount: float = 5`
+            parameter = parameter._replace(make_default=partial(float, default))
     python_name = to_camel_case(parameter.name) if camel_case else parameter.name
-    return Argument(parameter, parameter.alias or python_name, type_._replace(schema=schema))
+    return Argument(parameter, parameter.alias or python_name, type_.with_keywords(keywords))
 
 
-def _is_read_as_float(type_: JsonType, default: object) -> bool:
+def _is_read_as_float(default: object, type_: JsonType) -> bool:
     """Tell whether a whole number as the default would reach the function as a float, if the client sent it."""
     if type(default) is not int:
         return False
@@ -156,16 +175,6 @@ def _is_read_as_float(type_: JsonType, default: object) -> bool:
         return type(type_.read(default)) is float
     except ValueError:
         return False
-
-
-def _read_value(argument: Argument, value: object, *, is_text: bool) -> object:
-    try:
-        if is_text and isinstance(value, str):
-            return argument.type.read_text(value)
-        return argument.type.read(value)
-    except ValueError as error:
-        message = f"Argument {argument.wire_name!r}: {error}"
-        raise InvalidArgument(message) from None
 
 
 def _schema_of(arguments: Mapping[str, Argument]) -> dict[str, Any]:

@@ -1,24 +1,18 @@
 """Enums, dates, dataclasses and TypedDicts, read as pydantic reads them.
 
-Only a function that uses a class imports this module. A class with a special rule is left to pydantic. A member that a
-dataclass or a TypedDict does not declare is ignored, as with pydantic.
+Only a function that uses a class imports this module. A member that a dataclass or a TypedDict does not declare is
+ignored, as with pydantic. Some classes have rules of their own, for example a `@field_validator`, a Flag or an InitVar.
+They are left to pydantic, so that no rule has to be written twice.
 """
 
 from __future__ import annotations
 
 import re
 from contextlib import suppress
-from enum import Enum, Flag
+from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
-from mcp_functions.schemas.json_types import (
-    JsonType,
-    NeedsPydantic,
-    check_native,
-    check_object,
-    read_choice,
-    read_part,
-)
+from mcp_functions.schemas.json_types import JsonType, NeedsPydantic, check_object, is_pydantics, read_choice, read_part
 from mcp_functions.schemas.parameters import docstring, published_default
 from mcp_functions.tuples import NamedTuple
 
@@ -46,36 +40,38 @@ MOMENTS = {
     "date": Moment("date", DATE, "must be a date, such as 2026-07-28"),
     "datetime": Moment("date-time", DATE_TIME, "must be a date and a time, such as 2026-07-28T09:30:00Z"),
 }
-# A class with one of these attributes tells pydantic how to read it.
+# A class with one of these attributes has a rule for pydantic. Other rules have any name, such as a `@field_validator`:
+# `is_pydantics` recognizes them by their value.
 HOOKS = ("__get_pydantic_core_schema__", "__get_pydantic_json_schema__", "__pydantic_config__", "__get_validators__")
 
 
 def read_class(cls: type[Any], read_type: ReadType) -> JsonType:
-    """Read a class.
+    """Read an Enum, a class of `datetime`, a dataclass or a TypedDict.
 
     Raises:
-        NeedsPydantic: only pydantic reads the class, or one of its members.
+        NeedsPydantic: the class is another one, or it or one of its members has a rule that only pydantic follows.
     """
-    if any(hasattr(cls, name) for name in HOOKS):
-        raise NeedsPydantic
-    for base in cls.__mro__:
-        for item in vars(base).values():
-            check_native(item)
+    for base in cls.__mro__:  # a rule may be inherited
+        for name, attribute in vars(base).items():
+            if name in HOOKS or is_pydantics(attribute):
+                raise NeedsPydantic
     if issubclass(cls, Enum):
         return _read_enum(cls)
     if cls.__module__ == "datetime" and cls.__name__ in MOMENTS:
         return _read_moment(cls)
-    if "__dataclass_fields__" in vars(cls):
-        return _read_dataclass(cls, get_type_hints(cls, include_extras=True), read_type)
-    if hasattr(cls, "__required_keys__"):
-        return _read_typed_dict(cls, get_type_hints(cls, include_extras=True), read_type)
+    if "__dataclass_fields__" in vars(cls):  # a subclass without the decorator has them from its base
+        return _read_dataclass(cls, read_type)
+    if hasattr(cls, "__required_keys__"):  # a TypedDict, of `typing` or of `typing_extensions`
+        return _read_typed_dict(cls, read_type)
     raise NeedsPydantic
 
 
 def _read_enum(cls: type[Enum]) -> JsonType:
     values = tuple(member.value for member in cls)
-    has_rule = issubclass(cls, Flag) or cls._missing_.__func__ is not Enum._missing_.__func__  # type: ignore[attr-defined]
-    if has_rule or not values or any(type(value) not in (str, int) for value in values):
+    has_plain_values = bool(values) and all(type(value) in (str, int) for value in values)
+    # A class with its own `_missing_` accepts more values than those of its members. A Flag, for example, adds them up.
+    overrides_missing = cls._missing_.__func__ is not Enum._missing_.__func__  # type: ignore[attr-defined]
+    if overrides_missing or not has_plain_values:
         raise NeedsPydantic
     choice = read_choice(values)
     description = {"description": docstring(cls)} if cls.__doc__ else {}
@@ -96,20 +92,26 @@ def _read_moment(cls: type[date]) -> JsonType:
     return JsonType({"type": "string", "format": moment.format}, read)
 
 
-def _read_dataclass(cls: type[Any], hints: Mapping[str, Any], read_type: ReadType) -> JsonType:
+def _read_dataclass(cls: type[Any], read_type: ReadType) -> JsonType:
     from dataclasses import MISSING, InitVar, fields  # noqa: PLC0415 - the author of a dataclass has imported it
 
+    hints = get_type_hints(cls, include_extras=True)
     declared = fields(cls)
-    has_init_var = any(isinstance(hint, InitVar) for hint in hints.values())
-    if has_init_var or not cls.__dataclass_params__.init or not all(field.init for field in declared):
+    # `__init__` must take the fields and nothing else, because `read` calls it with them.
+    takes_more_than_fields = any(isinstance(hint, InitVar) for hint in hints.values())
+    takes_all_fields = cls.__dataclass_params__.init and all(field.init for field in declared)
+    if takes_more_than_fields or not takes_all_fields:
         raise NeedsPydantic
-    types = {field.name: read_type(hints[field.name]) for field in declared}
-    defaults = {field.name: field.default for field in declared if field.default is not MISSING}
-    factories = {field.name for field in declared if field.default_factory is not MISSING}
-    members = _object_of(cls, types, [name for name in types if name not in {*defaults, *factories}])
-    for name, default in defaults.items():
-        property_ = members.schema["properties"][name]
-        members.schema["properties"][name] = property_ | published_default(default, types[name].read)
+    types: dict[str, JsonType] = {}
+    required: list[str] = []
+    for field in declared:
+        type_ = read_type(hints[field.name])
+        if field.default is not MISSING:
+            type_ = type_.with_keywords(published_default(field.default, type_.read))
+        elif field.default_factory is MISSING:
+            required.append(field.name)
+        types[field.name] = type_
+    members = _object_of(cls, types, required)
 
     def read(value: object) -> object:
         try:
@@ -121,12 +123,12 @@ def _read_dataclass(cls: type[Any], hints: Mapping[str, Any], read_type: ReadTyp
     return JsonType(members.schema, read)
 
 
-def _read_typed_dict(cls: type[Any], hints: Mapping[str, Any], read_type: ReadType) -> JsonType:
+def _read_typed_dict(cls: type[Any], read_type: ReadType) -> JsonType:
     if getattr(cls, "__closed__", None):
         raise NeedsPydantic
     types: dict[str, JsonType] = {}
     required: list[str] = []
-    for name, hint in hints.items():
+    for name, hint in get_type_hints(cls, include_extras=True).items():
         plain_hint, is_required = _unqualified(hint, is_required=name in cls.__required_keys__)
         types[name] = read_type(plain_hint)
         if is_required:
@@ -135,8 +137,8 @@ def _read_typed_dict(cls: type[Any], hints: Mapping[str, Any], read_type: ReadTy
 
 
 def _unqualified(hint: object, *, is_required: bool) -> tuple[object, bool]:
-    """Remove Required, NotRequired and ReadOnly, of `typing` or `typing_extensions`; return whether it is required."""
-    qualifier = str(get_origin(hint)).rpartition(".")[2]
+    """Remove Required, NotRequired and ReadOnly from a hint, and tell whether the member is required."""
+    qualifier = str(get_origin(hint)).rpartition(".")[2]  # its name: `typing` and `typing_extensions` have one each
     args = get_args(hint)
     if qualifier == "ReadOnly":
         return _unqualified(args[0], is_required=is_required)

@@ -29,6 +29,10 @@ class JsonType(NamedTuple):
     schema: dict[str, Any]  # the JSON Schema of the type
     read: Callable[[object], Any]  # turns a JSON value into a value of the type, or raises ValueError with the reason
 
+    def with_keywords(self, keywords: dict[str, Any]) -> JsonType:
+        """Add keywords to the schema; they change nothing for the values."""
+        return JsonType({**self.schema, **keywords}, self.read)
+
     def read_text(self, text: str) -> object:
         """Read a value from text, because URIs and prompts transport nothing else: "5" may be a number.
 
@@ -71,6 +75,7 @@ SCALARS: dict[object, JsonType] = {
     type(None): _scalar("null", "a", type(None)),
 }
 CHOICES = (str, int, bool, type(None))
+UNRESTRICTED = "any"  # stands beside the names of JSON's types for a schema that allows all of them
 
 
 def read_choice(values: tuple[object, ...]) -> JsonType:
@@ -79,21 +84,19 @@ def read_choice(values: tuple[object, ...]) -> JsonType:
     Raises:
         NeedsPydantic: a value is no such scalar.
     """
-    if not all(type(value) in CHOICES for value in values):
+    types = {type(value) for value in values}
+    if not types.issubset(CHOICES):
         raise NeedsPydantic
-    accepted = {(type(value), value) for value in values}  # True equals 1 in Python, so the type counts, too
+    accepted = [(type(value), value) for value in values]  # True equals 1 in Python, so the type counts, too
 
     def read(value: object) -> object:
-        if type(value) not in CHOICES or (type(value), value) not in accepted:
+        if (type(value), value) not in accepted:
             message = "must be one of " + ", ".join(dumps(value) for value in values)
             raise ValueError(message)
         return value
 
-    schema: dict[str, Any] = {"enum": list(values)}
-    types = {type(value) for value in values}
-    if len(types) == 1:
-        schema = {**SCALARS[types.pop()].schema, **schema}
-    return JsonType(schema, read)
+    type_keyword = SCALARS[types.pop()].schema if len(types) == 1 else {}
+    return JsonType({**type_keyword, "enum": list(values)}, read)
 
 
 def read_union(members: tuple[object, ...], read_type: ReadType) -> JsonType:
@@ -102,36 +105,37 @@ def read_union(members: tuple[object, ...], read_type: ReadType) -> JsonType:
     Raises:
         NeedsPydantic: members overlap, for example `date | str`. pydantic defines which of them it prefers.
     """
-    types = {member: read_type(member) for member in members}
-    if int in types and float in types:  # an int stays an int
-        del types[int]
-        types[float] = NUMBER
-    known = [*types.values()]
-    if len(known) == 1:
-        return known[0]
-    names = [name for member in known for name in _type_names(member.schema)]
-    if "any" in names or len(set(names)) < len(names):
+    by_member = {member: read_type(member) for member in members}
+    if int in by_member and float in by_member:  # one type of JSON: NUMBER reads 5 as 5, and 5.5 as 5.5
+        del by_member[int]
+        by_member[float] = NUMBER
+    types = [*by_member.values()]
+    if len(types) == 1:
+        return types[0]
+    names = [name for type_ in types for name in _type_names(type_.schema)]
+    has_overlap = len(set(names)) < len(names)
+    if UNRESTRICTED in names or has_overlap:
         raise NeedsPydantic
 
     def read(value: object) -> object:
         reasons = []
-        for member in known:
+        for type_ in types:
             try:
-                return member.read(value)
+                return type_.read(value)
             except ValueError as error:
                 reasons.append(str(error))
         raise ValueError(" or ".join(reasons))
 
-    return JsonType({"anyOf": [member.schema for member in known]}, read)
+    return JsonType({"anyOf": [type_.schema for type_ in types]}, read)
 
 
 def _type_names(schema: dict[str, Any]) -> set[str]:
-    """Name JSON's types that a schema allows, integers as numbers; "any" if it does not restrict them."""
+    """Name JSON's types that a schema allows, integers as numbers; UNRESTRICTED if it allows all of them."""
     if "anyOf" in schema:
         return {name for member in schema["anyOf"] for name in _type_names(member)}
     if "type" not in schema and "enum" in schema:
         return {name for value in schema["enum"] for name in _type_names(SCALARS[type(value)].schema)}
-    name = schema.get("type", "any")
+    name = schema.get("type", UNRESTRICTED)
     return {"number" if name == "integer" else name}
 
 
@@ -185,13 +189,9 @@ def read_part(place: str, type_: JsonType, value: object) -> object:
         raise ValueError(message) from None
 
 
-def check_native(item: object) -> None:
-    """Check an item of `Annotated`, or a member of a class.
-
-    Raises:
-        NeedsPydantic: only pydantic understands it.
-    """
-    is_ours = hasattr(item, "add_to")  # a `Keywords` of `annotations`
-    is_pydantics = type(item).__module__.partition(".")[0] in ("pydantic", "pydantic_core")
-    if is_pydantics or (hasattr(item, "__get_pydantic_core_schema__") and not is_ours):
-        raise NeedsPydantic
+def is_pydantics(item: object) -> bool:
+    """Tell whether only pydantic understands an item of `Annotated`, or an attribute of a class."""
+    if hasattr(item, "add_to"):  # a `Keywords` of `annotations`, which has methods for pydantic too
+        return False
+    is_made_by_pydantic = type(item).__module__.partition(".")[0] in ("pydantic", "pydantic_core")
+    return is_made_by_pydantic or hasattr(item, "__get_pydantic_core_schema__")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from copy import deepcopy
 from functools import partial
 from textwrap import dedent
@@ -30,9 +29,10 @@ class Parameter(NamedTuple):
     """A parameter of an author's function."""
 
     name: str  # the name in the function
-    default: Any  # the default; MISSING if there is none, or if `make_default` makes it
+    default: Any  # the default; MISSING if there is none, or if only `make_default` knows it
     keyword_only: bool = False  # True after `*`
-    make_default: Callable[[], Any] | None = None  # the function that makes the default for one call
+    # Makes the default for one call; None if there is none, or if Python's own default may be used.
+    make_default: Callable[[], Any] | None = None
     alias: str | None = None  # the name on the wire, if `Field` gives one
     title: str | None = None  # the title for people, if `Field` gives one
 
@@ -70,11 +70,11 @@ def read_parameter(declared: Parameter, annotation: object) -> tuple[Parameter, 
         TypeError: there are two defaults, one cannot be copied, or `Field` has an option that no parameter can have.
     """
     metadata = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
-    if not any(map(_is_field, (declared.default, *metadata))):
-        return declared._replace(make_default=copier(declared.default)), annotation
-    from mcp_functions.schemas import pydantic_types  # noqa: PLC0415 - the author of a Field has imported pydantic
+    if any(map(_is_field, (declared.default, *metadata))):
+        from mcp_functions.schemas import pydantic_fields  # noqa: PLC0415 - the author of a Field has imported pydantic
 
-    return pydantic_types.read_field(declared, annotation)
+        return pydantic_fields.read_field(declared, annotation)
+    return declared._replace(make_default=copier(declared.default)), annotation
 
 
 def published_default(default: object, read: Callable[[object], object]) -> dict[str, Any]:
@@ -95,18 +95,24 @@ def copier(default: object) -> Callable[[], Any] | None:
     Raises:
         TypeError: the default is mutable and cannot be copied.
     """
-    # A call cannot change a value that has a hash, except a dataclass or a model: its hash may leave out its fields.
-    is_record = hasattr(type(default), "__dataclass_fields__") or hasattr(type(default), "model_fields")
-    with suppress(TypeError):
-        hash(default)
-        if not is_record:
-            return None
+    if _is_constant(default):
+        return None
     try:
         deepcopy(default)
     except Exception as error:
         message = f"its default cannot be copied for each call: {error}"
         raise TypeError(message) from error
     return partial(deepcopy, default)
+
+
+def _is_constant(default: object) -> bool:
+    """Tell whether no call can change a value: it has a hash, and is no record, whose hash may leave out its fields."""
+    is_record = hasattr(type(default), "__dataclass_fields__") or hasattr(type(default), "model_fields")
+    try:
+        hash(default)
+    except TypeError:
+        return False
+    return not is_record
 
 
 def _is_field(item: object) -> bool:

@@ -13,6 +13,8 @@ from mcp_functions.schemas import json_types
 from mcp_functions.schemas.json_types import NeedsPydantic
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from mcp_functions.schemas.json_types import JsonType
 
 UNIONS = (Union, types.UnionType)
@@ -28,64 +30,75 @@ def read_type(annotation: object) -> JsonType:
         TypeError: JSON has no such type.
     """
     try:
-        return _read_native(annotation)
+        return _read_without_pydantic(annotation)
     # RecursionError: a class refers to itself. NameError: a name is not defined, and pydantic's error has the field.
     except (NeedsPydantic, RecursionError, NameError):
         from mcp_functions.schemas import pydantic_types  # noqa: PLC0415 - imports pydantic
 
-        read = pydantic_types.read_type(annotation)
-    return _described(read, get_args(annotation)[1:]) if get_origin(annotation) is Annotated else read
+        type_ = pydantic_types.read_type(annotation)
+    metadata = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
+    return _described(type_, metadata)
 
 
-def _read_native(annotation: object) -> JsonType:
+def _read_without_pydantic(annotation: object) -> JsonType:
+    """Read an annotation without pydantic.
+
+    Raises:
+        NeedsPydantic: it is none of those that are read here.
+    """
     if get_origin(annotation) is Annotated:
         inner, *metadata = get_args(annotation)
         return _read_annotated(inner, metadata)
     if annotation in (Any, object):
         return json_types.ANY
-    if not isinstance(annotation, type) or annotation in (list, dict):
-        return _read_generic(annotation)
-    if annotation in json_types.SCALARS:
-        return json_types.SCALARS[annotation]
-    from mcp_functions.schemas import class_types  # noqa: PLC0415 - few functions have a class
+    if isinstance(annotation, type) and annotation not in (list, dict):
+        return _read_class(annotation)
+    return _read_generic(annotation)
 
-    return class_types.read_class(annotation, _read_native)
+
+def _read_class(cls: type) -> JsonType:
+    if cls in json_types.SCALARS:
+        return json_types.SCALARS[cls]
+    from mcp_functions.schemas import class_types  # noqa: PLC0415 - few functions have another class
+
+    return class_types.read_class(cls, _read_without_pydantic)
 
 
 def _read_generic(annotation: object) -> JsonType:
+    """Read a type that has arguments in brackets, or that may have some: `list` and `dict`."""
     origin = get_origin(annotation)
     args = get_args(annotation)
     if origin is Literal:
         return json_types.read_choice(args)
     if origin in UNIONS:
-        return json_types.read_union(args, _read_native)
+        return json_types.read_union(args, _read_without_pydantic)
     if annotation is list or origin is list:
-        return json_types.read_array(args, _read_native)
+        return json_types.read_array(args, _read_without_pydantic)
     if annotation is dict or (origin is dict and args[0] is str):
-        return json_types.read_object(args, _read_native)
+        return json_types.read_object(args, _read_without_pydantic)
     raise NeedsPydantic
 
 
 def _read_annotated(inner: object, metadata: list[Any]) -> JsonType:
-    for item in metadata:
-        json_types.check_native(item)
+    if any(map(json_types.is_pydantics, metadata)):
+        raise NeedsPydantic
     limits = [item for item in metadata if _is_limit(item)]
-    read = _read_limited(inner, limits) if limits else _read_native(inner)
+    type_ = _read_limited(inner, limits) if limits else _read_without_pydantic(inner)
     for item in metadata:
         if hasattr(item, "add_to"):  # a `Keywords` of `annotations`
-            read = item.add_to(read)
-    return _described(read, metadata)
+            type_ = item.add_to(type_)
+    return _described(type_, metadata)
 
 
 def _read_limited(inner: object, limits: list[object]) -> JsonType:
     from mcp_functions.schemas import annotations  # noqa: PLC0415 - few types have limits
 
     members = get_args(inner)
-    if get_origin(inner) in UNIONS and type(None) in members:  # `Annotated[int | None, Ge(1)]` limits the int
-        others = tuple(member for member in members if member is not type(None))
-        only: Any = Union.__getitem__(others)
-        return _read_native(Annotated[(only, *limits)] | None)
-    return annotations.add_limits(get_origin(inner) or inner, _read_native(inner), limits)
+    if get_origin(inner) in UNIONS and type(None) in members:
+        # `Annotated[int | None, Ge(1)]` limits the int, so it is read as `Annotated[int, Ge(1)] | None`.
+        others: Any = Union.__getitem__(tuple(member for member in members if member is not type(None)))
+        return _read_without_pydantic(Annotated[(others, *limits)] | None)
+    return annotations.add_limits(get_origin(inner) or inner, _read_without_pydantic(inner), limits)
 
 
 def _is_limit(item: object) -> bool:
@@ -93,9 +106,9 @@ def _is_limit(item: object) -> bool:
     return is_group or type(item).__module__.partition(".")[0] == "annotated_types"
 
 
-def _described(read: JsonType, metadata: list[Any] | tuple[Any, ...]) -> JsonType:
+def _described(type_: JsonType, metadata: Iterable[object]) -> JsonType:
     """Add the description, which is the first string."""
     for item in metadata:
         if isinstance(item, str):
-            return read._replace(schema={**read.schema, "description": item})
-    return read
+            return type_.with_keywords({"description": item})
+    return type_

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 DIALECT = "https://json-schema.org/draft/2020-12/schema"  # "the default dialect when no $schema is present" (basic)
 MAX_BYTES = 64 * 1024  # the size of a schema as JSON
 MAX_DEPTH = 32  # the levels of objects and arrays in a schema
+REFERENCES = ("$ref", "$dynamicRef")  # the keywords that name another schema
 # A part of a regular expression: an escape, a class in brackets, or one character.
 TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 
@@ -91,5 +92,5 @@ def _check_bounds(schema: Mapping[str, Any]) -> None:
 def _references(schema: object) -> Iterator[str]:
     for level in by_level(schema):
         for part in level:
-            names = ("$ref", "$dynamicRef") if isinstance(part, dict) else ()
-            yield from (part[name] for name in names if isinstance(part.get(name), str))
+            if isinstance(part, dict):
+                yield from (part[name] for name in REFERENCES if isinstance(part.get(name), str))

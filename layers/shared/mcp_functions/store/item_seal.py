@@ -1,11 +1,15 @@
-"""Seals the payload of an item, bound to the item's key, version and expiry time (envelope.md, section 12.2).
+"""Seals the payload of an item, and binds it to the item's key, version and expiry time (envelope.md, section 12.2).
+
+    payload {"round": 2}  --seal for row "shop/pay/conversation/-/f1", version 3-->  token "ks1.…"
+
+The token opens only for the same key, version and expiry time. So a writer who has no data key cannot copy it to
+another row, present an old version again, or let a row live longer.
 
 A payload in the item and a payload in an object have different labels, so neither can replace the other.
 """
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING
 
 from mcp_functions import observability
@@ -46,18 +50,16 @@ class ItemSeal:
             InvalidRequestState: the token was not sealed for this row.
             TemporarilyUnavailable, Misconfigured: KMS does not answer.
         """
-        # Failed unseals are limited per caller, because each may cost a call of KMS. The gateway notes the caller of a
-        # request before the handler runs. A worker has no caller, so they are limited per item.
+        # A token that does not open may cost a call of KMS, so each caller has a budget for them. The gateway notes the
+        # caller of a request. A worker has no caller: there each item has a budget.
         caller_id = observability.current().caller_id or f"item:{row.key}"
         return self._codec.unseal(token, caller=caller_id, about=_binding(row))
 
 
 def _binding(row: Row) -> bytes:
-    """Return the bytes that bind a payload to its item (envelope.md, section 12).
+    """Return the bytes that bind a payload to its row. Stored tokens depend on this layout, so it never changes.
 
-    The layout is: 2 bytes length of the key, the key, 8 bytes version, 8 bytes expiry time (unix seconds). Numbers are
-    big-endian. Stored tokens depend on this layout, so it never changes.
+    length of the key (2 bytes), the key, version (8 bytes), expiry time in unix seconds (8 bytes); all big-endian
     """
-    key_bytes = row.key.encode()
-    length = struct.pack(">H", len(key_bytes))
-    return length + key_bytes + struct.pack(">QQ", row.version, row.expires)
+    key = row.key.encode()
+    return len(key).to_bytes(2, "big") + key + row.version.to_bytes(8, "big") + row.expires.to_bytes(8, "big")

@@ -84,7 +84,7 @@ class Moto:
         answer: dict[str, Any] = json.loads(body)
         if status != OK:
             code = str(answer.get("__type", "InternalServerError")).rpartition("#")[2]
-            raise DynamoDbError(code, status, answer.get("Item"))
+            raise DynamoDbError(code, status)
         return answer
 
 
@@ -99,7 +99,5 @@ def table(name: str) -> dict[str, Any]:
 
 
 def _error_response(error: DynamoDbError) -> HttpResponse:
-    body: dict[str, Any] = {"__type": f"{PROTOCOL.target}#{error.code}", "message": error.code}
-    if error.item:
-        body["Item"] = error.item
+    body = {"__type": f"{PROTOCOL.target}#{error.code}", "message": error.code}
     return PROTOCOL.response(error.status or 500, json.dumps(body))
