@@ -16,7 +16,7 @@ from mcp_functions.local.checks import iam
 from mcp_functions.local.checks.packages import distributions_of, shipped
 from mcp_functions.local.checks.project import FOLDER, Project
 from mcp_functions.local.lambdas.functions import SIGN_IN, find
-from mcp_functions.local.lambdas.loading import COMMON, IN_THE_RUNTIME, elsewhere, holds
+from mcp_functions.local.lambdas.loading import COMMON, IN_THE_RUNTIME, elsewhere, has_module
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,9 +38,9 @@ def a_function_finds_on_lambda_what_it_imports(project: Project) -> Iterator[str
             statement = f"{file.relative_to(project.root)} imports {name}"
             if name == RELATIVE:
                 yield f"{statement} (relative): Lambda loads it without a package; write `from prices import PRICES`"
-            elif name in IN_THE_RUNTIME or holds(own, name):
+            elif name in IN_THE_RUNTIME or has_module(own, name):
                 continue
-            elif holds(common, name):
+            elif has_module(common, name):
                 for missing in _missing(project, folder):
                     yield f"{statement} of {COMMON}: {missing}"
             elif elsewhere(name, project.root):
@@ -69,13 +69,13 @@ def uses_shared_code(project: Project, folder: str) -> bool:
     """Whether a function imports a module of layers/common."""
     own = project.root / FOLDER / folder
     common = project.root / COMMON
-    return any(holds(common, name) and not holds(own, name) for name in _reached(own, common))
+    return any(has_module(common, name) and not has_module(own, name) for name in _reached(own, common))
 
 
 def _hiding(own: Path) -> Iterator[str]:
     """Find modules with the name of a Python module: a function's folder is first on Lambda's path, so they hide it."""
     for path in sorted(own.glob("*")):
-        if path.stem in sys.stdlib_module_names and holds(own, path.stem):
+        if path.stem in sys.stdlib_module_names and has_module(own, path.stem):
             relative_path = path.relative_to(own.parent.parent)
             yield f"{relative_path} hides Python's own module {path.stem} from every package: give it another name"
 
@@ -88,7 +88,7 @@ def _reached(own: Path, common: Path) -> dict[str, Path]:
         for name in imported(file):
             if name == RELATIVE and file.parent not in (own, common):
                 continue  # a relative import inside a package works on Lambda too
-            if name not in file_by_name and not holds(own, name):
+            if name not in file_by_name and not has_module(own, name):
                 files += sorted([*common.glob(f"{name}.py"), *common.glob(f"{name}/**/*.py")])
             file_by_name.setdefault(name, file)
     return file_by_name

@@ -52,7 +52,7 @@ def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
         DemoError: the conversation differed from the expected one.
     """
     with stage() as folder:
-        _Pause(folder, Transcript(out), runtime=runtime).hold(functions)
+        _Pause(folder, Transcript(out), runtime=runtime).run(functions)
 
 
 class _Pause:
@@ -65,7 +65,7 @@ class _Pause:
         self._rounds = Rounds(folder / "conversation.json", transcript)
         self._keys: list[str] = []  # the names of the data keys that encrypted the states
 
-    def hold(self, functions: Path) -> None:
+    def run(self, functions: Path) -> None:
         root = functions.resolve().parent
         file = self._rounds.file
         with self._server(functions, self._folder / "first") as harness:
@@ -74,7 +74,7 @@ class _Pause:
             port = urlsplit(harness.url).port or 0
             self._transcript.write(f"A client calls {TOOL} at {harness.url}\n")
             self._ask(1, clients.PYTHON, harness)
-        self._transcript.write(f"The client has left {', '.join(self._rounds.kept())}")
+        self._transcript.write(f"The client has left {', '.join(self._rounds.read_file())}")
         self._transcript.write(f"in {file.name}, {file.stat().st_size} bytes, and is gone. So is the server.\n")
         (self._folder / "second").mkdir()
         shutil.copy(self._folder / "first" / keyfile.FILE, self._folder / "second")  # only the key survives
@@ -124,7 +124,7 @@ class _Pause:
         return second
 
     def _round(self, number: int, client: Client, harness: Harness) -> dict[str, Any]:
-        return self._rounds.hold(number, f"Round {number}: {client.name}", partial(clients.send, client), harness)
+        return self._rounds.run_round(number, f"Round {number}: {client.name}", partial(clients.send, client), harness)
 
     def _ask(self, number: int, client: Client, harness: Harness) -> None:
         result = self._round(number, client, harness)

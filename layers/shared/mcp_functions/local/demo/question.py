@@ -41,11 +41,11 @@ def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
         rounds.begin(functions, harness)
         transcript.write(f"The official Python client calls {TOOL} at {harness.url}\n")
         for number in range(1, COUNT):
-            result = rounds.hold(number, f"Round {number}", one_round.advance, harness)
+            result = rounds.run_round(number, f"Round {number}", one_round.advance, harness)
             rounds.show_questions(number, result)
             transcript.state(result["requestState"])
-        rounds.show_end(rounds.hold(COUNT, f"Round {COUNT}", one_round.advance, harness))
-        _send_changed_state(rounds.kept(), transcript)
+        rounds.show_end(rounds.run_round(COUNT, f"Round {COUNT}", one_round.advance, harness))
+        _send_changed_state(rounds.read_file(), transcript)
         transcript.write(f"{COUNT} rounds, {_distinct(rounds)}, and nothing kept on the server between them.")
 
 

@@ -135,14 +135,14 @@ class Rounds:
             raise Problem(banner.STALE)
         self.file.write_text(json.dumps({"url": harness.url, "name": TOOL, "arguments": ARGUMENTS}), encoding="utf-8")
 
-    def kept(self) -> dict[str, Any]:
+    def read_file(self) -> dict[str, Any]:
         """Read the file."""
-        kept: dict[str, Any] = json.loads(self.file.read_text(encoding="utf-8"))
-        return kept
+        conversation: dict[str, Any] = json.loads(self.file.read_text(encoding="utf-8"))
+        return conversation
 
-    def hold(self, number: int, heading: str, send: Send, harness: Harness) -> dict[str, Any]:
+    def run_round(self, number: int, heading: str, send: Send, harness: Harness) -> dict[str, Any]:
         """Send one round with the answers to the questions of the last, show it, and return its result."""
-        questions = self.kept().get("inputRequests") or {}
+        questions = self.read_file().get("inputRequests") or {}
         answers = {key: ANSWERS[key] for key in questions}
         self.transcript.heading(heading)
         self.transcript.call(TOOL, ARGUMENTS, answers, number - 1)

@@ -56,7 +56,7 @@ class Resolver:
                 self._names[name] = str(declared["Default"]).split(",") if is_list else declared["Default"]
         self._functions: dict[str, Callable[[Any], Any]] = {
             "Ref": self._ref,
-            "Condition": self.holds,
+            "Condition": self.is_true,
             "Fn::And": lambda conditions: all(map(self.value, conditions)),
             "Fn::Equals": lambda pair: text(self.value(pair[0])) == text(self.value(pair[1])),
             "Fn::FindInMap": self._find_in_map,
@@ -89,7 +89,7 @@ class Resolver:
         resolved = {name: self.value(part) for name, part in expression.items()}
         return {name: value for name, value in resolved.items() if value is not NO_VALUE}
 
-    def holds(self, condition: str) -> bool:
+    def is_true(self, condition: str) -> bool:
         """Whether a condition of the template is true.
 
         Raises:
@@ -101,7 +101,7 @@ class Resolver:
 
     def _if(self, arguments: list[Any]) -> JSONValue:
         condition, yes, no = arguments
-        return self.value(yes if self.holds(condition) else no)
+        return self.value(yes if self.is_true(condition) else no)
 
     def _join(self, arguments: list[Any]) -> str:
         separator, values = arguments

@@ -50,11 +50,11 @@ class Calls:
             Skipped: no call asked.
         """
         calls = candidates.named_calls(self._lists, self.named_tools) if self.named_tools else []
-        texts = [self._hold(call) for call in calls]
+        texts = [self._run_conversation(call) for call in calls]
         for call in self._read_calls():
             if any(texts):
                 break  # one conversation is enough
-            texts.append(self._hold(call))
+            texts.append(self._run_conversation(call))
         if not any(texts):
             raise Skipped(message=f"no resource, prompt or read-only tool asks a question; {NAME_A_TOOL}")
         return "; ".join(text for text in texts if text)
@@ -72,23 +72,23 @@ class Calls:
         if not self._task_calls:
             for call in self._read_calls():
                 if str(call) in self.tasks:
-                    self._hold(call)
+                    self._run_conversation(call)
         if not self._task_calls:
             raise Skipped(message=f"no read-only tool is a task; {NAME_A_TOOL}")
         return "; ".join(self._follow(call, task) for call, task in self._task_calls)
 
-    def _hold(self, call: Call) -> str:
+    def _run_conversation(self, call: Call) -> str:
         """Hold one conversation, and return what was seen; "" if it asked nothing, or became a task."""
         rounds = 1
         response = self._send(call, {})
         while response.questions is not None and rounds < MAX_ROUNDS:
             rounds += 1
-            response = self._send(call, self._next(response))
+            response = self._send(call, self._next_params(response))
             if response.result is None:
                 raise Failed(message=f"{call}: the state of round {rounds - 1} was not accepted: {response}")
-        return self._ending(call, response, rounds)
+        return self._summary(call, response, rounds)
 
-    def _ending(self, call: Call, response: Response, rounds: int) -> str:
+    def _summary(self, call: Call, response: Response, rounds: int) -> str:
         result = response.result or {}
         if result.get("resultType") == "task":
             self._task_calls.append((call, result))
@@ -107,15 +107,15 @@ class Calls:
     def _send(self, call: Call, more: Mapping[str, Any]) -> Response:
         return self.server.ask(call.method, {**call.params, **more}, header_parameters=call.header_parameters)
 
-    def _next(self, response: Response) -> dict[str, Any]:
+    def _next_params(self, response: Response) -> dict[str, Any]:
         if response.state is None:
             raise Failed(message="a round asked, and gave no requestState")
-        return {"requestState": response.state, "inputResponses": self._responses(response.questions or {})}
+        return {"requestState": response.state, "inputResponses": self._answers(response.questions or {})}
 
-    def _responses(self, requests: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: self._response(key, request) for key, request in requests.items()}
+    def _answers(self, requests: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: self._answer(key, request) for key, request in requests.items()}
 
-    def _response(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _answer(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
         answer = self.answers.get(key)
         if answer is None:
             return schema_values.answer(request)
@@ -133,17 +133,17 @@ class Calls:
                 limit = f"{self.patience.seconds:g} s (--seconds)"
                 raise Failed(message=f"{call} did not end within {limit}, and was cancelled")
             if task.get("inputRequests"):
-                self._task("tasks/update", call, task, inputResponses=self._responses(task["inputRequests"]))
+                self._ask_about("tasks/update", call, task, inputResponses=self._answers(task["inputRequests"]))
             else:
                 self.patience.sleep(task.get("pollIntervalMs", 1000) / 1000)
-            task = self._task("tasks/get", call, task)
+            task = self._ask_about("tasks/get", call, task)
             polls += 1
         if task["status"] != "completed" or task.get("result", {}).get("isError"):
             outcome = "reported a tool error" if "result" in task else task["status"]
             raise Failed(message=f"the task of {call} {outcome}")
         return f"{call} was complete after {polls} polls"
 
-    def _task(self, method: str, call: Call, task: Mapping[str, Any], **more: object) -> dict[str, Any]:
+    def _ask_about(self, method: str, call: Call, task: Mapping[str, Any], **more: object) -> dict[str, Any]:
         response = self.server.ask(method, {"taskId": task["taskId"], **more})
         if response.result is None:
             raise Failed(message=f"{method} of {call}: {response}")
