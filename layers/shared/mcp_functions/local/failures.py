@@ -49,8 +49,8 @@ def _fold(trace: traceback.TracebackException) -> None:
     """Leave out the frames of the toolkit and of the import system."""
     chained: traceback.TracebackException | None = trace
     while chained is not None:
-        own = [frame for frame in chained.stack if not frame.filename.startswith(FOLDED)]
-        chained.stack = traceback.StackSummary.from_list(own)
+        author_frames = [frame for frame in chained.stack if not frame.filename.startswith(FOLDED)]
+        chained.stack = traceback.StackSummary.from_list(author_frames)
         earlier = chained.__context__
         if earlier and all(frame.filename.startswith(FOLDED) for frame in earlier.stack):
             chained.__context__ = None  # an exception that the toolkit itself handled

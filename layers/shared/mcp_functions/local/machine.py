@@ -76,8 +76,8 @@ def _extras() -> Line:
 
 
 def _sam(root: Path) -> Line:
-    own = root / ".venv-sam/bin/sam"  # where the project's Makefile installs it
-    version = _first_line(shutil.which("sam") or str(own), "--version")
+    project_sam = root / ".venv-sam/bin/sam"  # where the project's Makefile installs it
+    version = _first_line(shutil.which("sam") or str(project_sam), "--version")
     if not version:
         return Line("build, deploy", "there is no SAM CLI", "make build installs it, or: pipx install aws-sam-cli")
     return Line("build, deploy", version)

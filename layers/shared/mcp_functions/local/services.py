@@ -53,10 +53,10 @@ class Services:
         )
 
 
-def stored_tables(starting: ExitStack, state_dir: Path, own: list[dict[str, Any]]) -> dynamodb.DynamoDbApi:
+def stored_tables(starting: ExitStack, state_dir: Path, author_tables: list[dict[str, Any]]) -> dynamodb.DynamoDbApi:
     """Return DynamoDB with the toolkit's table, which a file in `state_dir` keeps, and with the author's tables."""
     file = starting.enter_context(contextlib.closing(TableFile(state_dir, now=time.time())))
-    tables = dynamodb.Moto(dynamodb.table(environment.TABLE), *own)
+    tables = dynamodb.Moto(dynamodb.table(environment.TABLE), *author_tables)
     return dynamodb.DynamoDbApi(StoredTable(file, environment.TABLE, tables))
 
 

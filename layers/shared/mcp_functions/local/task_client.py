@@ -123,9 +123,9 @@ class TaskClient:
             return dict(task["result"])
         raise Refused(task.get("error", {"message": f"the task was {task['status']}"}))
 
-    def call(self, name: str, arguments: Mapping[str, Any], **more: object) -> dict[str, Any]:
+    def call(self, name: str, arguments: Mapping[str, Any], **inputs: object) -> dict[str, Any]:
         """Call a tool once (`tools/call`), with `inputResponses` and `requestState` if it is a further round."""
-        return self.request("tools/call", {"name": name, "arguments": dict(arguments), **more})
+        return self.request("tools/call", {"name": name, "arguments": dict(arguments), **inputs})
 
     def get(self, task_id: str) -> dict[str, Any]:
         """Get a task's status (`tasks/get`)."""

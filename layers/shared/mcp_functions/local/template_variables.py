@@ -55,8 +55,8 @@ class TemplateVariables:
         path = template.find(self._directory)
         if path is None:
             return {}, []
-        own = {name: value for name, value in self._settings.items() if value is not None}
-        configurations = Template(path, own, stack=STACK, shell=self._shell)
+        harness_values = {name: value for name, value in self._settings.items() if value is not None}
+        configurations = Template(path, harness_values, stack=STACK, shell=self._shell)
         variables: dict[str, dict[str, str]] = {}
         unknown: list[str] = []
         for folder in folders:

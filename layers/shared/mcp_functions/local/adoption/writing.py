@@ -105,8 +105,8 @@ def _imported(path: Path) -> Iterator[str]:
 
 def _requirements(files: Sequence[Path]) -> list[str]:
     """Pin the packages that the files import to the releases that are installed here."""
-    own = {file.stem for file in files} | {OWN} | sys.stdlib_module_names
-    modules = sorted({module for file in files for module in _imported(file)} - own)
+    not_packages = {file.stem for file in files} | {OWN} | sys.stdlib_module_names
+    modules = sorted({module for file in files for module in _imported(file)} - not_packages)
     distributions = metadata.packages_distributions()
     packages = {package for module in modules for package in distributions.get(module, ())}
     pinned = [f"{package}=={metadata.version(package)}" for package in packages]

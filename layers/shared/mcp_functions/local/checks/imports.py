@@ -31,14 +31,14 @@ NOT_DEPLOYED = "has no block in template.yaml, so it is not deployed"
 def a_function_finds_on_lambda_what_it_imports(project: Project) -> Iterator[str]:
     """Check each import of a function's files, and of the shared code that they use."""
     for folder, block in sorted(project.functions.items()):
-        own = project.root / FOLDER / folder
+        function_folder = project.root / FOLDER / folder
         common = project.root / COMMON
-        yield from _hiding(own)
-        for name, file in sorted(_reached(own, common).items()):
+        yield from _hiding(function_folder)
+        for name, file in sorted(_reached(function_folder, common).items()):
             statement = f"{file.relative_to(project.root)} imports {name}"
             if name == RELATIVE:
                 yield f"{statement} (relative): Lambda loads it without a package; write `from prices import PRICES`"
-            elif name in IN_THE_RUNTIME or has_module(own, name):
+            elif name in IN_THE_RUNTIME or has_module(function_folder, name):
                 continue
             elif has_module(common, name):
                 for missing in _missing(project, folder):
@@ -67,28 +67,29 @@ def missing_on_lambda(directory: Path) -> list[str]:
 
 def uses_shared_code(project: Project, folder: str) -> bool:
     """Whether a function imports a module of layers/common."""
-    own = project.root / FOLDER / folder
+    function_folder = project.root / FOLDER / folder
     common = project.root / COMMON
-    return any(has_module(common, name) and not has_module(own, name) for name in _reached(own, common))
+    names = _reached(function_folder, common)
+    return any(has_module(common, name) and not has_module(function_folder, name) for name in names)
 
 
-def _hiding(own: Path) -> Iterator[str]:
+def _hiding(function_folder: Path) -> Iterator[str]:
     """Find modules with the name of a Python module: a function's folder is first on Lambda's path, so they hide it."""
-    for path in sorted(own.glob("*")):
-        if path.stem in sys.stdlib_module_names and has_module(own, path.stem):
-            relative_path = path.relative_to(own.parent.parent)
+    for path in sorted(function_folder.glob("*")):
+        if path.stem in sys.stdlib_module_names and has_module(function_folder, path.stem):
+            relative_path = path.relative_to(function_folder.parent.parent)
             yield f"{relative_path} hides Python's own module {path.stem} from every package: give it another name"
 
 
-def _reached(own: Path, common: Path) -> dict[str, Path]:
+def _reached(function_folder: Path, common: Path) -> dict[str, Path]:
     """Map each name that a function imports, itself or by shared code, to a file that imports it."""
     file_by_name: dict[str, Path] = {}
-    files = sorted(own.rglob("*.py"))
+    files = sorted(function_folder.rglob("*.py"))
     for file in files:  # the list grows while it is read, by the files of shared code that are imported
         for name in imported(file):
-            if name == RELATIVE and file.parent not in (own, common):
+            if name == RELATIVE and file.parent not in (function_folder, common):
                 continue  # a relative import inside a package works on Lambda too
-            if name not in file_by_name and not has_module(own, name):
+            if name not in file_by_name and not has_module(function_folder, name):
                 files += sorted([*common.glob(f"{name}.py"), *common.glob(f"{name}/**/*.py")])
             file_by_name.setdefault(name, file)
     return file_by_name
@@ -152,8 +153,8 @@ def _layers(project: Project, block: Block) -> list[Any]:
 
 def _has_other_layers(project: Project, block: Block) -> bool:
     """Whether a function has a layer from elsewhere, which may ship any package."""
-    own = [{"Ref": name} for name in project.of_type(LAYER)]
-    return any(layer not in own for layer in _layers(project, block))
+    layers_of_template = [{"Ref": name} for name in project.of_type(LAYER)]
+    return any(layer not in layers_of_template for layer in _layers(project, block))
 
 
 def _unshipped(project: Project, folder: str, name: str, statement: str) -> Iterator[str]:

@@ -30,7 +30,7 @@ def a_function_has_the_policies_that_its_handlers_need(project: Project) -> Iter
     The endpoint may do both for clients of 2025, even if no handler asks.
     """
     for folder, (logical_id, properties) in sorted(project.functions.items()):
-        policies = iam.managed(properties) & {iam.SEAL, iam.KEEP}
+        policies = iam.managed_policies(properties) & {iam.SEAL, iam.KEEP}
         write = f"{WRITE_BLOCK} {folder}"
         for policy in sorted(_needed(project, folder) - policies):
             yield f"functions/{folder} needs {policy}: add !Ref {policy} to Policies of {logical_id}, {write}"
@@ -45,7 +45,7 @@ def a_function_is_tagged_with_its_own_name(project: Project) -> Iterator[str]:
     """Check the tag by which the two policies know a function: with another's tag, it could open the other's states."""
     for folder, block in [*sorted(project.functions.items()), *sorted(project.workers.items())]:
         tag = block.properties.get("Tags", {}).get(iam.TAG)
-        needs_tag = bool(iam.managed(block.properties) & {iam.SEAL, iam.KEEP})
+        needs_tag = bool(iam.managed_policies(block.properties) & {iam.SEAL, iam.KEEP})
         if tag is None and not needs_tag:
             continue
         if tag != folder:
@@ -82,7 +82,7 @@ def the_table_keeps_what_is_written_and_deletes_what_has_expired(project: Projec
     if table is None:
         yield "functions keep something: template.yaml needs a Table of type AWS::DynamoDB::Table"
         return
-    for name, expected in iam.as_written(iam.TABLE["Ref"]).items():
+    for name, expected in iam.scaffold_properties(iam.TABLE["Ref"]).items():
         if name != "Tags" and table.get(name) != expected:
             yield f"Table must have {name}: {json.dumps(expected)}"
     resource = project.template["Resources"][iam.TABLE["Ref"]]

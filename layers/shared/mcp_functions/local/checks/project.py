@@ -34,7 +34,7 @@ class Block(NamedTuple):
     @property
     def is_worker(self) -> bool:
         """Whether it continues the tasks of a function."""
-        return iam.shown(self.properties.get("FunctionName")).endswith(WORKER)
+        return iam.resource_text(self.properties.get("FunctionName")).endswith(WORKER)
 
     def variable(self, name: str) -> JSONValue:
         """Return an environment variable's value; None if the block does not set it."""
@@ -123,7 +123,7 @@ class Project:
         """List what a function's own policies allow, those of the template too, but not MaySeal and MayKeep."""
         policies = self.of_type("AWS::IAM::ManagedPolicy")
         statements = iam.own_statements(block.properties)
-        for name in iam.managed(block.properties) - {iam.SEAL, iam.KEEP}:
+        for name in iam.managed_policies(block.properties) - {iam.SEAL, iam.KEEP}:
             document = policies.get(name, {}).get("PolicyDocument", {})
             statements += iam.own_statements({"Policies": document})
         return statements

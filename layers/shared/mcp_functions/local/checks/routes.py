@@ -72,13 +72,13 @@ def every_function_has_its_route_behind_the_authorizer(project: Project) -> Iter
     """Check that every function answers at its own path, and that no other path of it is open."""
     for folder, (logical_id, properties) in project.functions.items():
         routes = _routes(properties)
-        own, public = ROUTES.get(folder, (frozenset({f"ANY /mcp/{folder}"}), frozenset[str]()))
-        for key in sorted(own - routes.keys()):
+        needed, may_be_open = ROUTES.get(folder, (frozenset({f"ANY /mcp/{folder}"}), frozenset[str]()))
+        for key in sorted(needed - routes.keys()):
             yield f"{logical_id} has no route: add an event of type HttpApi with {key}"
         for key, route in routes.items():
             if route.get("ApiId") != API:
                 yield f"the route {key} of {logical_id} must have ApiId: !Ref HttpApi"
-            if "Auth" in route and key not in public:
+            if "Auth" in route and key not in may_be_open:
                 yield f"the route {key} of {logical_id} must have no Auth of its own: the API's decides who may call"
 
 

@@ -261,12 +261,12 @@ def _line(label: str, text: str) -> str:
     return f"{label:<13} {text}"
 
 
-def _when(at: float, now: float) -> str:
+def _when(time: float, now: float) -> str:
     """Return a time in the user's time zone, and its distance from now."""
-    away = abs(at - now)
-    fitting = [(length, unit) for length, unit in UNITS if away >= length]
+    seconds = abs(time - now)
+    fitting = [(length, unit) for length, unit in UNITS if seconds >= length]
     length, unit = fitting[0] if fitting else UNITS[-1]
-    distance = f"{away / length:.0f} {unit}"
-    relative = f"in {distance}" if at > now else f"{distance} ago"
-    local = datetime.fromtimestamp(at).astimezone()
+    distance = f"{seconds / length:.0f} {unit}"
+    relative = f"in {distance}" if time > now else f"{distance} ago"
+    local = datetime.fromtimestamp(time).astimezone()
     return f"{local:%Y-%m-%d %H:%M:%S %Z}, {relative}"

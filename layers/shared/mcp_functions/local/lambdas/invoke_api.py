@@ -107,9 +107,9 @@ class InvokeApi:
             thread.join(DRAIN_SECONDS)
 
 
-def _user_error(status: int, kind: str, message: str, **more: str) -> HttpResponse:
-    return _error(status, kind, message, Type="User", **more)
+def _user_error(status: int, kind: str, message: str, **members: str) -> HttpResponse:
+    return _error(status, kind, message, Type="User", **members)
 
 
-def _error(status: int, kind: str, message: str, **more: str) -> HttpResponse:
-    return json_response(status, {**more, "Message": message}, ("x-amzn-errortype", kind))
+def _error(status: int, kind: str, message: str, **members: str) -> HttpResponse:
+    return json_response(status, {**members, "Message": message}, ("x-amzn-errortype", kind))

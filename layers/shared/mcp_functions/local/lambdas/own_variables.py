@@ -60,14 +60,14 @@ class _Layers(MutableMapping[str, str]):
     def __len__(self) -> int:
         return len(self._visible())
 
-    def __or__(self, more: Mapping[str, str]) -> dict[str, str]:
-        return {**self, **more}
+    def __or__(self, others: Mapping[str, str]) -> dict[str, str]:
+        return {**self, **others}
 
     def __ror__(self, first: Mapping[str, str]) -> dict[str, str]:
         return {**first, **self}
 
-    def __ior__(self, more: Mapping[str, str]) -> Self:
-        self.update(more)
+    def __ior__(self, others: Mapping[str, str]) -> Self:
+        self.update(others)
         return self
 
     def copy(self) -> dict[str, str]:

@@ -42,12 +42,12 @@ class Configuration:
 class Template:
     """A SAM template, read for one stack on this machine."""
 
-    def __init__(self, path: Path, own: Mapping[str, str], *, stack: str, shell: Mapping[str, str]) -> None:
+    def __init__(self, path: Path, harness_values: Mapping[str, str], *, stack: str, shell: Mapping[str, str]) -> None:
         """Read it.
 
         Args:
             path: the template's file.
-            own: the harness's values of variables (MCP_…); its KEYS replaces every key of the template.
+            harness_values: the harness's values of variables (MCP_…); its KEYS replaces every key of the template.
             stack: the stack's name.
             shell: the variables of the developer's shell.
 
@@ -55,13 +55,13 @@ class Template:
             Problem: the file is no template, or PyYAML is not installed.
         """
         self._path = path
-        self._own = own
+        self._own = harness_values
         self._stack = stack
         self._shell = shell
-        self._template = _read(path, own)
+        self._template = _read(path, harness_values)
         globals_: Mapping[str, Any] = self._template.get("Globals") or {}
         self._globals: Mapping[str, Any] = globals_.get("Function") or {}
-        self._resolver = Resolver(self._template, stack=stack, key_arn=own[KEYS])
+        self._resolver = Resolver(self._template, stack=stack, key_arn=harness_values[KEYS])
 
     def configuration(self, folder: Path, name: str = "") -> Configuration | None:
         """Return the configuration of the function in a folder; None if the template has no block for it.
@@ -155,13 +155,13 @@ class Template:
             stop(f"{self._path.name}: {name} has no value here ({reason}): set {name} in the environment", after=error)
 
 
-def _read(path: Path, own: Mapping[str, str]) -> dict[str, Any]:
+def _read(path: Path, harness_values: Mapping[str, str]) -> dict[str, Any]:
     """Read a template; with AuthMode oauth, as it is after `mcp-functions auth oauth`.
 
     Only then does it deploy the sign-in front (functions/oauth), which this mode needs.
     """
     parsed = template.read(path)
-    if own.get("MCP_AUTH_MODE") != "oauth":
+    if harness_values.get("MCP_AUTH_MODE") != "oauth":
         return parsed
     return template.parse(auth.set_auth(path.read_text(encoding="utf-8"), "oauth"))
 

@@ -110,14 +110,14 @@ class TemplateEditor:
         item = f"- !Ref {layer}"
         self._set_items(logical_id, "Layers", [item], re.compile(re.escape(item)))
 
-    def _set_items(self, logical_id: str, name: str, needed: list[str], ours: re.Pattern[str]) -> None:
+    def _set_items(self, logical_id: str, name: str, needed: list[str], removable: re.Pattern[str]) -> None:
         """Write the items of a property with a line for each; a list in one line is not changed.
 
         Args:
             logical_id: the function's logical id.
             name: the property's name.
             needed: the items that it must have; missing ones are written first.
-            ours: matches the other items that are removed; a comment beside one stays, on its own line.
+            removable: matches the other items that are removed; a comment beside one stays, on its own line.
 
         """
         place = self._find_property(logical_id, name)
@@ -136,7 +136,7 @@ class TemplateEditor:
             text, hash_, comment = line.partition("#")
             item = text.strip()
             old_items.add(item)
-            if item in needed or not ours.match(item):
+            if item in needed or not removable.match(item):
                 new_lines.append(line)
             elif hash_:
                 new_lines.append(f"{indent}#{comment}")
@@ -145,8 +145,8 @@ class TemplateEditor:
             new_lines.insert(0, self._lines[place.start])
         self._lines[place] = new_lines
 
-    def _insert(self, at: int, text: str) -> None:
-        self._lines[at:at] = text.splitlines(keepends=True)
+    def _insert(self, number: int, text: str) -> None:
+        self._lines[number:number] = text.splitlines(keepends=True)
 
     def _insert_property(self, logical_id: str, text: str) -> None:
         """Insert a property before the function's Events, or at its end."""

@@ -104,8 +104,8 @@ class Calls:
             raise Failed(message=f"{call}, round {rounds}: {response}")
         return ""  # the server refuses arguments that were invented, which proves nothing
 
-    def _send(self, call: Call, more: Mapping[str, Any]) -> Response:
-        return self.server.ask(call.method, {**call.params, **more}, header_parameters=call.header_parameters)
+    def _send(self, call: Call, inputs: Mapping[str, Any]) -> Response:
+        return self.server.ask(call.method, {**call.params, **inputs}, header_parameters=call.header_parameters)
 
     def _next_params(self, response: Response) -> dict[str, Any]:
         if response.state is None:
@@ -143,8 +143,8 @@ class Calls:
             raise Failed(message=f"the task of {call} {outcome}")
         return f"{call} was complete after {polls} polls"
 
-    def _ask_about(self, method: str, call: Call, task: Mapping[str, Any], **more: object) -> dict[str, Any]:
-        response = self.server.ask(method, {"taskId": task["taskId"], **more})
+    def _ask_about(self, method: str, call: Call, task: Mapping[str, Any], **params: object) -> dict[str, Any]:
+        response = self.server.ask(method, {"taskId": task["taskId"], **params})
         if response.result is None:
             raise Failed(message=f"{method} of {call}: {response}")
         return response.result

@@ -78,12 +78,12 @@ def _pages(server: Server, list_name: str, folder: str) -> list[Any]:
 
 def _problem(server: Server, folder: str, project: Catalog) -> str:
     """Return how a function differs from the catalog; "" if it does not."""
-    own = _part_of(folder, project)
+    expected = _part_of(folder, project)
     try:
-        deployed = read(server, [list_name for list_name in LIST_NAMES if own[list_name]], folder)
+        deployed = read(server, [list_name for list_name in LIST_NAMES if expected[list_name]], folder)
     except Failed as failed:
         return f"{folder} ({failed})"
-    differences = catalog.differences(own, own | deployed)
+    differences = catalog.differences(expected, expected | deployed)
     if not differences:
         return ""
     return f"{folder} ({comma_list(differences)})"

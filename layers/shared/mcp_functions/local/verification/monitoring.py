@@ -106,8 +106,8 @@ def _counted(alarms: Collection[Mapping[str, Any]]) -> list[str]:
     metrics = list(alarms)
     for alarm in alarms:
         metrics += [part["MetricStat"]["Metric"] for part in alarm.get("Metrics", ()) if "MetricStat" in part]
-    ours = {metric["MetricName"] for metric in metrics if metric.get("Namespace", "").startswith(NAMESPACE)}
-    return sorted(ours)
+    counted = {metric["MetricName"] for metric in metrics if metric.get("Namespace", "").startswith(NAMESPACE)}
+    return sorted(counted)
 
 
 def _has_action(alarm: Mapping[str, Any]) -> bool:
