@@ -36,6 +36,7 @@ from mcp_functions.local.template_variables import TemplateVariables
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mcp_functions.local.api_gateway.authorizer import JwtAuthorizer
     from mcp_functions.local.authorization import LocalAuthMode
     from mcp_functions.local.environment import Variables
     from mcp_functions.local.issuer import Issuer
@@ -199,9 +200,7 @@ class Harness:
         invoke_api = InvokeApi(self._lambdas)
         starting.callback(invoke_api.drain)
         invoke_loopback.start(invoke_api.answer)
-        api = Api(self._lambdas, self._folders, authorizer=authorizer, has_sign_in=self.auth == "oauth")
-        page = self._page(api_loopback.port)
-        api_loopback.start(lambda request: page.answer(request) or api.answer(request))  # the page has its own routes
+        self._start_api(api_loopback, authorizer)
         starting.callback(api_loopback.stop)  # stops first, so that no client calls while the rest stops
 
     def _find_folders(self) -> list[str]:
@@ -236,15 +235,17 @@ class Harness:
             self._functions = self._running.enter_context(Functions(self.directory, without=self.undeployed))
         return self._functions
 
-    def _page(self, port: int) -> Page:
-        return Page(
-            port=port,
+    def _start_api(self, loopback: Loopback, authorizer: JwtAuthorizer | None) -> None:
+        api = Api(self._lambdas, authorizer=authorizer, has_sign_in=self.auth == "oauth")
+        page = Page(
+            port=loopback.port,
             token=secrets.token_urlsafe(32),
             key_arn=self.key_arn,
             lambdas=self._lambdas,
             access=self._access,
             now=time.time,
         )
+        loopback.start(lambda request: page.answer(request) or api.answer(request))  # the page has routes of its own
 
     def _access(self) -> Access | None:
         """Make an access token for the page; None if the server wants none."""

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+import click
+
 from mcp_functions.local import banner, catalog
 from mcp_functions.local.problems import DemoError, Problem, first_line
 
@@ -66,16 +68,14 @@ class Transcript:
     def __init__(self, out: TextIO) -> None:
         """Write to `out`; on a terminal headings are bold."""
         self._out = out
-        self._bold, self._plain = ("\033[1m", "\033[0m") if out.isatty() else ("", "")
 
     def write(self, text: str) -> None:
         """Write a line."""
-        self._out.write(f"{text}\n")
-        self._out.flush()
+        click.echo(text, file=self._out)
 
     def heading(self, text: str) -> None:
         """Start a block."""
-        self.write(f"{self._bold}{text}{self._plain}")
+        click.secho(text, file=self._out, bold=True)
 
     def line(self, label: str, text: str) -> None:
         """Write a line with a label."""
