@@ -77,7 +77,7 @@ def test_a_request_is_signed_as_botocore_signs_it(
 ) -> None:
     key = Credentials("AKID", SECRET, token)
     known = {"host": "kms.eu-west-1.amazonaws.com", **headers}
-    endpoint = Endpoint("kms", "eu-west-1", tls=True, host=known["host"], port=443, credentials=key)
+    endpoint = Endpoint("kms", "eu-west-1", "https", host=known["host"], port=443, credentials=key)
     ours = sign(path, known, body, endpoint, at)
     request = awsrequest.AWSRequest("POST", f"https://kms.eu-west-1.amazonaws.com{path}", dict(known), body)
     moment = dt.datetime.fromtimestamp(at, dt.UTC)
@@ -109,7 +109,7 @@ def test_every_region_is_reached_where_boto3_reaches_it(
         client = session.create_client(service, region, aws_access_key_id="a", aws_secret_access_key=SECRET)
         target = found[region]
         assert target is not None
-        assert (target.tls, target.port, target.region) == (True, 443, region)
+        assert (target.scheme, target.port, target.region) == ("https", 443, region)
         assert f"https://{target.host}" == f"https://{target.authority}" == client.meta.endpoint_url
 
 
@@ -118,8 +118,8 @@ def test_an_endpoint_of_the_environment_comes_first_and_the_service_before_all()
     kms, invoke = aws.find_endpoint(both, "kms"), aws.find_endpoint(both, "lambda")
     assert kms is not None
     assert invoke is not None
-    assert (kms.tls, kms.authority) == (False, "127.0.0.1:8001")
-    assert (invoke.tls, invoke.authority, invoke.port) == (True, "aws.internal", 443)
+    assert (kms.scheme, kms.authority) == ("http", "127.0.0.1:8001")
+    assert (invoke.scheme, invoke.authority, invoke.port) == ("https", "aws.internal", 443)
     empty = aws.find_endpoint({**LAMBDA, "AWS_ENDPOINT_URL_KMS": ""}, "kms")  # as the template sets it
     assert empty is not None
     assert empty.host == "kms.eu-west-1.amazonaws.com"
@@ -233,7 +233,7 @@ def test_the_toolkit_calls_the_endpoint_that_botocore_would_call(
             target = aws.find_endpoint(environment, service)
             if target:
                 without_boto3.append(number)
-                assert f"http{'s' * target.tls}://{target.authority}" == where_botocore_sends(service), (
+                assert f"{target.scheme}://{target.authority}" == where_botocore_sends(service), (
                     content,
                     variables,
                 )
@@ -285,7 +285,7 @@ def test_a_process_reads_whom_to_trust_once_at_init_for_kms_lambda_and_the_table
     for service in ("kms", "dynamodb", "lambda"):
         target = aws.find_endpoint(LAMBDA, service)
         assert target is not None
-        assert target.tls
+        assert target.scheme == "https"
         aws.prepare(target)
         pool = connection.ConnectionPool(target, aws.CallLimits(1, 1, 3))
         with pytest.raises(Exception, match="nobody"):
@@ -486,8 +486,8 @@ def test_a_closed_port_is_a_connection_error(either: str, monkeypatch: pytest.Mo
 def test_the_errors_that_are_retried_are_those_of_botocores_table() -> None:
     throttled, transient = vars(standard.ThrottledRetryableChecker), vars(standard.TransientRetryableChecker)
     assert set(throttled["_THROTTLED_ERROR_CODES"]) == errors.THROTTLED_CODES
-    assert set(transient["_TRANSIENT_ERROR_CODES"]) == clients.TRANSIENT_CODES
-    assert set(transient["_TRANSIENT_STATUS_CODES"]) == clients.TRANSIENT_STATUSES
+    assert set(transient["_TRANSIENT_ERROR_CODES"]) == errors.TRANSIENT_CODES
+    assert set(transient["_TRANSIENT_STATUS_CODES"]) == errors.TRANSIENT_STATUSES
 
 
 def test_waits_grow_and_are_longer_where_kms_asks_for_less(service: ScriptedServer) -> None:

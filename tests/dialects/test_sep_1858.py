@@ -273,12 +273,13 @@ def test_event_ids_of_two_oauth_clients_are_charged_to_their_one_person(
     _client, requests, event_id = begun(over, who="alice")
     charged: list[str] = []
 
-    def opening(_keys: Keyring, _header: Header, caller: str, **_limits: float) -> NoReturn:
+    def opening(_keys: Keyring, _header: Header, _decrypt: object, *, caller: str, max_age: float) -> NoReturn:
+        assert max_age > 0
         charged.append(caller)
         reason = "wrapped_key"
         raise InvalidRequestState(reason)
 
-    monkeypatch.setattr(Keyring, "key_to_open", opening)
+    monkeypatch.setattr(Keyring, "open", opening)
     for who, oauth_client in (("alice", "c"), ("alice", "d"), ("bob", "c")):
         events = over(who)
         events.oauth_client = oauth_client

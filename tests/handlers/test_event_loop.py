@@ -459,10 +459,10 @@ def test_a_completer_may_be_async_and_wait_for_the_client_of_its_module() -> Non
             raise LookupError
         return found
 
-    found = [greet.completion("language", value, {})["completion"]["values"] for value in ("po", "pol")]
+    found = [greet.find_completions("language", value, {})["completion"]["values"] for value in ("po", "pol")]
     assert found == [["polish", "portuguese"], ["polish"]]
     with pytest.raises(LookupError):
-        greet.completion("language", "nothing", {})
+        greet.find_completions("language", "nothing", {})
     assert asyncio.iscoroutinefunction(languages)
 
 

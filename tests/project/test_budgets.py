@@ -54,7 +54,7 @@ ASKING = TOOL | CALLS | {
     "rounds", "rounds.asking", "rounds.capabilities", "rounds.elicitation",
     "rounds.input_requests", "rounds.questions", "rounds.record", "rounds.round",
     "schemas.annotations", "schemas.class_types", "schemas.forms", "seal", "seal.binding",
-    "seal.budgets", "seal.canonical_json", "seal.chunked_encryption", "seal.claims", "seal.codec_adapter",
+    "seal.budgets", "seal.canonical_json", "seal.chunked_encryption", "seal.claims",
     "seal.data_keys", "seal.envelope", "seal.key_choice", "seal.kms", "seal.request_state", "seal.resets",
     "seal.token_format",
 }  # fmt: skip

@@ -17,6 +17,7 @@ from mcp_functions.local.doubles import s3 as local
 from mcp_functions.local.environment import CREDENTIALS, TABLE, applied, endpoints
 from mcp_functions.local.loopback import Loopback
 from mcp_functions.protocol.errors import DeveloperError, Misconfigured, TemporarilyUnavailable
+from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.token_format import CEILING
 from mcp_functions.store import (
@@ -57,7 +58,8 @@ class Backend:
     def open(self, *, codec: Any = None, blobs: bool = True) -> SealedTable:  # noqa: ANN401 - an own codec
         keys = make_keys(self.kms, self.arn, scope=SCOPE, clock=self.clock)
         items, objects = (
-            codec or Envelope(keys, label=label, max_chars=CEILING, max_age=DAY) for label in (tables.LABEL, BLOB_LABEL)
+            CodecAdapter(codec, label) if codec else Envelope(keys, label=label, max_chars=CEILING, max_age=DAY)
+            for label in (tables.LABEL, BLOB_LABEL)
         )
         return SealedTable(
             DynamoDbTable(TABLE, lambda: self.table),

@@ -26,6 +26,7 @@ from mcp_functions.local.doubles.dynamodb import Moto
 from mcp_functions.local.environment import TABLE
 from mcp_functions.local.loopback import HttpRequest
 from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState, Misconfigured, TemporarilyUnavailable
+from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.token_format import CEILING
 from mcp_functions.store import Conflict, DynamoDbError, DynamoDbTable, ItemTooLarge, Key, SealedTable, UnreadableItem
@@ -497,7 +498,11 @@ class Reversing:
 
 def test_a_custom_seal_is_bound_to_its_item_too(doubled: Backend) -> None:
     table = SealedTable(
-        DynamoDbTable(TABLE, lambda: doubled.call), Reversing(), SERVICE, max_age=DAY, now=doubled.clock
+        DynamoDbTable(TABLE, lambda: doubled.call),
+        CodecAdapter(Reversing(), tables.LABEL),
+        SERVICE,
+        max_age=DAY,
+        now=doubled.clock,
     )
     item = table.create(KEY, {"n": 1}, expires=doubled.soon())
     assert table.get(KEY) == item

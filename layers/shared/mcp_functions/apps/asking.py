@@ -50,7 +50,6 @@ def choose_channel(
     Raises:
         ToolError: the user cannot be asked, and the text tells the model what to do.
         MissingRequiredClientCapability: the handler cannot do without what the client lacks.
-
     """
     chosen = None
     if not rungs.is_required(handler, lacking):
@@ -79,7 +78,6 @@ def write_result(
         questions: the questions, by key; empty if the round ended only because its time was up.
         state: the sealed state of the next round.
         now: the time in unix seconds.
-
     """
     if channel is rungs.APP:
         return _for_app(handler, questions, state, now)

@@ -10,7 +10,7 @@ the other channel cannot open it. It contains the original arguments, and is bou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.apps.rungs import APP, CHANNELS
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, UnknownName
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from mcp_functions.apps.rungs import Channel
     from mcp_functions.protocol.messages import Principal, Request
-    from mcp_functions.protocol.wire_types import JSONRPCRequest
     from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.request_state import RequestStates
 
@@ -69,7 +68,6 @@ def describe(channel: Channel, tool: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         channel: the way on which the companion's answers come.
         tool: the entry of the tool that asks.
-
     """
     name = f"{tool['name']}{channel.suffix}"
     if channel is APP:
@@ -87,7 +85,6 @@ def channel_of(name: str, declared: Mapping[str, Any]) -> Channel:
 
     Raises:
         UnknownName: the client does not declare MCP Apps, so its list does not have the form's companion.
-
     """
     channel = CHANNELS[f"-{name.rpartition('-')[2]}"]
     if channel is APP and not shows_apps(declared):
@@ -116,15 +113,10 @@ def open_call(
     Raises:
         InvalidParams: the arguments do not have the companion's shape.
         InvalidRequestState: the state is not one of this channel, tool and principal, or has expired.
-
     """
-    arguments = request.params.get("arguments")
-    if not isinstance(arguments, dict):
-        arguments = {}
-    _check_arguments(arguments)
+    state, answers, is_check = _read_arguments(request.params.get("arguments"))
     if states is None:
         raise InvalidRequestState(reason="function_has_no_keys")
-    state = arguments["state"]
     binding = bind(channel, audience, tool, request.principal)
     verified = states.open(state, binding, caller=caller_id(request.principal, request.address))
     original = verified.record.get(ARGUMENTS)
@@ -135,29 +127,30 @@ def open_call(
         "name": tool,
         "arguments": original,
         "requestState": state,
-        "inputResponses": arguments.get("answers", {}),
+        "inputResponses": answers,
         "_meta": request.params["_meta"],
     }
-    message = cast("JSONRPCRequest", {**request.message, "params": params})
     start = RoundStart(binding, verified.flow, verified)
-    continued = request._replace(message=message)
-    is_check = arguments.get("check", False)
-    return CompanionCall(continued, start, is_check)
+    return CompanionCall(request.with_params(params), start, is_check)
 
 
-def _check_arguments(arguments: Mapping[str, Any]) -> None:
-    """Refuse arguments that do not fit `INPUT_SCHEMA` or `FORM_SCHEMA`.
+def _read_arguments(arguments: object) -> tuple[str, dict[str, Any], bool]:
+    """Read the state, the answers and `check`, as `INPUT_SCHEMA` or `FORM_SCHEMA` has them.
 
     Raises:
         InvalidParams: one of them has the wrong type, or there is no state.
     """
+    if not isinstance(arguments, dict):
+        arguments = {}
+    state = arguments.get("state")
     answers = arguments.get("answers", {})
-    if not isinstance(arguments.get("state"), str):
+    is_check = arguments.get("check", False)
+    if not isinstance(state, str):
         message = "state must be a string"
     elif not is_dict_of(dict, answers):
         message = "answers must be an object of objects"
-    elif not isinstance(arguments.get("check", False), bool):
+    elif not isinstance(is_check, bool):
         message = "check must be true or false"
     else:
-        return
+        return state, answers, is_check
     raise InvalidParams(message)

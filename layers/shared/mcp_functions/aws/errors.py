@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from mcp_functions.tuples import NamedTuple
 
-# botocore's ThrottledRetryableChecker retries these codes.
+# botocore repeats a request after these errors (its ThrottledRetryableChecker and TransientRetryableChecker).
 THROTTLED_CODES = {
     "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottledException", "TooManyRequestsException",
     "ProvisionedThroughputExceededException", "TransactionInProgressException", "RequestLimitExceeded",
     "BandwidthLimitExceeded", "LimitExceededException", "RequestThrottled", "SlowDown", "PriorRequestNotComplete",
     "EC2ThrottledException",
 }  # fmt: skip
+TRANSIENT_CODES = {"RequestTimeout", "RequestTimeoutException", "PriorRequestNotComplete"}
+TRANSIENT_STATUSES = {500, 502, 503, 504}
 # Codes of DynamoDB, KMS and S3 for an outage, whatever the HTTP status is.
 OUTAGE = THROTTLED_CODES | {
     "ReplicatedWriteConflictException", "TransactionConflictException", "KMSInternalException",
@@ -37,6 +39,12 @@ class Failure(NamedTuple):
 
     code: str  # the code from AWS, or the name of the exception
     status: int  # the HTTP status; NO_RESPONSE without one
+
+    @property
+    def is_transient(self) -> bool:
+        """Whether the same request may succeed a moment later."""
+        has_transient_code = self.code in THROTTLED_CODES or self.code in TRANSIENT_CODES
+        return has_transient_code or self.status == NO_RESPONSE or self.status in TRANSIENT_STATUSES
 
     @property
     def is_outage(self) -> bool:

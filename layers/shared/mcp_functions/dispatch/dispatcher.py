@@ -69,7 +69,7 @@ class Dispatcher:
 
     def answer(self, request: Request) -> Result:
         """Answer one request whose headers have been checked."""
-        method = request.message["method"]
+        method = request.method
         if method in CALLS:
             return self._call(request)
         if method == "completion/complete":
@@ -81,8 +81,8 @@ class Dispatcher:
         return self._lists.answer(method, request.params)
 
     def _call(self, request: Request) -> Result:
-        method = request.message["method"]
-        params = request.message["params"]
+        method = request.method
+        params = request.params
         if method == "resources/read" and params.get("uri") == APP_FORM and self.catalog.get("asks"):
             return form_result(self._server_info)
         target = lookup.find(self.catalog, method, params)
@@ -110,7 +110,7 @@ class Dispatcher:
         if handler.scopes:
             from mcp_functions.http import access_tokens  # noqa: PLC0415 - most handlers need no scope
 
-            access_tokens.permit(handler.name, handler.scopes, request, self._settings)
+            access_tokens.require_scopes(handler.name, handler.scopes, request, self._settings)
         return handler
 
     def _complete_argument(self, request: Request) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class Dispatcher:
         arguments: Any = context.get("arguments", {}) if isinstance(context, dict) else None
         if not is_dict_of(str, arguments):
             raise InvalidParams(message="params.context.arguments must be an object of strings")
-        return cast("CompletableHandler[..., Any]", handler).completion(name, value, arguments)
+        return cast("CompletableHandler[..., Any]", handler).find_completions(name, value, arguments)
 
     def _result(self, result: Mapping[str, Any], notifications: Sequence[Mapping[str, Any]] = ()) -> Result:
         """Add what every result has, and the notifications that the client gets before it."""

@@ -68,7 +68,7 @@ class SignInFunction:
         self._wrapping = wrapping
         self._network = network
         self._log = outcomes.RequestLog(logger)
-        self._front: front.Front | None = None
+        self._services: front.Services | None = None
         self._lock = Lock()
 
     def __call__(self, event: Mapping[str, Any], context: LambdaContext) -> Response:
@@ -80,9 +80,9 @@ class SignInFunction:
         http = events.read(event)
         with self._log.request(context, http) as notes:
             try:
-                response = self._ready(context).answer(event, http)
+                response = front.answer(event, http, self._get_services(context))
             except OAuthError as error:
-                notes.conclude("refused", error.description)
+                error.note()
                 response = answers.refused(error, http)
             except BaseException as error:  # also SystemExit, which must not end the environment
                 if is_ctrl_c(error):
@@ -95,9 +95,11 @@ class SignInFunction:
         """Make the same function as in a new container, with nothing cached. Tests pass their own clock."""
         return SignInFunction(self._wrapping, self._network, self._log.logger, now or self.now)
 
-    def _ready(self, context: LambdaContext) -> front.Front:
-        """Make the front once. Lambda runs one request at a time, but the local harness runs several."""
+    def _get_services(self, context: LambdaContext) -> front.Services:
+        """Make the services once. Lambda runs one request at a time, but the local harness runs several."""
         with self._lock:
-            if self._front is None:
-                self._front = front.make(os.environ, context.function_name, self._wrapping, self._network, self.now)
-            return self._front
+            if self._services is None:
+                self._services = front.make_services(
+                    os.environ, context.function_name, self._wrapping, self._network, self.now
+                )
+            return self._services

@@ -13,10 +13,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mcp_functions import observability
-from mcp_functions.seal.codec_adapter import CodecAdapter
 
 if TYPE_CHECKING:
-    from mcp_functions.seal.envelope import Codec
+    from mcp_functions.seal.envelope import Seal
     from mcp_functions.store.dynamodb import Row
 
 LABEL = b"ks1/item"  # for payloads in the table
@@ -26,14 +25,9 @@ BLOB_LABEL = b"ks1/blob"  # for payloads in the bucket
 class ItemSeal:
     """Seals and opens the payloads of rows."""
 
-    def __init__(self, codec: Codec, label: bytes = LABEL) -> None:
-        """Use a codec, which encrypts and authenticates bytes.
-
-        Args:
-            codec: an `Envelope` that was made with this label, or an author's own codec.
-            label: the purpose of the payloads, LABEL or BLOB_LABEL.
-        """
-        self._codec = CodecAdapter(codec, label)
+    def __init__(self, seal: Seal) -> None:
+        """Use a seal, which encrypts and authenticates bytes. It was made with the label LABEL or BLOB_LABEL."""
+        self._seal = seal
 
     def seal(self, row: Row, plaintext: bytes) -> str:
         """Return the token, a sealed text, of a row's payload.
@@ -41,7 +35,7 @@ class ItemSeal:
         Raises:
             StateTooLarge: the payload is larger than a token can be.
         """
-        return self._codec.seal(plaintext, about=_binding(row))
+        return self._seal.seal(plaintext, about=_binding(row))
 
     def unseal(self, row: Row, token: str) -> bytes:
         """Return the payload that was sealed for this row.
@@ -53,7 +47,7 @@ class ItemSeal:
         # A token that does not open may cost a call of KMS, so each caller has a budget for them. The gateway notes the
         # caller of a request. A worker has no caller: there each item has a budget.
         caller_id = observability.current().caller_id or f"item:{row.key}"
-        return self._codec.unseal(token, caller=caller_id, about=_binding(row))
+        return self._seal.unseal(token, caller=caller_id, about=_binding(row))
 
 
 def _binding(row: Row) -> bytes:

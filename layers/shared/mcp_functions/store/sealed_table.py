@@ -21,14 +21,14 @@ from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState, S
 from mcp_functions.protocol.json_writer import base64url, dumps
 from mcp_functions.store.blobs import BlobStore, ObjectNotFound, blob_reference
 from mcp_functions.store.dynamodb import MAX_BYTES, Row
-from mcp_functions.store.item_seal import BLOB_LABEL, ItemSeal
+from mcp_functions.store.item_seal import ItemSeal
 from mcp_functions.store.table import Conflict, Item, ItemTooLarge, Key, UnreadableItem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.protocol.wire_types import JSONValue
-    from mcp_functions.seal.envelope import Codec
+    from mcp_functions.seal.envelope import Seal
     from mcp_functions.store.blobs import Bucket
     from mcp_functions.store.dynamodb import DynamoDbTable
 
@@ -51,11 +51,11 @@ class SealedTable:
     def __init__(  # noqa: PLR0913 - storage, seal, scope, lifetime and the sources that tests replace
         self,
         rows: DynamoDbTable,
-        codec: Codec,
+        seal: Seal,
         service: str,
         *,
         max_age: int,
-        blobs: tuple[Bucket, Codec] | None = None,
+        blobs: tuple[Bucket, Seal] | None = None,
         now: Callable[[], float] = time.time,
         rand: Callable[[int], bytes] = os.urandom,
         sleep: Callable[[float], None] = time.sleep,
@@ -64,16 +64,16 @@ class SealedTable:
 
         Args:
             rows: the rows of the DynamoDB table.
-            codec: the codec that seals payloads in items.
+            seal: the seal of payloads in items.
             service: the first part of every key: the stack, a slash, and the function's folder.
             max_age: the longest time that an item lives after a write, in seconds.
-            blobs: the bucket for large payloads and its codec; None if the deployment has no bucket.
+            blobs: the bucket for large payloads and its seal; None if the deployment has no bucket.
             now: the clock, in unix seconds.
             rand: the function that returns a number of random bytes.
             sleep: the function that waits some seconds.
         """
         self._rows = rows
-        self._seal = ItemSeal(codec)
+        self._seal = ItemSeal(seal)
         self._service = service
         self._max_age = max_age
         self._now = now
@@ -81,8 +81,8 @@ class SealedTable:
         self._sleep = sleep
         self._blobs: BlobStore | None = None
         if blobs:
-            bucket, blob_codec = blobs
-            self._blobs = BlobStore(bucket, ItemSeal(blob_codec, BLOB_LABEL), service, rand)
+            bucket, blob_seal = blobs
+            self._blobs = BlobStore(bucket, ItemSeal(blob_seal), service, rand)
 
     def get(self, key: Key) -> Item | None:
         """Return an item as the last write left it (strongly consistent); None if it is absent or has expired.

@@ -150,7 +150,7 @@ class Tasks:
         task = self.store.get(task_id, owner)
         observability.current().handler = task.tool
         self._check_scopes(task, request)
-        method = request.message["method"]
+        method = request.method
         if method == "tasks/get":
             return self._get(task_id, owner, task, request)
         if method == "tasks/update":
@@ -162,7 +162,7 @@ class Tasks:
         """Refuse an access token without the tool's scopes (tasks extension: "authorization on every task request")."""
         if task.tool not in self.tools:
             raise UnknownTask  # this release of the function no longer has the tool
-        access_tokens.permit(task.tool, self.tools[task.tool].scopes, request, self._settings)
+        access_tokens.require_scopes(task.tool, self.tools[task.tool].scopes, request, self._settings)
 
     def _get(self, task_id: str, owner: str | None, task: Task, request: Request) -> dict[str, Any]:
         if task.needs_worker(self._now_ms()):

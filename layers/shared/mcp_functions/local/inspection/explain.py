@@ -22,8 +22,10 @@ from mcp_functions.protocol.constants import CALLS
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.binding import bind_request, principal_digest
 from mcp_functions.seal.claims import BINDING_FIELDS, ClaimReason, Claims, read_claims
-from mcp_functions.seal.data_keys import Keyring, Scope, TokenReason, kek_hint
+from mcp_functions.seal.codec_adapter import CodecAdapter
+from mcp_functions.seal.data_keys import Keyring, Scope, TokenReason
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.key_choice import kek_hint
 from mcp_functions.seal.request_state import RequestStates
 
 if TYPE_CHECKING:
@@ -213,9 +215,8 @@ def _bind(audience: str, request: Request, claims: Claims) -> Binding:
 def _claim_reasons(payload: bytes, binding: Binding, claims: Claims, *, now: float, lifetime: int) -> tuple[str, ...]:
     """Return every reason to refuse a request: after each one, replace its value by the claim's and check again."""
     reasons: list[str] = []
-    states = RequestStates(
-        _Payload(payload), now=lambda: now, lifetime_seconds=lifetime, max_rounds=MAX_ROUNDS, anonymous=True
-    )
+    opened = CodecAdapter(_Payload(payload), b"")
+    states = RequestStates(opened, now=lambda: now, lifetime_seconds=lifetime, max_rounds=MAX_ROUNDS, anonymous=True)
     while True:
         try:
             states.open("", binding)

@@ -24,8 +24,9 @@ from urllib.parse import unquote_plus
 from mcp_functions.local.issuer.grants import Grant, Grants
 from mcp_functions.local.issuer.jwts import Signer
 from mcp_functions.local.loopback import HttpResponse, json_response
-from mcp_functions.oauth import client_metadata, errors, redirects, registration, visits
+from mcp_functions.oauth import client_metadata, errors, redirects, registration
 from mcp_functions.oauth.errors import OAuthError
+from mcp_functions.oauth.request import read_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -122,15 +123,15 @@ class Issuer:
         if path == "/jwks":
             return json_response(200, self.jwks)
         if path == "/authorize":
-            return self._authorize(visits.read_parameters(query))
+            return self._authorize(read_parameters(query))
         return NOT_FOUND
 
     def _post(self, request: HttpRequest, path: str) -> HttpResponse:
         body = request.body or b""
         if path == "/token":
-            return self._token(self._authenticated_form(request, visits.read_parameters(body.decode())))
+            return self._token(self._authenticated_form(request, read_parameters(body.decode())))
         if path == "/revoke":
-            return self._revoke(self._authenticated_form(request, visits.read_parameters(body.decode())))
+            return self._revoke(self._authenticated_form(request, read_parameters(body.decode())))
         if path == "/register":
             return self._register(json.loads(body))
         return NOT_FOUND
