@@ -42,7 +42,14 @@ def named_calls(lists: Mapping[str, Any], tools: Iterable[tuple[str, Mapping[str
     Raises:
         Failed: the server does not list a tool.
     """
-    return [_named_call(lists["tools"], name, arguments) for name, arguments in tools]
+    schemas = {tool["name"]: tool["inputSchema"] for tool in lists["tools"]}
+    calls = []
+    for name, arguments in tools:
+        if name not in schemas:
+            raise Failed(message=f"there is no tool {name}")
+        params = {"name": name, "arguments": arguments}
+        calls.append(Call("tools/call", params, messages.header_parameters(schemas[name]), is_named=True))
+    return calls
 
 
 def read_calls(lists: Mapping[str, Any]) -> list[Call]:
@@ -53,14 +60,6 @@ def read_calls(lists: Mapping[str, Any]) -> list[Call]:
         if tool.get("annotations", {}).get("readOnlyHint") is True:
             calls.append(_read_only_call(tool))
     return calls[:MAX_CALLS]
-
-
-def _named_call(tools: Sequence[Mapping[str, Any]], name: str, arguments: Mapping[str, Any]) -> Call:
-    matches = [tool for tool in tools if tool["name"] == name]
-    if not matches:
-        raise Failed(message=f"there is no tool {name}")
-    header_parameters = messages.header_parameters(matches[0]["inputSchema"])
-    return Call("tools/call", {"name": name, "arguments": arguments}, header_parameters, is_named=True)
 
 
 def _params_of_prompt(prompt: Mapping[str, Any]) -> dict[str, Any]:
