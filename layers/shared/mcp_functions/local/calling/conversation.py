@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import difflib
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.attack import messages
 from mcp_functions.local.calling import values
 from mcp_functions.local.calling.terminal import NotAnswered
 from mcp_functions.local.problems import Problem, stop
 from mcp_functions.local.task_client import Refused
+from mcp_functions.local.verification.candidates import Call
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -25,21 +26,6 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONValue
 
 METHODS = {"tools": "tools/call", "prompts": "prompts/get"}
-
-
-class Call(NamedTuple):
-    """The request of a call.
-
-    Attributes:
-        method: the method of the protocol, e.g. "tools/call".
-        params: the name and the arguments, or the URI.
-        header_parameters: each argument that a header repeats, and the header (`x-mcp-header` of the schema).
-
-    """
-
-    method: str
-    params: dict[str, Any]
-    header_parameters: Sequence[tuple[str, str]] = ()
 
 
 def read_call(server: Server, target: str, words: Sequence[str], terminal: Terminal) -> Call:
