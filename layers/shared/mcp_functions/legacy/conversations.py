@@ -139,8 +139,11 @@ def _continue_call(
 ) -> bool:
     """Continue a call with its answer; False if another delivery of the answer was faster."""
     result = message.get("result")
-    if not isinstance(result, dict):
-        ended = _client_error(question, stored, message)
+    if not isinstance(result, dict):  # the client could not ask its user
+        observability.current().reason = "client_error"
+        request = cast("InputRequest", stored.record.messages[-1])
+        last = final_messages.client_error_message(question.call, request, message.get("error"))
+        ended = CallRecord(question.stream.nonce, question.step + 1, "over", [last])
         return mailbox.replace(stored, ended, exchange.deadline) is not None
     waiting = WaitingCall(question.stream, question.step, question.call)
     answer = {name: value for name, value in result.items() if name != "_meta"}
@@ -161,11 +164,3 @@ def _not_asked(call: Call, outcome: Outcome, obstacle: Obstacle, error: McpError
     observability.current().reason = error.reason
     last = final_messages.not_asked_message(call, outcome, obstacle)
     return Reply((*outcome.notifications, last))
-
-
-def _client_error(question: PendingQuestion, stored: StoredRecord, message: Mapping[str, Any]) -> CallRecord:
-    """Return the record that ends a call, because its client could not ask its user."""
-    observability.current().reason = "client_error"
-    request = cast("InputRequest", stored.record.messages[-1])
-    last = final_messages.client_error_message(question.call, request, message.get("error"))
-    return CallRecord(question.stream.nonce, question.step + 1, "over", [last])

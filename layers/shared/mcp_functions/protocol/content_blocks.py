@@ -74,8 +74,7 @@ def resource_contents(value: object, uri: str) -> JSONObject:
     if lacks_uri:
         from mcp_functions.protocol.content import ResourceContents  # noqa: PLC0415 - other types do not need it
 
-        meta = getattr(resource, "meta", None)
-        resource = ResourceContents(uri, resource.content, resource.mime_type, meta)
+        resource = ResourceContents(uri, resource.content, resource.mime_type, getattr(resource, "meta", None))
     written = to_wire(resource)
     if not _is_resource_contents(written):
         raise DeveloperError(rule=f"{type_name(resource)} needs a uri, and text or bytes")
