@@ -1,14 +1,7 @@
-"""The base class of every handler, and of those that run a function of the author: tools, prompts and resources.
+"""The base classes of what a client can call: `Handler`, and `FunctionHandler` for a function of the author.
 
-`FunctionHandler(function)` reads the function once. Then `describe()` writes its entry for `tools/list` and the other
-lists, and `call(params, round_)` runs it for one request:
-
-    bind      the function's arguments, from the params of the request
-    _run      the function, with the values of its parameters after `*`
-    result    the value that it returned, as a result
-
-A round is one request of a call. If the function asks its user, the round ends with the question. The client repeats
-its request with the answer, and the next round runs the function again from its first line.
+A call may take several requests, and a round is one of them. If the function asks its user, the round ends with the
+question. The client repeats its request with the answer. Then the next round runs the function from its first line.
 """
 
 from __future__ import annotations
@@ -118,7 +111,20 @@ class Handler(Generic[P, R]):
 
 
 class FunctionHandler(Handler[P, R]):
-    """A handler that runs a function of the author: the base class of tools, prompts and resources."""
+    """A handler that runs a function of the author: the base class of tools, prompts and resources.
+
+        @tool
+        def add(a: int, b: int) -> int: ...
+
+    `Tool(add)` reads the signature once. `describe()` writes the entry for `tools/list`. `call` runs one round:
+
+        {"arguments": {"a": 2, "b": 3}}     the params of the request
+        {"a": 2, "b": 3}                    `bind` reads the arguments of the function
+        5                                   `run` calls the function, with the values of its parameters after `*`
+        {"structuredContent": 5, …}         `result` writes the returned value as a result
+
+    Each kind of handler has its own `bind`, `result` and `own_fields`.
+    """
 
     def __init__(  # noqa: PLR0913 - each is an option of the decorators
         self,
@@ -135,7 +141,21 @@ class FunctionHandler(Handler[P, R]):
         max_sheds: int = 2,
         scopes: Sequence[str] = (),
     ) -> None:
-        """Read the function's signature and docstring; it is not called. `decorators.tool` explains the options."""
+        """Read the function's signature and docstring; the function is not called.
+
+        Args:
+            function: a function of the author, a method, or an object with `__call__`.
+            name: its name for clients; the function's if None.
+            title: its name for people.
+            description: what it does, for a model; the docstring if None.
+            icons: its icons.
+            meta: the `_meta` of its entry.
+            tags: words that clients may filter by.
+            camel_case: whether its names are camelCase on the wire.
+            answer_within: the time for one answer of the user, in seconds if it is a number.
+            max_sheds: rounds in a row that may end without a question, because the time was up.
+            scopes: the scopes that a caller's access token must grant, all of them.
+        """
         plain: Any = function
         if not isinstance(function, FunctionType):  # a method, or an object with `__call__`
             from mcp_functions.handlers import callables  # noqa: PLC0415 - most handlers are functions
@@ -150,19 +170,14 @@ class FunctionHandler(Handler[P, R]):
         self.max_sheds = max_sheds
         self.scopes = _read_scopes(scopes)
         self._check_options(title)
-        # Its entry in a list. Each class adds its own fields, and `describe` leaves out those that are None.
-        self._entry: dict[str, Any] = {
-            "name": self.name,
-            "title": title,
-            "icons": icons,
-            "_meta": meta,
-            "description": self.description,
-        }
+        self._title = title
+        self._icons: object = None
+        self._meta: Mapping[str, Any] | None = None
         if icons is not None or meta is not None or tags:
             from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none
 
-            self._entry["icons"] = hints.read_icons(icons)
-            self._entry["_meta"] = hints.add_tags(hints.read_meta(meta), tags)
+            self._icons = hints.read_icons(icons)
+            self._meta = hints.add_tags(hints.read_meta(meta), tags)
         self._signature = signatures.read(plain, camel_case=camel_case)
         injection = self._signature.injection
         if injection:
@@ -173,13 +188,13 @@ class FunctionHandler(Handler[P, R]):
     def _check_options(self, title: object) -> None:
         if not NAME.fullmatch(self.name):
             message = f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - ."
-        elif not isinstance(title, str | None) or not isinstance(self.description, str | None):
+            raise TypeError(message)
+        if not isinstance(title, str | None) or not isinstance(self.description, str | None):
             message = "title and description are text"
-        elif self.answer_within < 1 or self.max_sheds < 0:
+            raise TypeError(message)
+        if self.answer_within < 1 or self.max_sheds < 0:
             message = "answer_within is a timedelta or seconds, 1 or more; max_sheds is 0 or more"
-        else:
-            return
-        raise TypeError(message)
+            raise TypeError(message)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the author's function directly, as a unit test does; the defaults of `Field` apply."""
@@ -192,8 +207,20 @@ class FunctionHandler(Handler[P, R]):
         return self._signature.injection is None and not self.task and self.around is None
 
     def describe(self) -> dict[str, Any]:
-        """Write its entry in the list of its kind."""
-        return {field: value for field, value in self._entry.items() if value is not None}
+        """Write its entry in the list of its kind, without the fields that are None."""
+        entry = {
+            "name": self.name,
+            "title": self._title,
+            "icons": self._icons,
+            "_meta": self._meta,
+            "description": self.description,
+            **self.own_fields(),
+        }
+        return {field: value for field, value in entry.items() if value is not None}
+
+    def own_fields(self) -> dict[str, Any]:
+        """Write the fields that only the entries of its kind have."""
+        raise NotImplementedError
 
     def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
         """Run one round of a request.
@@ -205,11 +232,11 @@ class FunctionHandler(Handler[P, R]):
         """
         arguments = self.bind(params)
         if self.around is None or round_ is None:
-            value = self._run(arguments, round_)
+            value = self.run(arguments, round_)
         else:
             from mcp_functions.handlers import hooks  # noqa: PLC0415 - imported at init, where a function has a hook
 
-            value = hooks.run_inside(self, arguments, round_, lambda: self._run(arguments, round_))
+            value = hooks.run_inside(self, arguments, round_)
         return self.result(value, params)
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -220,8 +247,13 @@ class FunctionHandler(Handler[P, R]):
         """Write the value that the function returned as the result of the request."""
         raise NotImplementedError
 
-    def _run(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
-        """Call the author's function, and return its value; it may end the round with questions."""
+    def run(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
+        """Call the author's function, and return its value; it may end the round with questions.
+
+        Args:
+            arguments: the arguments before `*`.
+            round_: makes the values of the parameters after `*`; None if there are none.
+        """
         function: Callable[..., object] = self.function
         injection = self._signature.injection
         if injection and round_:

@@ -41,12 +41,9 @@ def read_structured_type(annotation: object) -> JsonType | None:
     if annotation is None:
         return None
     question_class = _input_required_class()
-    members = union_members(annotation)
-    results = tuple(member for member in members if question_class is None or member is not question_class)
+    results = tuple(member for member in union_members(annotation) if member is not question_class)
     if not results or any(map(_is_unstructured, results)):
         return None
-    if results == members:
-        return read_type(annotation)
     return read_type(Union.__getitem__(results))
 
 
