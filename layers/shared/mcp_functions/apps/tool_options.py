@@ -67,11 +67,6 @@ def add_app(meta: Mapping[str, Any] | None, app: str, visibility: Sequence[str])
     return {**(meta or {}), "ui": ui} if ui else meta
 
 
-def is_app_only(visibility: Sequence[str]) -> bool:
-    """Tell whether only apps may call a tool of this visibility."""
-    return bool(visibility) and "model" not in visibility
-
-
 def _words(words: Sequence[str], known: Sequence[str], rule: str) -> tuple[str, ...]:
     if isinstance(words, str) or not all(word in known for word in words):
         message = f"{rule}; known are: {', '.join(known)}"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, T
 
 from mcp_functions.handlers import signatures
 from mcp_functions.handlers.return_types import is_input_required
-from mcp_functions.protocol.errors import DeveloperError, HandlerError, NotAnswered, ToolError
+from mcp_functions.protocol.errors import DeveloperError, HandlerError, NotAnswered
 from mcp_functions.protocol.scopes import SCOPE
 from mcp_functions.schemas.parameters import docstring
 
@@ -37,11 +37,15 @@ NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 # The answer to a repeated request, if each round runs once: the same answer again, or an error.
 Mode: TypeAlias = Literal["replay", "reject"]
-SDKS = ("mcp", "fastmcp")  # the packages whose ToolError a ported server still raises
+TOOL_ERROR_PACKAGES = ("mcp_functions", "mcp", "fastmcp")  # a ported server still raises the ToolError of another one
 
 
 class Handler(Generic[P, R]):
-    """What a client can call: a function of the author, or a tool, prompt or resource of an adopted server."""
+    """What a client can call: a function of the author, or a tool, prompt or resource of an adopted server.
+
+    `describe` writes its entry for the lists, and `call` runs one round of a request to it. The fields tell what its
+    Lambda needs for that (keys, a table, a hook), and what clients are told.
+    """
 
     kind: str  # "tool", "prompt", "resource" or "resource_template"
     name: str  # its name for clients
@@ -105,7 +109,7 @@ class Handler(Generic[P, R]):
     def text_for_model(self, error: BaseException) -> str | None:
         """Return the text of an exception that is meant for the model; None if it is not."""
         # By exact type: pydantic's ValidationError is a ValueError too, and it quotes the caller's values.
-        if type(error) in self.errors or isinstance(error, NotAnswered) or is_tool_error(error):
+        if type(error) in self.errors or isinstance(error, NotAnswered) or _is_tool_error(error):
             return str(error) or type(error).__name__
         return None
 
@@ -168,8 +172,8 @@ class FunctionHandler(Handler[P, R]):
         self.camel_case = camel_case
         self.answer_within = to_seconds(answer_within)
         self.max_sheds = max_sheds
-        self.scopes = _read_scopes(scopes)
-        self._check_options(title)
+        self.scopes = tuple(scopes)
+        self._check_options(title, scopes)
         self._title = title
         self._icons: object = None
         self._meta: Mapping[str, Any] | None = None
@@ -185,7 +189,7 @@ class FunctionHandler(Handler[P, R]):
             self.asks = injection.asks
             self.logs = injection.logs
 
-    def _check_options(self, title: object) -> None:
+    def _check_options(self, title: object, scopes: Sequence[str]) -> None:
         if not NAME.fullmatch(self.name):
             message = f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - ."
             raise TypeError(message)
@@ -194,6 +198,9 @@ class FunctionHandler(Handler[P, R]):
             raise TypeError(message)
         if self.answer_within < 1 or self.max_sheds < 0:
             message = "answer_within is a timedelta or seconds, 1 or more; max_sheds is 0 or more"
+            raise TypeError(message)
+        if isinstance(scopes, str) or not all(re.fullmatch(SCOPE, scope) for scope in scopes):
+            message = 'scopes is a list of words without blanks or quotes: scopes=["work:write"]'
             raise TypeError(message)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -292,20 +299,10 @@ def read_errors(errors: object) -> frozenset[type[Exception]]:
     return frozenset(classes)
 
 
-def _read_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(scopes, str) or not all(re.fullmatch(SCOPE, scope) for scope in scopes):
-        message = 'scopes is a list of words without blanks or quotes: scopes=["work:write"]'
-        raise TypeError(message)
-    return tuple(scopes)
-
-
-def is_tool_error(error: BaseException) -> bool:
-    """Tell whether an exception is a ToolError: ours, or one of the package `mcp` or `fastmcp` in ported servers."""
-    if isinstance(error, ToolError):
-        return True
-    # Their packages are not imported to find out: the name and the package of each base class tell.
+def _is_tool_error(error: BaseException) -> bool:
+    """Tell whether an exception is a ToolError: ours, or in a ported server one of the package `mcp` or `fastmcp`."""
+    # The other packages are not imported to find out: the name and the package of each base class tell.
     for base in type(error).__mro__:
-        package = base.__module__.partition(".")[0]
-        if base.__name__ == "ToolError" and package in SDKS:
+        if base.__name__ == "ToolError" and base.__module__.partition(".")[0] in TOOL_ERROR_PACKAGES:
             return True
     return False

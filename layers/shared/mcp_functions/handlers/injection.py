@@ -26,7 +26,7 @@ from mcp_functions.schemas.parameters import MISSING, to_camel_case
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.handlers.shared_values import SharedValue
     from mcp_functions.rounds.elicitation import Question
@@ -136,7 +136,9 @@ def read_injection(
             capabilities[name] = DeclaredCapability(mark, get_args(hint))
             mark.check(name, get_args(hint))
     kinds = [declared.kind for declared in capabilities.values()]
-    _check_ways_to_ask(kinds)
+    if len({kind.low_level for kind in kinds if kind.needs_state}) > 1:
+        message = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
+        raise TypeError(message)
     return Injection(
         capabilities=capabilities,
         questions=questions,
@@ -174,13 +176,6 @@ def _read_shared(name: str, shared: Shared) -> SharedValue:
     from mcp_functions.handlers.shared_values import shared_value  # noqa: PLC0415 - few functions share values
 
     return shared_value(shared.enter)
-
-
-def _check_ways_to_ask(kinds: Iterable[type[Capability]]) -> None:
-    """Refuse a function that asks in both ways: inline, and at the low level of the specification."""
-    if len({kind.low_level for kind in kinds if kind.needs_state}) > 1:
-        message = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
-        raise TypeError(message)
 
 
 def _check_message(name: str, message: str, arguments: set[str]) -> None:

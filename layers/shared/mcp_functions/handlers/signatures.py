@@ -20,13 +20,11 @@ from mcp_functions.schemas.parameters import MISSING, UNNAMED, Parameter, read_p
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.handlers.injection import Injection
 
-# Flags of a code object: the function has *args, or **kwargs.
-CO_VARARGS = 0x04
-CO_VARKEYWORDS = 0x08
+VARIADIC = 0x04 | 0x08  # flags of the code of a function with *args or **kwargs
 # A function with one of these attributes, which decorators set, has another signature than its code.
 SIGNATURE_ATTRIBUTES = {"__wrapped__", "__signature__"}
 # The evaluation of an annotation, which can be any expression, raises one of these.
@@ -94,14 +92,19 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
             message = f"parameter {name!r}: {error}"
             raise TypeError(message) from error
         client_parameters.append(with_default)
-    injection = _read_injection(client_parameters, after, hints, camel_case=camel_case)
+    injection = None
+    # A capability can be on the wrong side of `*` only if the author's module has imported the capabilities.
+    if after or CAPABILITIES_MODULE in sys.modules:
+        from mcp_functions.handlers.injection import read_injection  # noqa: PLC0415 - many functions have no such parameter
+
+        injection = read_injection(client_parameters, after, hints, camel_case=camel_case)
     return Signature(tuple(client_parameters), types=types, returns=hints.get("return"), injection=injection)
 
 
 def list_parameters(function: Callable[..., Any]) -> tuple[list[Parameter], list[str]]:
     """List the parameters before `*` with their defaults, and the names of those after it.
 
-    `inspect.signature` would do the same, but to import `inspect` takes a fifth of a cold start (8 to 10 ms with Python
+    `inspect.signature` would do the same, but to import `inspect` takes a fifth of a cold start (6 to 10 ms with Python
     3.13). So a function that no decorator has changed is read from its code object:
 
         def book(city: str, nights: int = 1, *, step: Step) -> Booking: ...
@@ -112,7 +115,7 @@ def list_parameters(function: Callable[..., Any]) -> tuple[list[Parameter], list
         __defaults__            (1,)                              for the last parameters before `*`
     """
     code = function.__code__
-    is_variadic = code.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
+    is_variadic = code.co_flags & VARIADIC
     is_decorated = not SIGNATURE_ATTRIBUTES.isdisjoint(vars(function))
     if is_variadic or is_decorated or code.co_posonlyargcount:
         return _list_with_inspect(function)
@@ -153,15 +156,3 @@ def _read_hints(function: Callable[..., Any]) -> dict[str, Any]:
             message = f"{subject}: {error}"
             raise TypeError(message) from error
     return hints
-
-
-def _read_injection(
-    client_parameters: Sequence[Parameter], after: Sequence[str], hints: Mapping[str, Any], *, camel_case: bool
-) -> Injection | None:
-    """Read the parameters after `*`; None if there are none."""
-    # A capability can be on the wrong side of `*` only if the author's module has imported the capabilities.
-    if not after and CAPABILITIES_MODULE not in sys.modules:
-        return None
-    from mcp_functions.handlers import injection  # noqa: PLC0415 - many functions have no such parameter
-
-    return injection.read_injection(client_parameters, after, hints, camel_case=camel_case)

@@ -86,7 +86,7 @@ class Tool(FunctionHandler[P, R]):
 
             self.requires = tool_options.read_requires(requires)
             self.ask_in_words = tool_options.read_keys(ask_in_words)
-            self.is_app_only = tool_options.is_app_only(visibility)
+            self.is_app_only = bool(visibility) and "model" not in visibility
             self._meta = tool_options.add_app(self._meta, app, visibility)
         signature = self._signature
         self._arguments: Arguments | RawArguments
