@@ -99,7 +99,9 @@ class FrontDoor:
         self._lists = lists.Lists(catalog, settings, about)
 
     def endpoint(self, folder: str) -> Endpoint:
-        """Make the endpoint, with the parts that settings add to it.
+        """Make the endpoint.
+
+        The settings add these parts to it:
 
             documents         the metadata of OAuth, if callers have tokens (MCP_AUTH_MODE)
             handle_legacy     responds to clients of 2025 (MCP_EARLIER_REVISIONS)
@@ -123,18 +125,6 @@ class FrontDoor:
         from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one
 
         return dialects.add_to_front_door(endpoint, self._catalog, self.forward)
-
-    def _legacy(self, folder: str) -> LegacyServer:
-        """Make the server for clients of 2025, at the first request of one."""
-        from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415
-        from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - clients of 2026-07-28 never need it
-
-        settings = self._settings
-        modern = ModernServer(self.answer, self._catalog, forwards=True)
-        seals = None
-        if settings.kms_keys:
-            seals = SealFactory(settings, f"{settings.stack}/{folder}", now=self._now)
-        return LegacyServer(settings, modern, seals, now=self._now)
 
     def answer(self, request: Request) -> Result | ForwardedResponse:
         """Answer a list or discovery, and forward every other request to the function that it names."""
@@ -175,3 +165,15 @@ class FrontDoor:
             return forwarding.forward(self._client, name, request.event, seconds=seconds)
         finally:
             observability.current().forward_seconds = time.perf_counter() - began
+
+    def _legacy(self, folder: str) -> LegacyServer:
+        """Make the server for clients of 2025, at the first request of one."""
+        from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415
+        from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - clients of 2026-07-28 never need it
+
+        settings = self._settings
+        modern = ModernServer(self.answer, self._catalog, forwards=True)
+        seals = None
+        if settings.kms_keys:
+            seals = SealFactory(settings, f"{settings.stack}/{folder}", now=self._now)
+        return LegacyServer(settings, modern, seals, now=self._now)

@@ -180,12 +180,14 @@ class Deployment:
             raise Misconfigured(NO_TABLE)
 
     def endpoint(self) -> Endpoint:
-        """Make the endpoint, with the parts that the handlers and the settings add to it.
+        """Make the endpoint.
 
-        run_task          runs tasks in the worker, if calls may become tasks
-        documents         the metadata of OAuth, if callers have tokens (MCP_AUTH_MODE)
-        handle_legacy     responds to clients of 2025 (MCP_EARLIER_REVISIONS)
-        dialects          translate messages of proposals for the protocol (MCP_DIALECTS)
+        The handlers and the settings add these parts to it:
+
+            run_task          runs tasks in the worker, if calls may become tasks
+            documents         the metadata of OAuth, if callers have tokens (MCP_AUTH_MODE)
+            handle_legacy     responds to clients of 2025 (MCP_EARLIER_REVISIONS)
+            dialects          translate messages of proposals for the protocol (MCP_DIALECTS)
         """
         settings = self._settings
         tasks: Tasks | None = None

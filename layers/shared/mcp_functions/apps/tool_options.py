@@ -25,7 +25,6 @@ CAPABILITIES = (
     "sampling.context",
     "roots",
 )
-VISIBILITY = ("model", "app")
 APP_SCHEME = "ui://"
 
 
@@ -63,7 +62,7 @@ def add_app(meta: Mapping[str, Any] | None, app: str, visibility: Sequence[str])
     if app:
         ui["resourceUri"] = app
     if visibility:
-        ui["visibility"] = list(_words(visibility, VISIBILITY, 'visibility is a list of "model" and "app"'))
+        ui["visibility"] = list(_words(visibility, ("model", "app"), 'visibility is a list of "model" and "app"'))
     return {**(meta or {}), "ui": ui} if ui else meta
 
 

@@ -43,8 +43,8 @@ TOOL_ERROR_PACKAGES = ("mcp_functions", "mcp", "fastmcp")  # a ported server sti
 class Handler(Generic[P, R]):
     """What a client can call: a function of the author, or a tool, prompt or resource of an adopted server.
 
-    `describe` writes its entry for the lists, and `call` runs one round of a request to it. The fields tell what its
-    Lambda needs for that (keys, a table, a hook), and what clients are told.
+    `describe` writes its entry for the lists, and `call` runs one round of a request to it. The fields say what clients
+    may know of it, and what its Lambda needs: keys, the table, a hook.
     """
 
     kind: str  # "tool", "prompt", "resource" or "resource_template"
@@ -204,9 +204,20 @@ class FunctionHandler(Handler[P, R]):
             raise TypeError(message)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the author's function directly, as a unit test does; the defaults of `Field` apply."""
-        defaults = self._signature.defaults(len(args), kwargs)
-        return self.function(*args, **{**defaults, **kwargs})
+        """Call the author's function directly, as a unit test does.
+
+        For an argument that is left out, Python would take the value after `=`. That may be a `Field`, or a value that
+        a call changes: for these, `make_default` makes the default.
+        """
+        for parameter in self._signature.client_parameters[len(args) :]:
+            if parameter.name in kwargs:
+                continue
+            if parameter.required:
+                message = f"missing required argument: {parameter.name!r}"
+                raise TypeError(message)
+            if parameter.make_default:
+                kwargs[parameter.name] = parameter.make_default()
+        return self.function(*args, **kwargs)
 
     @property
     def only_returns(self) -> bool:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 # The capabilities, for error messages.
 CAPABILITIES = "Elicit, Step, Sample, ListRoots, InputResponses, RequestState, Progress, Log, Caller"
-# What a mark before `*` is called in an error message; any other mark is a capability.
+# The words for a mark (`_find_mark`) before `*`, for error messages. Any other mark is a capability.
 MISPLACED = {Ask: "a question to the user", Shared: "what calls share"}
 
 

@@ -41,30 +41,6 @@ class Signature(NamedTuple):
     returns: Any  # None without an annotation
     injection: Injection | None  # None without parameters after `*`
 
-    def defaults(self, given: int, named: Mapping[str, Any]) -> dict[str, Any]:
-        """Make the values of the arguments that a direct call leaves out, as in a unit test.
-
-        Python would take the value after `=`. That may be a `Field`, or a value that a call changes: for these,
-        `make_default` makes the default. For any other parameter Python's own default is right.
-
-        Args:
-            given: the number of positional arguments.
-            named: the keyword arguments.
-
-        Raises:
-            TypeError: a parameter is missing, and has no default.
-        """
-        defaults = {}
-        for parameter in self.client_parameters[given:]:
-            if parameter.name in named:
-                continue
-            if parameter.required:
-                message = f"missing required argument: {parameter.name!r}"
-                raise TypeError(message)
-            if parameter.make_default:
-                defaults[parameter.name] = parameter.make_default()
-        return defaults
-
 
 def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
     """Read a function's signature; the function is not called.
