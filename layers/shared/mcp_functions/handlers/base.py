@@ -49,6 +49,7 @@ class Handler(Generic[P, R]):
 
     kind: str  # "tool", "prompt", "resource" or "resource_template"
     name: str  # its name for clients
+    key: str  # what a request names it by: its name, URI or URI template
     description: str | None  # what it does, for a model
     function: Callable[P, R]  # the author's function
     camel_case: bool  # whether its names are camelCase on the wire
@@ -73,11 +74,6 @@ class Handler(Generic[P, R]):
     is_app_only = False  # whether only apps may call it
     # The arguments that clients repeat in `Mcp-Param-*` headers.
     header_arguments: HeaderParameters = {}  # noqa: RUF012 - never changed
-
-    @property
-    def key(self) -> str:
-        """The name or URI by which a request names it."""
-        return self.name
 
     @property
     def only_returns(self) -> bool:
@@ -168,6 +164,7 @@ class FunctionHandler(Handler[P, R]):
         update_wrapper(self, plain)
         self.function = plain
         self.name = name or plain.__name__
+        self.key = self.name
         self.description = description or docstring(plain)
         self.camel_case = camel_case
         self.answer_within = to_seconds(answer_within)

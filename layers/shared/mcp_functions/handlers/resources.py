@@ -45,7 +45,18 @@ class Resource(CompletableHandler[P, R]):
         cache_scope: CacheScope = "private",
         **options: Unpack[HandlerOptions],
     ) -> None:
-        """Read the function and its URI; `decorators.resource` explains the options."""
+        """Read the function and its URI.
+
+        Args:
+            function: a function of the author, a method, or an object with `__call__`.
+            uri: the URI, or the URI template.
+            mime_type: the media type of its contents.
+            size: in bytes, if it is known.
+            annotations: hints about who should use it.
+            ttl_ms: milliseconds for which a client may cache the contents.
+            cache_scope: "private", or "public" if every caller reads the same.
+            options: the options of every handler.
+        """
         if not URI_OR_TEMPLATE.fullmatch(uri):
             message = f"{uri!r} is no URI: it begins with a scheme, as in notes://today"
             raise TypeError(message)
@@ -60,6 +71,7 @@ class Resource(CompletableHandler[P, R]):
             raise TypeError(message)
         super().__init__(function, **options)
         self.uri = uri
+        self.key = uri
         self.mime_type = mime_type
         self._cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
         self._size = size
@@ -83,11 +95,6 @@ class Resource(CompletableHandler[P, R]):
         if self.kind == "resource_template":
             return {"uriTemplate": self.uri, **more}  # a template of the specification has no size
         return {"uri": self.uri, "size": self._size, **more}
-
-    @property
-    def key(self) -> str:
-        """The URI by which a request names it."""
-        return self.uri
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the variables of the template from the URI of a `resources/read`."""

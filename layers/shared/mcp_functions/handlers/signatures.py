@@ -97,7 +97,7 @@ def list_parameters(function: Callable[..., Any]) -> tuple[list[Parameter], list
         return _list_with_inspect(function)
     before = code.co_varnames[: code.co_argcount]
     after = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
-    # From the last parameter to the first: those without a default come out longer.
+    # `zip` begins with the last parameter, and stops where `__defaults__` has no more values.
     defaults = dict(zip(reversed(before), reversed(function.__defaults__ or ()), strict=False))
     return [Parameter(name, defaults.get(name, MISSING)) for name in before], list(after)
 
