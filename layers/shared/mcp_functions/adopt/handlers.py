@@ -64,7 +64,6 @@ class AdoptedHandler(Handler[..., Any]):
         self.key = str(entry.get(self.key_field, OTHERS))
         self.name = str(entry.get("name", OTHERS))
         self._replays = self.name in options.replay or self.key in options.replay
-        self.description = entry.get("description")
         self.server = about
         self.answer_within = options.answer_within
         self.max_sheds = options.max_sheds

@@ -50,7 +50,6 @@ class Handler(Generic[P, R]):
     kind: str  # "tool", "prompt", "resource" or "resource_template"
     name: str  # its name for clients
     key: str  # what a request names it by: its name, URI or URI template
-    description: str | None  # what it does, for a model
     function: Callable[P, R]  # the author's function
     camel_case: bool  # whether its names are camelCase on the wire
     answer_within: int  # seconds that a user has for one answer

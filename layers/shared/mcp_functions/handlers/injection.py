@@ -124,8 +124,9 @@ def read_injection(
         hint = hints.get(name)
         mark = _find_mark(hint)
         if mark is None:
-            rule = f"after * a function takes capabilities ({CAPABILITIES}); what the client sends is before *"
-            message = f"{name}: {rule}"
+            message = (
+                f"{name}: after * a function takes capabilities ({CAPABILITIES}); what the client sends is before *"
+            )
             raise TypeError(message)
         if isinstance(mark, Shared):
             shared[name] = _read_shared(name, mark)

@@ -122,8 +122,7 @@ class Tool(FunctionHandler[P, R]):
             message = "single_use needs several rounds: add an `elicit` or `step` parameter after *"
             raise TypeError(message)
         if self.single_use and self.max_sheds == 0:
-            rule = "single_use needs max_sheds=1 or more"
-            message = f"{rule}, because the first round must be able to stop and continue in a second"
+            message = "single_use needs max_sheds=1 or more: its first round must be able to stop before a second one"
             raise TypeError(message)
 
     def own_fields(self) -> dict[str, Any]:
