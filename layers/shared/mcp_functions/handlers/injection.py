@@ -124,9 +124,8 @@ def read_injection(
         hint = hints.get(name)
         mark = _find_mark(hint)
         if mark is None:
-            message = (
-                f"{name}: after * a function takes capabilities ({CAPABILITIES}); what the client sends is before *"
-            )
+            rule = f"after * a function takes capabilities ({CAPABILITIES}); what the client sends is before *"
+            message = f"{name}: {rule}"
             raise TypeError(message)
         if isinstance(mark, Shared):
             shared[name] = _read_shared(name, mark)

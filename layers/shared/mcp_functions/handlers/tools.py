@@ -122,7 +122,7 @@ class Tool(FunctionHandler[P, R]):
             message = "single_use needs several rounds: add an `elicit` or `step` parameter after *"
             raise TypeError(message)
         if self.single_use and self.max_sheds == 0:
-            message = "single_use needs max_sheds=1 or more: its first round must be able to stop before a second one"
+            message = "single_use needs max_sheds=1 or more: the first round must stop, and a second continue"
             raise TypeError(message)
 
     def own_fields(self) -> dict[str, Any]:
