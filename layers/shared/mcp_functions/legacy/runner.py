@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 MIN_ROUND_SECONDS = 15.0  # a call that ended without a question runs again at once if this much time is left
 SPARE_SECONDS = 1.5  # the part of the gateway's time that a round must leave, to store and write the outcome
-UNAUTHORIZED = 401
-FORBIDDEN = 403
 # The JSON-RPC error for a problem with the access token, where no HTTP status can show it.
 ACCESS_DENIED = {"code": InsufficientScope.code, "message": InsufficientScope.default_message}
 
@@ -162,7 +160,7 @@ def _round_params(call: Call, answers: Mapping[str, Any] | None) -> dict[str, An
 
 def _forwarded_outcome(response: Mapping[str, Any]) -> Outcome:
     """Read the HTTP response of another function: JSON or an event stream."""
-    if response["statusCode"] in (UNAUTHORIZED, FORBIDDEN):
+    if response["statusCode"] in (401, 403):  # the access token is the problem
         return Outcome(error=ACCESS_DENIED, refusal=response)
     body: str = response["body"]
     texts = [body]
