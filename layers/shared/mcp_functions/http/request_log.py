@@ -1,9 +1,10 @@
-"""Begins the notes on each request, and writes its log line from them at the end.
+"""Begins the notes on a request, and writes the request's log line from them.
 
-with RequestLog(logger).request(context, http) as notes:    # from here, `observability.current()` returns the notes
-response = …                                            # code in all rooms notes facts
-note_response(notes, response)
-# here the line is written
+    with RequestLog(logger).request(context, http) as notes:
+        response = respond(http)            # any code that this calls may add notes: `observability.current()`
+        note_response(notes, response)
+
+The line is written at the end of the `with`. Exceptions become responses inside it (`http.gateway`).
 """
 
 from __future__ import annotations
@@ -67,7 +68,10 @@ class LoggedRequest:
         return self._notes
 
     def __exit__(self, _type: object, error: object, _traceback: object) -> None:
-        """Write the line. If an exception leaves the `with`, it is Ctrl-C: there is no response, and so no line."""
+        """Write the line, unless the developer's Ctrl-C ended the request: that has no response.
+
+        Every other exception was turned into a response inside the `with`.
+        """
         self._notes.seconds = time.perf_counter() - self._started
         observability.request_notes.reset(self._earlier_notes)
         if error is None:
@@ -115,4 +119,6 @@ def _is_cold(*, first: bool) -> bool:
 
 def _size(text: str) -> int:
     """Return the number of bytes of a text in UTF-8."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    if text.isascii():
+        return len(text)  # without a copy of the text
+    return len(text.encode("utf-8", "surrogatepass"))  # a header or a body may hold half of a surrogate pair
