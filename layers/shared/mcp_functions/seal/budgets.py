@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.tuples import NamedTuple
@@ -26,7 +27,7 @@ class Limits(NamedTuple):
 
 
 class Turns:
-    """Lets one thread at a time call KMS. The next thread often finds the key that it needs in the cache.
+    """Lets one thread at a time call KMS for a key. The next thread then often finds the key in the cache.
 
     While KMS does not answer, the threads must not queue up. So each gives up after a few seconds.
     """
@@ -47,6 +48,21 @@ class Turns:
     def __exit__(self, *_error: object) -> None:
         """Give the turn to the next thread."""
         self._lock.release()
+
+
+class TurnsByHeader:
+    """The turns of each wrapped key that KMS unwraps now. A slow call stops only the threads that need the same key."""
+
+    def __init__(self) -> None:
+        """Let every thread have the first turn of its key."""
+        self._lock = threading.Lock()
+        # Turns exist only while a thread has them or waits for them, so the memory is bounded by the threads.
+        self._turns: WeakValueDictionary[Header, Turns] = WeakValueDictionary()
+
+    def of(self, header: Header) -> Turns:
+        """Return the turns of the threads that need this key."""
+        with self._lock:
+            return self._turns.setdefault(header, Turns())
 
 
 class CachedKey(NamedTuple):

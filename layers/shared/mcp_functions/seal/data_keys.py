@@ -24,7 +24,7 @@ import time
 from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, TemporarilyUnavailable
-from mcp_functions.seal.budgets import KeyCache, Limits, Turns, UnwrapBudgets
+from mcp_functions.seal.budgets import KeyCache, Limits, Turns, TurnsByHeader, UnwrapBudgets
 from mcp_functions.seal.key_choice import (
     DataKey,
     Header,
@@ -55,7 +55,7 @@ class _Memory:
     def __init__(self, limits: Limits, seed: bytes) -> None:
         self.keys = KeyCache(limits.opened)
         self.budgets = UnwrapBudgets(limits)
-        self.turns_to_unwrap = Turns()
+        self.turns_to_unwrap = TurnsByHeader()
         self.turns_to_generate = Turns()
         self.seed = seed  # for `choose_key`
         self.paused_until = 0.0  # when GenerateDataKey may be tried again after a failure, in unix seconds
@@ -112,9 +112,16 @@ class Keyring:
         key = self._choose(memory)
         if key:
             return key
-        with memory.turns_to_generate:
-            key = self._choose(memory)  # another thread may have generated a key meanwhile
-            return key or self._generate(memory)
+        try:
+            with memory.turns_to_generate:
+                key = self._choose(memory)  # another thread may have generated a key meanwhile
+                return key or self._generate(memory)
+        except TemporarilyUnavailable as error:
+            stale = self._choose_stale(memory)
+            if stale is None:
+                raise
+            _log.warning("sealing under %r, of an earlier epoch: %s", stale, error.reason)
+            return stale
 
     def open(self, header: Header, decrypt: Callable[[DataKey], bytes], *, caller: str, max_age: float) -> bytes:
         """Decrypt a token under its data key, which is cached, or which KMS unwraps.
@@ -135,7 +142,7 @@ class Keyring:
         key = memory.keys.get(header)
         if key:
             return decrypt(key)
-        with memory.turns_to_unwrap:
+        with memory.turns_to_unwrap.of(header):
             key = memory.keys.get(header)  # another thread may have opened a token under this key meanwhile
             if key is None:
                 return self._unwrap_and_decrypt(memory, header, decrypt, caller)
@@ -155,39 +162,38 @@ class Keyring:
         self, memory: _Memory, header: Header, decrypt: Callable[[DataKey], bytes], caller: str
     ) -> bytes:
         """Open a token with a call to KMS, on the caller's budget (§6.5)."""
-        now = self._now()
         price = self._limits.ratio  # of an unwrap in vain; the price of one for an authentic token is 1
-        if not memory.budgets.charge(caller, now, price):
+        if not memory.budgets.charge(caller, self._now(), price):
             raise Busy(reason="unwrap_budget")  # "Over budget the answer is 503 and no verdict"
         # Any error but an outage keeps the price: a damaged key, a forged token, and KMS that denies the call. While it
         # denies, every token would cause a call.
         try:
             key = self._wrapping_keys.unwrap(header)
         except TemporarilyUnavailable:
-            memory.budgets.refund(caller, now, price)  # the caller did not cause the outage
+            memory.budgets.refund(caller, self._now(), price)  # the caller did not cause the outage
             raise
         payload = decrypt(key)
-        memory.budgets.refund(caller, now, price - 1)
+        memory.budgets.refund(caller, self._now(), price - 1)
         memory.keys.add(key, caller)
         return payload
 
     def _choose(self, memory: _Memory) -> DataKey | None:
         return choose_key(self._keys_that_may_seal(memory), self._now(), memory.seed, self.rules)
 
+    def _choose_stale(self, memory: _Memory) -> DataKey | None:
+        return choose_stale_key(self._keys_that_may_seal(memory), self._now(), self.rules)
+
     def _generate(self, memory: _Memory) -> DataKey:
-        """Generate a key. During an outage, return a stale key if there is one."""
+        """Generate a key. In the pause after a failure, return a stale key if there is one."""
         now = self._now()
-        stale = choose_stale_key(self._keys_that_may_seal(memory), now, self.rules)
+        stale = self._choose_stale(memory)
         if stale and now < memory.paused_until:
             return stale
         try:
             key = self._wrapping_keys.generate(born=int(now))
-        except TemporarilyUnavailable as error:
+        except TemporarilyUnavailable:
             memory.paused_until = now + self.rules.pause
-            if stale is None:
-                raise
-            _log.warning("sealing under %r, of an earlier epoch: %s", stale, error.reason)
-            return stale
+            raise
         memory.keys.add(key, caller=None)
         return key
 
