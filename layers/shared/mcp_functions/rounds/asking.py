@@ -36,7 +36,7 @@ class WireQuestion(NamedTuple):
     key: str  # the question's key in `inputRequests`
     request: wire_types.InputRequest
     read: Callable[[JSONObject], object]
-    # True if an answer counts for one call in a round, and a second call asks the user again: see `ElicitUrlRequest`.
+    # True if an answer counts for one call in a round, and a second call asks the user again: see `elicit.url`.
     read_once: bool = False
 
 

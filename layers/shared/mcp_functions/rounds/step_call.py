@@ -103,7 +103,7 @@ class StepCall:
         if not isinstance(key, str):
             self._fail("a step's key is text, and not of type {type}", type=type(key).__name__)
         with round_.lock:
-            if round_.ended or round_.closed:
+            if round_.input_required or round_.handler_returned:
                 raise InputRequired
             if key in round_.running_steps:
                 self._fail(
@@ -153,7 +153,7 @@ class StepCall:
         except asyncio.CancelledError:
             # If the round has ended, another task asked a question, and so this one was cancelled. The function runs to
             # its end, and its result is recorded; otherwise the next round would run it again.
-            if not self.round.ended:
+            if not self.round.input_required:
                 task.cancel()  # the author's code cancelled the call, so the function is cancelled, too
             await task
             raise  # if the function raised an exception, `await task` has raised that instead
@@ -186,8 +186,8 @@ class StepCall:
         with round_.lock:
             round_.record.steps[self.step_key] = RecordedStep(self.arguments_digest, value, int(seconds * 1000))
             round_.steps_recorded += 1
-        if round_.on_step_recorded:
-            round_.on_step_recorded()
+        if round_.lease and not round_.lease.save_step(round_):
+            round_.end()  # another worker has the task: after a step that was not saved, no other step may run
 
     def _recorded_result(self) -> object:
         value = copy_json(self.round.record.steps[self.step_key].result)
