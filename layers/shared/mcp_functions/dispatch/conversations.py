@@ -143,9 +143,7 @@ class Conversations:
 
     def _channel_states(self, handler: Handler[..., Any], channel: Channel) -> RequestStates | None:
         """Return the object that seals the states of a channel; None if the function has no keys."""
-        if self._make_states is None:
-            return None
-        return self._make_states(lifetime=handler.answer_within, label=channel.label)
+        return self._make_states(lifetime=handler.answer_within, label=channel.label) if self._make_states else None
 
     def _prepare(
         self,

@@ -106,18 +106,23 @@ class Round:
         self.request = request
         self.record = Record(record)
         self.questions = Questions(self.record, asked, request.responses)
-        self.lock = Condition()  # guards the record, the questions and the running steps: a handler may use threads
-        self.running_steps: set[str] = set()  # the keys of the steps that run now
-        self.steps_recorded = 0  # the number of steps that ran in this round
-        self.step_tasks: set[Task[None]] = set()  # a task for each step for which an async handler waits
-        self.notifications: list[dict[str, Any]] = []  # messages that the client gets before the result
-        self.progress_message = ""  # the last message that the function reported
-        # True once InputRequired was raised, even if the author's code caught it. Other threads may still ask.
-        self.input_required = False
-        self.handler_returned = False
-        self.error: DeveloperError | ToolError | None = None  # the first error of `stop`
         self.lease = lease
+        self.lock = Condition()  # guards the record, the questions and the running steps: a handler may use threads
         self._has_state = bool(record or asked)
+
+        # The steps of this round.
+        self.running_steps: set[str] = set()  # the keys of the steps that run now
+        self.step_tasks: set[Task[None]] = set()  # a task for each step for which an async handler waits
+        self.has_recorded_step = False
+
+        # What the client gets before the result.
+        self.notifications: list[dict[str, Any]] = []
+        self.progress_message = ""  # the last message that the function reported; a task shows it
+
+        # How the round ended. Each of these stays as it is, even if the author's code catches the exception.
+        self.input_required = False  # True once InputRequired was raised: no step begins, but other threads may ask
+        self.handler_returned = False  # True once it returned or raised: no step begins, and no question is asked
+        self.error: DeveloperError | ToolError | None = None  # the first error of `stop`, which the call ends with
 
     @property
     def requests(self) -> dict[str, InputRequest]:
@@ -185,7 +190,7 @@ class Round:
             ToolError: too many rounds in a row ended without a question. Clients limit such rounds.
         """
         self.check_can_continue()
-        if not self.steps_recorded:
+        if not self.has_recorded_step:
             self.fail("a round that ends without a question must have recorded a step, or it would only repeat itself")
         if self.record.sheds >= self.request.max_sheds:
             text = (
@@ -229,7 +234,7 @@ class Round:
             self.end()
         if self.request.single_use:
             self.require_state()
-        if self.steps_recorded == 0:
+        if not self.has_recorded_step:
             return  # the first step of a round always runs, or no round would make progress
         if max_seconds is None:
             with self.lock:
@@ -254,7 +259,7 @@ class Round:
         """
         with self.lock:
             if self.input_required:
-                timeout = min(max(0.0, self.seconds_left), TIMEOUT_MAX)
+                timeout = min(max(0.0, self.seconds_left), TIMEOUT_MAX)  # without a deadline, infinite seconds are left
                 self.lock.wait_for(lambda: not self.running_steps, timeout)
             self.handler_returned = True
         if self.input_required:

@@ -185,7 +185,7 @@ class StepCall:
         seconds = max(0.0, round_.request.now() - began)  # a wall clock may be set back
         with round_.lock:
             round_.record.steps[self.step_key] = RecordedStep(self.arguments_digest, value, int(seconds * 1000))
-            round_.steps_recorded += 1
+            round_.has_recorded_step = True
         if round_.lease and not round_.lease.save_step(round_):
             round_.end()  # another worker has the task: after a step that was not saved, no other step may run
 

@@ -1,10 +1,14 @@
 """A table whose payloads are sealed: encrypted and authenticated with a key from KMS (envelope.md, section 12).
 
-    Item (table.py)    what callers read and write: a key, a version, a payload of JSON, an expiry time
-    Row (dynamodb.py)  what DynamoDB stores: the same with a sealed payload
-    object (blobs.py)  a sealed payload that does not fit into a row, if the deployment has a bucket
+    Item (table.py)      what callers read and write: a key, a version, a payload of JSON, an expiry time
+    Row (dynamodb.py)    what DynamoDB stores: the same, with a token in place of the payload
+    token                the sealed payload, a text that `ItemSeal` makes for one row, and opens for the same row only
+    object (blobs.py)    a token that does not fit into a row, in a bucket; then the row has a token of its address
 
-Each seal is bound to the item's key, version and expiry time. So a writer without the data key cannot move an item to
+    Item  Key("conversation", "f1")           version 3    {"round": 2, …}    expires 1790000000
+    Row   "shop/pay/conversation/-/f1"        version 3    "ks1.…"            expires 1790000000
+
+A token is bound to the row's key, version and expiry time. So a writer without the data key cannot move an item to
 another key, present an old version as the current one, or change when the item expires.
 """
 
@@ -34,9 +38,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mcp_functions")
 
-# Seconds before each attempt to read an item. A reader gets the item first, and then its object. If a writer replaced
-# both in between, the object is gone, and the second attempt finds the new one. The third is for a busy item.
-PAUSES_BEFORE_READS = (0.0, 0.0, 0.2)
+# A reader gets the row first, and then its object. If a writer replaced both in between, the object is gone, and the
+# second attempt finds the new one. The third, after a pause, is for an item that is written very often.
+READ_ATTEMPTS = 3
+PAUSE_BEFORE_LAST_READ = 0.2  # seconds
 _NONCE_BYTES = 16  # random bytes that identify one write
 
 
@@ -90,9 +95,9 @@ class SealedTable:
         Raises:
             UnreadableItem: the item exists, and its seal does not open.
         """
-        for pause in PAUSES_BEFORE_READS:
-            if pause:
-                self._sleep(pause)
+        for attempt in range(1, READ_ATTEMPTS + 1):
+            if attempt == READ_ATTEMPTS:
+                self._sleep(PAUSE_BEFORE_LAST_READ)
             try:
                 return self._read(key)
             except ObjectNotFound:
@@ -116,8 +121,9 @@ class SealedTable:
             Conflict: the item has another version now, or is gone.
             ItemTooLarge: the payload does not fit.
         """
-        ends = item.expires if expires is None else expires
-        after = self._write(Item(item.key, item.version + 1, payload, ends), replaced_version=item.version)
+        if expires is None:
+            expires = item.expires
+        after = self._write(Item(item.key, item.version + 1, payload, expires), replaced_version=item.version)
         self._delete_blob(item.blob)
         return after
 

@@ -108,7 +108,7 @@ class TaskStore:
             item = self._table.get(key)
             ids: dict[str, int] = dict(item.payload["ids"]) if item else {}
             if len(ids) >= self._most:
-                ids = {other: ends for other, ends in ids.items() if self._is_open(other, ends, owner)}
+                ids = {other: end for other, end in ids.items() if self._is_open(other, end, owner)}
                 if len(ids) >= self._most:
                     raise TooManyTasks
             ids[task_id] = expires
@@ -123,8 +123,8 @@ class TaskStore:
             return
         raise Busy(CONTENTION)
 
-    def _is_open(self, task_id: str, ends: int, owner: str | None) -> bool:
-        if ends <= self._now():
+    def _is_open(self, task_id: str, end: int, owner: str | None) -> bool:
+        if end <= self._now():
             return False
         try:
             return not self.get(task_id, owner).ended
