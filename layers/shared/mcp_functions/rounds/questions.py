@@ -16,7 +16,7 @@ Each question of the handler then ends in one of four ways:
     `read` raises InvalidAnswer   drops it, and opens the question again      the round ends
     `read` raises another error   keeps it: the user declined, for example    the error
 
-Some handlers would never get an answer. A DeveloperError stops them:
+A DeveloperError stops a handler that would never get its answer, or that of another question:
 
     SHARED_KEY          two texts under one key, in one round
     ENDLESS_LOOP        one question too often, in one round

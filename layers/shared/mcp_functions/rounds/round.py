@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.protocol.messages import Principal
-    from mcp_functions.protocol.wire_types import InputRequest, JSONObject
+    from mcp_functions.protocol.wire_types import JSONObject
     from mcp_functions.rounds.asking import WireQuestion
     from mcp_functions.rounds.step_call import StepCall
 
@@ -106,6 +106,7 @@ class Round:
         self.request = request
         self.record = Record(record)
         self.questions = Questions(self.record, asked, request.responses)
+        self.requests = self.questions.open_requests  # the questions that the client has to answer, by key
         self.lease = lease
         self.lock = Condition()  # guards the record, the questions and the running steps: a handler may use threads
         self._has_state = bool(record or asked)
@@ -123,11 +124,6 @@ class Round:
         self.input_required = False  # True once InputRequired was raised: no step begins, but other threads may ask
         self.handler_returned = False  # True once it returned or raised: no step begins, and no question is asked
         self.error: DeveloperError | ToolError | None = None  # the first error of `stop`, which the call ends with
-
-    @property
-    def requests(self) -> dict[str, InputRequest]:
-        """The open questions, by key."""
-        return self.questions.open_requests
 
     @property
     def seconds_left(self) -> float:

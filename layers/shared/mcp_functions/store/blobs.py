@@ -126,10 +126,7 @@ class BlobStore:
 
 def blob_reference(payload: object) -> BlobReference | None:
     """Return the reference in a payload; None for a payload that is a JSON object."""
-    match payload:
-        case [str(mark), str(key), str(digest)] if mark == MARK:
-            return BlobReference(mark, key, digest)
-    return None
+    return BlobReference(*payload) if isinstance(payload, list) else None
 
 
 def _digest(body: bytes) -> str:

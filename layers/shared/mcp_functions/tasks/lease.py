@@ -1,7 +1,12 @@
 """The lease of a worker: the time in which no other worker may take its task.
 
-A worker is a Lambda invocation that runs one round of a task. It renews its lease from a thread, so that a long step
-keeps it. If the worker dies, the lease ends, and another worker takes the task.
+A worker is a Lambda invocation that runs one round of a task. If the worker dies, its lease ends, and another worker
+takes the task. While it lives, these methods renew the lease and write its results:
+
+    renewed_by_thread    while the round runs: renews the lease several times, so that a long step does not lose it
+    must_stop            before each step: renews the lease; the round ends if the task is lost or cancelled
+    save_step            after each step: saves the round's record, and renews the lease
+    change               any other write of the worker, as at the end of the round
 
 A worker may lose its lease without knowing it, for example while Lambda freezes it. So the task has an epoch: the
 number of workers that have taken it. Every write checks that the epoch is still the one of this worker:

@@ -185,7 +185,7 @@ class Worker:
         return lease.change(lambda task: self._next(task, round_, lease.epoch, instead))
 
     def _next(self, task: Task, round_: Round, epoch: int, outcome: Mapping[str, Any] | None) -> Task:
-        """Return the state after a round: ended with an outcome; otherwise it asks, is cancelled, or pauses."""
+        """Return the state after a round: ended with an outcome; otherwise it asks, or pauses."""
         now = self._now_ms()
         if outcome is not None:
             status = FAILED if "error" in outcome else COMPLETED
@@ -193,9 +193,6 @@ class Worker:
         progress = Progress(epoch, now, round_record(round_), round_.progress_message)
         if round_.requests:
             return transitions.ask(task, progress, round_.requests, round_.questions.open_fingerprints())
-        if task.cancel:
-            renewed = transitions.renew(task, epoch, now, round_.progress_message)
-            return transitions.cancel(renewed, now)
         return transitions.pause(task, progress)
 
     def _now_ms(self) -> int:
