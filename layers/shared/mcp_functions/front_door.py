@@ -135,7 +135,7 @@ class FrontDoor:
 
     def answer(self, request: Request) -> Result | ForwardedResponse:
         """Answer a list or discovery, and forward every other request."""
-        method = request.message["method"]
+        method = request.method
         params = request.params
         if method == "resources/read" and params.get("uri") == APP_FORM and self._catalog.get("asks"):
             # Hosts of MCP Apps read the page that shows questions; it is the same for every tool.
@@ -154,7 +154,7 @@ class FrontDoor:
         """Forward a request to the function of the handler that it names."""
         observability.current().handler = lookup.name_of(self._catalog, target)
         # A companion is a tool that takes answers (`apps.companions`). Its call has no arguments of the tool itself.
-        if request.message["method"] == "tools/call" and not target.companion:
+        if request.method == "tools/call" and not target.companion:
             declared = lookup.header_arguments(self._catalog, target.key)
             lookup.check_headers(declared, request.params, request.headers)
         return self.forward(target.function, request)

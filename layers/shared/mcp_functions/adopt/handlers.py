@@ -101,7 +101,7 @@ class AdoptedHandler(Handler[..., Any]):
         except McpError:  # the server answered with an error
             raise
         except Exception as error:  # noqa: BLE001 - the server's own code may raise anything
-            observability.current().crash(error)  # the log gets the place in the code
+            observability.current().add_crash(error)  # the log gets the place in the code
             # The original server hides the text of an exception from its client too.
             raise AdoptedError(InternalError.code, "Internal server error") from None
         if result.get("resultType") == "input_required":

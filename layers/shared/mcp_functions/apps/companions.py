@@ -10,7 +10,7 @@ the other channel cannot open it. It contains the original arguments, and is bou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.apps.rungs import APP, CHANNELS
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, UnknownName
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from mcp_functions.apps.rungs import Channel
     from mcp_functions.protocol.messages import Principal, Request
-    from mcp_functions.protocol.wire_types import JSONRPCRequest
     from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.request_state import RequestStates
 
@@ -131,10 +130,8 @@ def open_call(
         "inputResponses": answers,
         "_meta": request.params["_meta"],
     }
-    message = cast("JSONRPCRequest", {**request.message, "params": params})
     start = RoundStart(binding, verified.flow, verified)
-    continued = request._replace(message=message)
-    return CompanionCall(continued, start, is_check)
+    return CompanionCall(request.with_params(params), start, is_check)
 
 
 def _read_arguments(arguments: object) -> tuple[str, dict[str, Any], bool]:

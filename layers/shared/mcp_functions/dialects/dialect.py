@@ -75,7 +75,7 @@ def declaration(request: Request, name: str) -> Mapping[str, Any] | None:
 
 def is_unfinished(result: AnyResult, request: Request) -> TypeGuard[Result]:
     """Return whether a result says that a call needs another round, with or without questions."""
-    if not isinstance(result, Result) or request.message["method"] not in CALLS:
+    if not isinstance(result, Result) or request.method not in CALLS:
         return False
     return result.result.get("resultType") == "input_required"
 

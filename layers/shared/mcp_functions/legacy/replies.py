@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.http import outcomes
 from mcp_functions.legacy import conversations, final_messages, revisions, sessions, translation
 from mcp_functions.legacy.responses import Reply, error_message, error_object_message, result_message
 from mcp_functions.legacy.runner import Call, run_call, run_request
@@ -42,7 +41,7 @@ def reply(exchange: Exchange, message: Mapping[str, Any]) -> Reply:
 
 def error_reply(id_: RequestId, error: McpError) -> Reply:
     """Note an error in the log, and return it as a JSON-RPC error."""
-    outcomes.note_error(observability.current(), error)
+    observability.current().add_error(error)
     return Reply((error_message(id_, error),))
 
 
@@ -136,6 +135,6 @@ def _session_header(exchange: Exchange, session: Session) -> dict[str, str]:
         return {sessions.SESSION_HEADER: seal.seal({"v": 1, **session._asdict()})}
     except McpError as error:
         notes = observability.current()
-        outcomes.note_error(notes, error)
+        notes.add_error(error)
         notes.outcome = "complete"  # the error is in the log, but the request succeeds without a session
         return {}

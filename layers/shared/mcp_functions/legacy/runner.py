@@ -13,7 +13,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observability
-from mcp_functions.http import outcomes, responses
+from mcp_functions.http import responses
 from mcp_functions.legacy import translation
 from mcp_functions.protocol.errors import InsufficientScope, InternalError, McpError, Unauthorized, is_ctrl_c
 from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
@@ -114,15 +114,15 @@ def run_request(exchange: Exchange, call: Call, capabilities: Mapping[str, Any])
     try:
         answer = exchange.deployment.modern.answer(request)
     except (Unauthorized, InsufficientScope) as error:
-        outcomes.note_error(notes, error)
+        notes.add_error(error)
         return Outcome(error=ACCESS_DENIED, refusal=responses.failure(error, call.id))
     except McpError as error:
-        outcomes.note_error(notes, error)
+        notes.add_error(error)
         return Outcome(error=error.to_json())
     except BaseException as error:  # a crash becomes a JSON-RPC error, so the client learns which request crashed
         if is_ctrl_c(error):
             raise
-        outcomes.note_crash(notes, error)
+        notes.add_error(error)
         return _internal_error()
     if isinstance(answer, Result):
         outcome = Outcome(answer.result, notifications=answer.notifications)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.handlers import lookup
-from mcp_functions.http import events, outcomes
+from mcp_functions.http import events
 from mcp_functions.http.exchange import note_method
 from mcp_functions.http.responses import empty
 from mcp_functions.legacy import batches, conversations, replies, responses, revisions, streams
@@ -140,7 +140,7 @@ class LegacyServer:
             notes.revision = exchange.revision
             stream = streams.resume(exchange, mailbox, event_id)
         except TemporarilyUnavailable as error:
-            outcomes.note_error(notes, error)
+            notes.add_error(error)
             # The client returns with the same event id.
             stream = (responses.StreamEvent(None, event_id, streams.LONGEST_PAUSE),)
         return None if stream is None else responses.stream_response(stream, {})
