@@ -226,9 +226,7 @@ class Conversations:
             if self._audit and handler.needs_state:
                 from mcp_functions.rounds.audit import audit_record  # noqa: PLC0415 - only for serve(audit=…)
 
-                principal = call.start.binding.principal
-                answered_by = call.answered_by
-                self._audit(audit_record(call.round, handler.name, principal, sent=is_asked, answered_by=answered_by))
+                self._audit(audit_record(call.round, handler.name, sent=is_asked, answered_by=call.answered_by))
         return result
 
     def _ask(self, call: _Call) -> dict[str, Any]:

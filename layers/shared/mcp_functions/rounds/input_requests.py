@@ -93,7 +93,7 @@ def missing_capabilities(requests: Iterable[wire_types.InputRequest], declared: 
             members = missing.setdefault(capability, {})
             if member:
                 members[member] = {}
-    # A client without any elicitation may declare `{}` for forms: clients of 2025-06-18 know no members.
+    # Without any elicitation, `{}` is enough to declare forms, and the specification's example of this error has it.
     if missing.get("elicitation") == {"form": {}} and "elicitation" not in declared:
         missing["elicitation"] = {}
     return missing

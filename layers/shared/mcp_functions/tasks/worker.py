@@ -163,7 +163,7 @@ class Worker:
             self._invoke_worker(lease.task_id, lease.owner)
         # The audit has seen questions that the client will not: the task was cancelled, or its item is too large.
         if self._audit and has_audited_questions and after.status != INPUT_REQUIRED:
-            self._audit(audit_record(round_, tool.name, lease.owner, sent=False))
+            self._audit(audit_record(round_, tool.name, sent=False))
 
     def _save(self, tool: Tool[..., Any], round_: Round, lease: Lease, outcome: Mapping[str, Any] | None) -> Task:
         """Save the outcome of a round, or an error in its place if it does not fit into the item or is not JSON.
@@ -247,7 +247,7 @@ def _report(audit: Callable[[AuditRecord], object], round_: Round, lease: Lease,
     except LeaseLost:
         return False  # another worker runs this round, and reports it
     sent = asks and not task.cancel
-    audit(audit_record(round_, task.tool, lease.owner, sent=sent))
+    audit(audit_record(round_, task.tool, sent=sent))
     return sent
 
 
