@@ -11,6 +11,7 @@ raises Declined, Cancelled or InvalidAnswer. The author gets the first two; afte
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered
@@ -81,11 +82,8 @@ class ElicitRequest(InputRequest):
 
     def _page_question(self, key: str, url: str) -> WireQuestion:
         _check_url(url)
-
-        def read(response: Mapping[str, Any]) -> None:
-            _check_accepted(key, self.message, response)
-
         params: wire_types.ElicitRequestURLParams = {"mode": "url", "message": self.message, "url": url}
+        read = partial(_check_accepted, key, self.message)  # an accepted page has no content: the answer is None
         # `read_once`: an accept means that the user agrees to open the page, and not that the user has finished there.
         # So a handler asks in a loop, `while not connected(user): elicit.url(…)`, and its second call in a round must
         # ask the user again.

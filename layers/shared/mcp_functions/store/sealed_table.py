@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url, dumps
-from mcp_functions.store.blobs import BlobStore, ObjectNotFound, blob_reference
+from mcp_functions.store.blobs import ObjectNotFound, blob_reference
 from mcp_functions.store.dynamodb import MAX_BYTES, Row
 from mcp_functions.store.item_seal import ItemSeal
 from mcp_functions.store.table import Conflict, Item, ItemTooLarge, Key, UnreadableItem
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.wire_types import JSONValue
     from mcp_functions.seal.envelope import Seal
-    from mcp_functions.store.blobs import Bucket
+    from mcp_functions.store.blobs import BlobStore
     from mcp_functions.store.dynamodb import DynamoDbTable
 
 log = logging.getLogger("mcp_functions")
@@ -60,7 +60,7 @@ class SealedTable:
         service: str,
         *,
         max_age: int,
-        blobs: tuple[Bucket, Seal] | None = None,
+        blobs: BlobStore | None = None,
         now: Callable[[], float] = time.time,
         rand: Callable[[int], bytes] = os.urandom,
         sleep: Callable[[float], None] = time.sleep,
@@ -72,7 +72,7 @@ class SealedTable:
             seal: the seal of payloads in items.
             service: the first part of every key: the stack, a slash, and the function's folder.
             max_age: the longest time that an item lives after a write, in seconds.
-            blobs: the bucket for large payloads and its seal; None if the deployment has no bucket.
+            blobs: the objects of large payloads; None if the deployment has no bucket.
             now: the clock, in unix seconds.
             rand: the function that returns a number of random bytes.
             sleep: the function that waits some seconds.
@@ -84,10 +84,7 @@ class SealedTable:
         self._now = now
         self._rand = rand
         self._sleep = sleep
-        self._blobs: BlobStore | None = None
-        if blobs:
-            bucket, blob_seal = blobs
-            self._blobs = BlobStore(bucket, ItemSeal(blob_seal), service, rand)
+        self._blobs = blobs
 
     def get(self, key: Key) -> Item | None:
         """Return an item as the last write left it (strongly consistent); None if it is absent or has expired.
