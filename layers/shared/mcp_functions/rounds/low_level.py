@@ -1,6 +1,6 @@
-"""The low level: an author's function ends its round itself, and keeps a state of its own.
+"""The low level: an author's function itself ends its round, and chooses what the next round gets.
 
-    round 1    the function returns InputRequiredResult(questions, request_state)
+    round 1    the function returns InputRequiredResult(questions, request_state); `end_round` puts both into the record
     round 2    it gets the answers in InputResponses, and the state in RequestState
 
 A round is one request of the conversation with a client. At the high level, `elicit` and `step` do this for the author.

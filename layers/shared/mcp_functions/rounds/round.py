@@ -110,6 +110,7 @@ class Round:
         self.lease = lease
         self.lock = Condition()  # guards the record, the questions and the running steps: a handler may use threads
         self._has_state = bool(record or asked)
+        self._must_end = request.deadline - MARGIN_SECONDS  # when the last step has to end, in unix seconds
 
         # The steps of this round.
         self.running_steps: set[str] = set()  # the keys of the steps that run now
@@ -124,11 +125,6 @@ class Round:
         self.input_required = False  # True once InputRequired was raised: no step begins, but other threads may ask
         self.handler_returned = False  # True once it returned or raised: no step begins, and no question is asked
         self.error: DeveloperError | ToolError | None = None  # the first error of `stop`, which the call ends with
-
-    @property
-    def seconds_left(self) -> float:
-        """Seconds in which the handler has to end, so that the answer arrives before the deadline."""
-        return self.request.deadline - MARGIN_SECONDS - self.request.now()
 
     @property
     def began(self) -> int:
@@ -235,7 +231,7 @@ class Round:
         if max_seconds is None:
             with self.lock:
                 max_seconds = max(step.milliseconds for step in self.record.steps.values()) / 1000
-        if max_seconds > self.seconds_left:
+        if self.request.now() + max_seconds > self._must_end:
             self.end_without_question()
 
     async def wait_for_steps(self) -> None:
@@ -255,14 +251,13 @@ class Round:
         """
         with self.lock:
             if self.input_required:
-                timeout = min(max(0.0, self.seconds_left), TIMEOUT_MAX)  # without a deadline, infinite seconds are left
-                self.lock.wait_for(lambda: not self.running_steps, timeout)
+                seconds = max(0.0, self._must_end - self.request.now())  # infinite without a deadline
+                self.lock.wait_for(lambda: not self.running_steps, min(seconds, TIMEOUT_MAX))
             self.handler_returned = True
-        if self.input_required:
-            try:
-                self.questions.check_keys()
-            except DeveloperError as error:
-                self.error = self.error or error
+        try:
+            self.questions.check_keys()
+        except DeveloperError as error:
+            self.error = self.error or error
 
     def next_record(self) -> dict[str, Any]:
         """Return the record for the next round, as JSON."""
