@@ -6,9 +6,9 @@ result there before the client gets it:
     during round 2    {"round": 2, "print": fingerprint of the request, "lease": unix seconds}
     after round 2     {"round": 2, "print": fingerprint of the request, "answer": the result, or null if it is not kept}
 
-The fingerprint is a digest of the request's state and answers. Its name is short, because the item has a limit of size,
-and stays as it is, because stored items have it. The lease is the time until which no other request may run the round:
-by then Lambda has ended the invocation. For a request that would run round 2, the item decides:
+The fingerprint is a digest of the request's state and answers. Its name in the item is short, because the size of an
+item is limited, and may not change, because stored items have it. The lease is the time until which no other request
+may run the round: by then Lambda has ended the invocation. For a request that would run round 2, the item decides:
 
     no item, or round 1              it runs round 2
     round 3                          it is refused: its state is an old one

@@ -78,8 +78,8 @@ DEFAULT_REQUEST = RoundRequest()
 class TaskLease(Protocol):
     """What the round of a task needs from its worker: `tasks.lease` implements it."""
 
-    def must_stop(self, round_: Round) -> bool:
-        """Tell whether the round must end before its next step."""
+    def renew_before_step(self, round_: Round) -> bool:
+        """Renew the lease; return False if the round must end before the step."""
 
     def save_step(self, round_: Round) -> bool:
         """Save the round's record after a step; return False if another worker has the task."""
@@ -222,7 +222,7 @@ class Round:
         Raises:
             InputRequired: the round ends before the step, and the next round runs it.
         """
-        if self.lease and self.lease.must_stop(self):
+        if self.lease and not self.lease.renew_before_step(self):
             self.end()
         if self.request.single_use:
             self.require_state()

@@ -3,10 +3,10 @@
     Item (table.py)      what callers read and write: a key, a version, a payload of JSON, an expiry time
     Row (dynamodb.py)    what DynamoDB stores: the same, with a token in place of the payload
     token                the sealed payload, a text that `ItemSeal` makes for one row, and opens for the same row only
-    object (blobs.py)    a token that does not fit into a row, in a bucket; then the row has a token of its address
+    blob (blobs.py)      an object in a bucket, with a token that does not fit into a row; the row names the object
 
-    Item  Key("conversation", "f1")           version 3    {"round": 2, …}    expires 1790000000
-    Row   "shop/pay/conversation/-/f1"        version 3    "ks1.…"            expires 1790000000
+    Item    Key("conversation", "f1")       version 3    {"round": 2, …}    expires 1790000000
+    Row     "shop/pay/conversation/-/f1"    version 3    "ks1.…"            expires 1790000000
 
 A token is bound to the row's key, version and expiry time. So a writer without the data key cannot move an item to
 another key, present an old version as the current one, or change when the item expires.
@@ -168,7 +168,7 @@ class SealedTable:
             raise DeveloperError(rule, kind=item.key.kind, seconds=item.expires - now, most=self._max_age)
         nonce = base64url(self._rand(_NONCE_BYTES))
         unsealed = Row(self._row_key(item.key), item.version, item.expires, nonce, sealed="")
-        row, blob = self._sealed_row(unsealed, item.payload)
+        row, blob = self._seal_row(unsealed, item.payload)
         try:
             self._rows.write(row, replaced_version=replaced_version, now=now)
         except Conflict:
@@ -177,8 +177,8 @@ class SealedTable:
             raise
         return dataclasses.replace(item, blob=blob)
 
-    def _sealed_row(self, row: Row, payload: Mapping[str, Any]) -> tuple[Row, str | None]:
-        """Return the row with its sealed payload, and the key of the object if the payload needs one."""
+    def _seal_row(self, row: Row, payload: Mapping[str, Any]) -> tuple[Row, str | None]:
+        """Return the row with its token; if the payload needs an object, write it, and return its key, too."""
         plaintext = _encode(payload)
         try:
             sealed_row = row._replace(sealed=self._seal.seal(row, plaintext))

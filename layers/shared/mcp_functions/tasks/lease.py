@@ -4,7 +4,7 @@ A worker is a Lambda invocation that runs one round of a task. If the worker die
 takes the task. While it lives, these methods renew the lease and write its results:
 
     renewed_by_thread    while the round runs: renews the lease several times, so that a long step does not lose it
-    must_stop            before each step: renews the lease; the round ends if the task is lost or cancelled
+    renew_before_step    before each step: renews the lease; the round ends if the task is lost or cancelled
     save_step            after each step: saves the round's record, and renews the lease
     change               any other write of the worker, as at the end of the round
 
@@ -104,15 +104,15 @@ class Lease:
 
         return self.change(transition)
 
-    def must_stop(self, round_: Round) -> bool:
-        """Renew the lease before a step; return True if the task is cancelled, or belongs to another worker."""
+    def renew_before_step(self, round_: Round) -> bool:
+        """Renew the lease; return False if the task is cancelled or lost, so that the step must not run."""
         try:
-            return self.renew(round_).cancel
+            return not self.renew(round_).cancel
         except LeaseLost:
-            return True
+            return False
 
     def save_step(self, round_: Round) -> bool:
-        """Save the round's record after a step, and renew the lease; return False if another worker has the task."""
+        """Save the round's record after a step, and renew the lease; return False if the task is lost."""
 
         def transition(task: Task) -> Task:
             # The record is read here, under the lock: a slower thread must not overwrite it with an older one.
