@@ -105,7 +105,9 @@ class RoundClaim:
         try:
             result = run_round()
         except BaseException:
-            self._release(item)
+            # End the lease, so that the same request may run at once. If the table fails, the lease ends by itself.
+            with suppress(Conflict, McpError):
+                self._table.replace(item, {**item.payload, "lease": 0})
             raise
         self._record(item, result)
         return result
@@ -173,8 +175,3 @@ class RoundClaim:
             self._table.replace(item, {"round": self._round, "print": self._fingerprint, "answer": answer})
         except Conflict:  # the result of the invocation that took over counts, and not this one
             raise TemporarilyUnavailable(OVERTAKEN, retry_after=1) from None
-
-    def _release(self, item: Item) -> None:
-        """End the lease, so that the same request may run at once. If the table fails, the lease ends by itself."""
-        with suppress(Conflict, McpError):
-            self._table.replace(item, {**item.payload, "lease": 0})

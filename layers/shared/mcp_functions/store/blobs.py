@@ -19,8 +19,6 @@ from mcp_functions.store.item_seal import ItemSeal
 from mcp_functions.store.table import ItemTooLarge, UnreadableItem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mcp_functions.seal.envelope import Seal
     from mcp_functions.store.dynamodb import Row
 
@@ -67,19 +65,17 @@ class BlobReference(NamedTuple):
 class BlobStore:
     """The objects of one function."""
 
-    def __init__(self, bucket: Bucket, seal: Seal, service: str, rand: Callable[[int], bytes] = os.urandom) -> None:
+    def __init__(self, bucket: Bucket, seal: Seal, service: str) -> None:
         """Use a bucket.
 
         Args:
             bucket: the bucket that stores the objects.
             seal: the seal of their bodies, with the label BLOB_LABEL.
             service: the first part of every key, by which a role's policy separates functions.
-            rand: the function that returns a number of random bytes.
         """
         self._bucket = bucket
         self._seal = ItemSeal(seal)
         self._service = service
-        self._rand = rand
         self._last = ("", b"")  # key and body of the last object: a worker often reads again what it wrote
 
     def put(self, row: Row, plaintext: bytes) -> BlobReference:
@@ -97,7 +93,7 @@ class BlobStore:
                 " keep references instead of documents"
             )
             raise ItemTooLarge(message) from None
-        key = f"{self._service}/{base64url(self._rand(_NAME_BYTES))}"
+        key = f"{self._service}/{base64url(os.urandom(_NAME_BYTES))}"
         self._bucket.put(key, body)
         self._last = (key, body)
         return BlobReference(MARK, key, _digest(body))
