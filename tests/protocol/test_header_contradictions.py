@@ -6,6 +6,7 @@ so this module does not import `annotations` from `__future__`.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -59,7 +60,7 @@ class Post:
 
 
 @st.composite
-def posts(draw: st.DrawFn, versions: list[str | None]) -> Post:
+def posts(draw: st.DrawFn, versions: Sequence[str | None]) -> Post:
     method, params, name = draw(st.sampled_from(REQUESTS))
     version = draw(st.sampled_from(versions))
     kind = draw(st.sampled_from(["request", "notification", "batch"]))
