@@ -193,15 +193,17 @@ def rules_in(call: ast.Call) -> list[ast.expr]:
 
 def find_rules_with_values(source: str, file: str) -> list[str]:
     """Return the place of each rule of a module that may hold a value."""
-    places = []
-    functions = [
-        node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    rule_variables = RULE_VARIABLES.get(file, set())
+    nodes = ast.walk(ast.parse(source))
+    return [
+        f"{file}:{rule.lineno} {ast.unparse(rule)}"
+        for function in nodes
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call)
+        for rule in rules_in(call)
+        if not is_rule(rule, function, rule_variables)
     ]
-    for function in functions:
-        for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
-            if not all(is_rule(rule, function, RULE_VARIABLES.get(file, set())) for rule in rules_in(call)):
-                places.append(f"{file}:{call.lineno} {ast.unparse(call)}")
-    return places
 
 
 def test_a_rule_is_a_constant_text() -> None:
