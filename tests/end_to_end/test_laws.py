@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.laws.client import ACTS, Act, Client, comes_to, ideal
+from tests.laws.client import ACTS, Act, Client, result_of, run_without_faults
 from tests.laws.corpus import CASES
 from tests.laws.people import Person
 from tests.laws.world import WORLD
@@ -32,19 +32,19 @@ def create_client(case: Case, seed: int) -> Client:
     """Make a client whose person answers the questions of all versions."""
     questions: dict[str, object] = {}
     for version in range(len(case.versions)):
-        questions |= ideal(case, version, Person(seed, moods=False))[1]
+        questions |= run_without_faults(case, version, Person(seed, moods=False))[1]
     WORLD.opened.clear()
     return Client(case, Person(seed, moods=case.moods), Person(seed + 1), questions)
 
 
 def ideal_result(client: Client) -> dict[str, object]:
     WORLD.opened.clear()
-    return ideal(client.case, client.version, client.person)[0]
+    return run_without_faults(client.case, client.version, client.person)[0]
 
 
 def assert_has_ideal_result(client: Client) -> None:
     assert client.final
-    assert comes_to(client.final) == ideal_result(client)
+    assert result_of(client.final) == ideal_result(client)
 
 
 @every_case
