@@ -1,6 +1,6 @@
 """A client whose conversation meets faults, and the laws that hold in every round.
 
-`Client.play` holds a conversation: it sends rounds, and checks the laws after each (`_check_round`). An `Act` is a fault,
+`Client.play` holds a conversation: it sends rounds, and `_check_round` checks the laws after each. An `Act` is a fault,
 or an unusual thing that a client may do. `run_without_faults` gives the result that the conversation should have.
 """
 
