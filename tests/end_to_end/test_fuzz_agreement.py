@@ -1,6 +1,6 @@
 """A damaged request gets the same response through every kind of API Gateway, directly and through the front door.
 
-GATEWAYS write a request (`Sent`) as the events of an HTTP API, a REST API, a function URL and others. One test damages
+GATEWAYS write a request (`Sent`) as the event of an HTTP API or a function URL, of AWS or of `sam local`. One test damages
 the event itself: the function returns a response, or raises an error that says that the event is no HTTP request.
 """
 
