@@ -9,7 +9,7 @@ import pytest
 
 from mcp_functions import serve
 from mcp_functions.dialects import sep_1858
-from mcp_functions.protocol.constants import META_EARLIER
+from mcp_functions.protocol.constants import META_CLIENT_REVISION
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.seal.data_keys import Keyring
 from tests.dialects.clients import Client, MultiTurnClient, accept
@@ -273,12 +273,13 @@ def test_event_ids_of_two_oauth_clients_are_charged_to_their_one_person(
     _client, requests, event_id = begun(over, who="alice")
     charged: list[str] = []
 
-    def opening(_keys: Keyring, _header: Header, caller: str, **_limits: float) -> NoReturn:
+    def opening(_keys: Keyring, _header: Header, _decrypt: object, *, caller: str, max_age: float) -> NoReturn:
+        assert max_age > 0
         charged.append(caller)
         reason = "wrapped_key"
         raise InvalidRequestState(reason)
 
-    monkeypatch.setattr(Keyring, "key_to_open", opening)
+    monkeypatch.setattr(Keyring, "open", opening)
     for who, oauth_client in (("alice", "c"), ("alice", "d"), ("bob", "c")):
         events = over(who)
         events.oauth_client = oauth_client
@@ -372,7 +373,7 @@ def test_a_server_without_the_dialect_knows_nothing_of_it() -> None:
 
 def test_a_forwarded_request_of_a_2025_client_is_answered_as_without_the_dialect(over: Over) -> None:
     client = MultiTurnClient(over())
-    (message,) = client.request("tools/call", {**RESOLVE, "_meta": {META_EARLIER: "2025-11-25"}}).messages
+    (message,) = client.request("tools/call", {**RESOLVE, "_meta": {META_CLIENT_REVISION: "2025-11-25"}}).messages
     assert message["result"]["resultType"] == "input_required"
 
 

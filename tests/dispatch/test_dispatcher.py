@@ -32,6 +32,7 @@ from mcp_functions import (
 from mcp_functions.handlers.base import Handler
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
+from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.request_state import RequestStates
 from mcp_functions.settings import Settings
 from tests.support import wire
@@ -68,7 +69,11 @@ class App:
         def states(seconds: int) -> RequestStates:
             anonymous = auth_mode == "none"
             return RequestStates(
-                boxes, now=self.clock, lifetime_seconds=seconds, anonymous=anonymous, max_rounds=max_rounds
+                CodecAdapter(boxes, b""),
+                now=self.clock,
+                lifetime_seconds=seconds,
+                anonymous=anonymous,
+                max_rounds=max_rounds,
             )
 
         server = dispatcher(handlers, settings, audience, states if keys else None, now=self.clock)

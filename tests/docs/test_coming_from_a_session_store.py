@@ -12,7 +12,7 @@ from mcp_functions.testing import Conversation, deployed
 from tests.docs.pages import Page
 
 if TYPE_CHECKING:
-    from mcp_functions.rounds.round import AuditRecord
+    from mcp_functions.rounds.audit import AuditRecord
 
 PAGE = Page.named("coming-from-a-session-store.md")
 PHASES = ["both", "state_first", "state_alone"]

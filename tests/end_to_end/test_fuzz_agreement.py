@@ -1,7 +1,7 @@
 """A damaged request gets the same response through every kind of API Gateway, directly and through the front door.
 
-GATEWAYS write a request (`Sent`) as the event of an HTTP API or a function URL, of AWS or of `sam local`. One test damages
-the event itself: the function returns a response, or raises an error that says that the event is no HTTP request.
+GATEWAYS write a request (`Sent`) as the event of an HTTP API or a function URL, of AWS or of `sam local`. One test
+damages the event itself: the function returns a response, or raises an error that says that it is no HTTP request.
 """
 
 from __future__ import annotations

@@ -292,6 +292,25 @@ def test_running_steps_are_recorded_when_the_handler_returns_and_no_others_begin
     assert did == {"0": 2}
 
 
+def test_a_question_that_a_task_asks_after_the_handler_has_returned_does_not_replace_the_result() -> None:
+    async def work() -> int:
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return 1
+
+    async def work_and_ask(step: Step, elicit: Elicit) -> None:
+        await step.wait("work", work)
+        elicit("sure", "Sure?", Ok)
+
+    @tool
+    async def returns(*, step: Step, elicit: Elicit) -> str:
+        asyncio.create_task(work_and_ask(step, elicit))  # noqa: RUF006 - the call keeps its tasks
+        await asyncio.sleep(0)
+        return "returned"
+
+    assert talk_to(returns).call().text == "returned"
+
+
 def test_a_dropped_async_generator_is_closed_with_the_call(did: Counter[str]) -> None:
     async def count(name: str) -> AsyncIterator[int]:
         try:
@@ -440,10 +459,10 @@ def test_a_completer_may_be_async_and_wait_for_the_client_of_its_module() -> Non
             raise LookupError
         return found
 
-    found = [greet.completion("language", value, {})["completion"]["values"] for value in ("po", "pol")]
+    found = [greet.find_completions("language", value, {})["completion"]["values"] for value in ("po", "pol")]
     assert found == [["polish", "portuguese"], ["polish"]]
     with pytest.raises(LookupError):
-        greet.completion("language", "nothing", {})
+        greet.find_completions("language", "nothing", {})
     assert asyncio.iscoroutinefunction(languages)
 
 

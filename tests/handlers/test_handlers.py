@@ -799,14 +799,14 @@ def test_the_declared_completer_completes_an_argument() -> None:
     def languages(value: str, arguments: Mapping[str, str]) -> list[str]:
         return [known for known in ("polish", "portuguese", arguments.get("name", "")) if known.startswith(value)]
 
-    assert greet.completes == ["language"]
-    assert greet.completion("language", "po", {"name": "pod"}) == {
+    assert greet.has_completers
+    assert greet.find_completions("language", "po", {"name": "pod"}) == {
         "completion": {"values": ["polish", "portuguese", "pod"], "total": 3, "hasMore": False}
     }
-    assert greet.completion("name", "x", {}) == {"completion": {"values": [], "total": 0, "hasMore": False}}
+    assert greet.find_completions("name", "x", {}) == {"completion": {"values": [], "total": 0, "hasMore": False}}
     assert languages("pol", {}) == ["polish"]
     with pytest.raises(InvalidParams, match="names no argument of this reference"):
-        greet.completion("colour", "x", {})
+        greet.find_completions("colour", "x", {})
 
 
 def test_a_hundred_completions_are_sent_and_the_rest_is_counted() -> None:
@@ -814,7 +814,7 @@ def test_a_hundred_completions_are_sent_and_the_rest_is_counted() -> None:
     def projects(_value: str, _arguments: Mapping[str, str]) -> list[str]:
         return [str(number) for number in range(101)]
 
-    found = ticket.completion("project", "", {})["completion"]
+    found = ticket.find_completions("project", "", {})["completion"]
     assert (len(found["values"]), found["total"], found["hasMore"]) == (100, 101, True)
     assert projects("", {})[100] == "100"
 
@@ -850,7 +850,7 @@ def completions(completed: Any) -> list[str]:  # noqa: ANN401
         return tone
 
     offering.complete("tone")(lambda _value, _arguments: completed)
-    values: list[str] = offering.completion("tone", "", {})["completion"]["values"]
+    values: list[str] = offering.find_completions("tone", "", {})["completion"]["values"]
     return values
 
 

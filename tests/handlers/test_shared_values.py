@@ -106,7 +106,7 @@ def test_a_plain_context_manager_serves_plain_functions() -> None:
 NO_LOOP = """
 import sys
 from tests.handlers.test_shared_values import open_cache
-from mcp_functions.handlers.injection import shared_value
+from mcp_functions.handlers.shared_values import shared_value
 sys.modules.pop("asyncio")
 assert shared_value(open_cache).get() is shared_value(open_cache).get()
 print("asyncio" in sys.modules)
@@ -186,6 +186,26 @@ def test_a_failure_to_open_is_a_crash_and_the_next_call_tries_again(is_async: bo
     assert isinstance(talk.raised, OSError)
     assert talk.call().text == "2"
     assert talk.call().text == "2"
+
+
+def test_an_async_handler_that_would_wait_for_its_own_loop_gets_an_error(caplog: pytest.LogCaptureFixture) -> None:
+    @asynccontextmanager
+    async def open_numbers() -> AsyncIterator[int]:
+        yield 7
+
+    @tool
+    def inner(*, number: Annotated[int, Shared(open_numbers)]) -> int:
+        """Return a number."""
+        return number
+
+    @tool
+    async def outer() -> str:
+        """Call another tool as a client does."""
+        return str(talk_to(inner).call().text)
+
+    talk_to(outer).call()
+    assert any("an async handler cannot be called from another one" in line for line in caplog.messages)
+    assert talk_to(inner).call().text == "7"
 
 
 def test_what_is_no_context_manager_is_the_authors_error(caplog: pytest.LogCaptureFixture) -> None:

@@ -26,14 +26,14 @@ GOOD: dict[str, Any] = {
 def refused(**changed: object) -> str | None:
     claims = {name: value for name, value in (GOOD | changed).items() if value is not ...}
     try:
-        access_tokens.check(claims, {}, FOUND, NOW)
+        access_tokens.check_claims(claims, {}, FOUND, NOW)
     except Unauthorized as error:
         return error.reason
     return None
 
 
 def test_a_valid_token_names_its_principal_and_its_scopes() -> None:
-    found = access_tokens.check({**GOOD, "scope": "work:read work:write"}, {}, FOUND, NOW)
+    found = access_tokens.check_claims({**GOOD, "scope": "work:read work:write"}, {}, FOUND, NOW)
     assert found.principal == Principal("https://id.example", "ann", "app")
     assert found.scopes == {"work:read", "work:write"}
 
@@ -109,7 +109,7 @@ def test_a_token_that_has_expired_or_has_no_expiry_is_refused(exp: object) -> No
 
 def test_only_the_log_names_the_reason_of_a_refusal() -> None:
     with pytest.raises(Unauthorized) as caught:
-        access_tokens.check({**GOOD, "aud": "hunter2"}, {}, FOUND, NOW)
+        access_tokens.check_claims({**GOOD, "aud": "hunter2"}, {}, FOUND, NOW)
     error = caught.value
     assert (error.code, error.status, error.message) == (-32600, 401, "Invalid access token")
     assert error.data == {"reason": "invalid_token"}

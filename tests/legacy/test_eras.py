@@ -149,7 +149,8 @@ def test_a_malformed_body_gets_the_same_error_as_for_other_clients(client: Clien
     assert code(sent(client, "{", None)) == (400, -32700)
     assert code(sent(client, '{"jsonrpc": "2.0"}', None)) == (400, -32600)
     assert code(sent(client, {**LIST, "id": None}, None)) == (400, -32600)
-    assert code(sent(client, LIST, None, content_type="text/plain")) == (415, -32600)
+    status, error = sent(client, LIST, None, content_type="text/plain")
+    assert (status, error["error"]["code"], error["id"]) == (415, -32600, LIST["id"])
 
 
 def test_earlier_revisions_can_be_switched_off() -> None:

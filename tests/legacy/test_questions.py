@@ -476,7 +476,9 @@ def test_a_client_without_capabilities_gets_the_question_in_an_explanation(world
 
 def test_a_client_that_reads_no_streams_is_not_asked(client: Client) -> None:
     (only,) = client.send("tools/call", {"name": "resolve", "arguments": {"bug": 7}}, accept="application/json")
-    assert "How was bug 7 resolved?" in only.data["result"]["content"][0]["text"]
+    said = only.data["result"]["content"][0]["text"]
+    assert "How was bug 7 resolved?" in said
+    assert "needs an event stream" in said
 
 
 def test_a_request_id_too_long_for_a_header_gets_no_question(client: Client) -> None:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from mcp_functions.http.events import HttpRequest
 from mcp_functions.legacy import sealed_ids
-from mcp_functions.legacy.exchange import Exchange, Session, open_session
-from mcp_functions.legacy.runner import Call
+from mcp_functions.legacy.exchange import Deployment, Exchange
+from mcp_functions.legacy.runner import Call, ModernServer
 from mcp_functions.legacy.sealed_ids import CallStream, IdSeal, PendingQuestion, StreamPosition
-from mcp_functions.protocol.messages import Identity
+from mcp_functions.legacy.sessions import Session, open_session
+from mcp_functions.protocol.messages import Identity, Request, Result
+from mcp_functions.settings import Settings
 from tests.seal.test_envelope import VECTORS, read_vector, reader_of
+
+
+def answer_nothing(request: Request) -> Result:
+    raise AssertionError(request)  # these tests only open ids
+
 
 BORN = 1767225605
 PRINCIPAL = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA"
@@ -16,7 +23,18 @@ CLIENT = ("a client", "1.30")
 SESSION = Session("AAECAwQFBgcICQoLDA0ODw", "2025-11-25", "fusr", CLIENT, "info", PRINCIPAL, BORN + 86400)
 HTTP = HttpRequest("POST", "/mcp", {}, "", is_base64=False, address="203.0.113.9", began=0, context={})
 EXCHANGE = Exchange(
-    HTTP, {}, Identity(), PRINCIPAL, SESSION.revision, SESSION, deadline=BORN + 30, ends=BORN + 30, caller_id="c"
+    Deployment(
+        Settings(stack="local"), ModernServer(answer_nothing, {}), lambda: BORN, session_seal=None, mailbox=None
+    ),
+    HTTP,
+    {},
+    Identity(),
+    PRINCIPAL,
+    "c",
+    SESSION.revision,
+    SESSION,
+    deadline=BORN + 30,
+    ends=BORN + 30,
 )
 STREAM = CallStream(SESSION.id, 7, "AAECAwQFBgcICQoL", PRINCIPAL, BORN + 900)
 PLACE = StreamPosition(STREAM, 1, polls=2)

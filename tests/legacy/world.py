@@ -68,7 +68,7 @@ class KeptSealFactory(SealFactory):
 
     memory: MemoryTable
 
-    def _table(self, max_age: int) -> Any:  # noqa: ANN401 - a Table
+    def _make_table(self, max_age: int) -> Any:  # noqa: ANN401 - a Table
         from mcp_functions import store  # noqa: PLC0415
 
         rows = DynamoDbTable(self.memory.name, lambda: self.memory)

@@ -17,7 +17,7 @@ PAGE = (ROOM / "sign-in.md").read_text(encoding="utf-8")
 
 def test_the_page_has_every_purpose_with_its_lifetime_and_its_length() -> None:
     rows = re.findall(r"^\| `(ks1/oauth-\w+)` \| .* \| (\d+) \| (\d+) \|$", PAGE, re.MULTILINE)
-    assert rows == [(each.label.decode(), str(each.seconds), str(each.max_chars)) for each in PURPOSES]
+    assert rows == [(each.label.decode(), str(each.lifetime_seconds), str(each.max_chars)) for each in PURPOSES]
     assert f"at most {MAX_REMEMBERED} names" in PAGE
 
 

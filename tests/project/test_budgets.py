@@ -38,7 +38,7 @@ CALLS = {
 }  # fmt: skip
 EVERY = {
     "handlers", "handlers.catalog", "handlers.lookup", "http", "http.cors", "http.events", "http.exchange",
-    "http.gateway", "http.identity", "http.lazy_values", "http.metadata", "http.outcomes",
+    "http.gateway", "http.identity", "http.lazy_values", "http.metadata", "http.request_log",
     "http.responses", "observability", "observability.lines", "protocol", "protocol.constants",
     "protocol.errors", "protocol.header_parameters", "protocol.headers",
     "protocol.json_reader", "protocol.json_writer", "protocol.messages", "protocol.scopes", "settings", "tuples",
@@ -51,10 +51,10 @@ TOOL = EVERY | {
 }  # fmt: skip
 ASKING = TOOL | CALLS | {
     "dispatch.conversations", "dispatch.seal_factory", "handlers.injection",
-    "rounds", "rounds.capabilities", "rounds.elicitation",
-    "rounds.input_requests", "rounds.questions", "rounds.record", "rounds.round", "rounds.running_steps",
+    "rounds", "rounds.asking", "rounds.capabilities", "rounds.elicitation",
+    "rounds.input_requests", "rounds.questions", "rounds.record", "rounds.round",
     "schemas.annotations", "schemas.class_types", "schemas.forms", "seal", "seal.binding",
-    "seal.budgets", "seal.canonical_json", "seal.chunked_encryption", "seal.claims", "seal.codec_adapter",
+    "seal.budgets", "seal.canonical_json", "seal.chunked_encryption", "seal.claims",
     "seal.data_keys", "seal.envelope", "seal.key_choice", "seal.kms", "seal.request_state", "seal.resets",
     "seal.token_format",
 }  # fmt: skip

@@ -557,7 +557,7 @@ def test_every_variable_that_the_template_sets_is_read_by_the_toolkit_or_by_boto
     variables = {name: value for block in blocks for name, value in _variables(block).items()}
     endpoints = {name for name in variables if name.startswith("AWS_ENDPOINT_URL_")}
     assert {variables[name] for name in endpoints} == {""}, "deployed, the endpoints are AWS's"
-    of_settings = {settings.VARIABLES.get(field, f"MCP_{field.upper()}") for field in settings.Settings._fields}
+    of_settings = {"MCP_STACK", *settings.VARIABLES}
     of_aws = Path(str(aws_endpoints.__file__)).read_text(encoding="utf-8")
     read = of_settings | {name for name in variables if f'"{name}"' in of_aws}
     assert sorted(variables.keys() - endpoints - read) == [

@@ -25,6 +25,7 @@ from mcp_functions.protocol.errors import InputRequired
 from mcp_functions.rounds.input_requests import fingerprint
 from mcp_functions.rounds.round import Round, RoundRequest
 from mcp_functions.seal.binding import Binding
+from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.request_state import RequestStates
 from tests.support import wire
 from tests.support.conversations import talk_to
@@ -370,7 +371,7 @@ def test_the_model_alone_writes_and_reads_a_megabyte_of_state_once_each(
     for name in ("model_dump", "model_dump_json", "model_validate", "model_validate_json"):
         counted(Listed, name)
     bound = Binding("a/b/c", "tools/call", "keeps", "", None)
-    states = RequestStates(wire.Boxes(), anonymous=True)
+    states = RequestStates(CodecAdapter(wire.Boxes(), b""), anonymous=True)
     kept = Listed(levels=[{"id": row, "name": "x" * 100} for row in range(10_000)])
 
     round_ = Round()

@@ -14,8 +14,8 @@ from pydantic import BaseModel
 
 from mcp_functions import ElicitRequest, InputRequiredResult, InputResponses, ListRootsRequest
 from mcp_functions.protocol.errors import DeveloperError, InputRequired
+from mcp_functions.rounds.asking import WireQuestion
 from mcp_functions.rounds.input_requests import fingerprint
-from mcp_functions.rounds.questions import WireQuestion
 from mcp_functions.rounds.round import Round, RoundRequest
 from mcp_functions.schemas.forms import InvalidAnswer
 
@@ -191,7 +191,7 @@ def test_the_first_round_ends_with_the_first_question() -> None:
         ask(round_, "name", "Who?")
     assert round_.requests == {"name": question("Who?")}
     assert round_.questions.open_fingerprints() == {"name": fingerprint(question("Who?"))}
-    assert round_.record.answered_keys() == []
+    assert round_.record.answers == {}
 
 
 def test_the_call_that_asked_returns_the_answer() -> None:
@@ -407,7 +407,7 @@ def test_a_low_level_function_returns_its_questions_and_its_state() -> None:
         )
     assert list(round_.requests) == ["who", "roots"]
     assert round_.questions.open_fingerprints() == {key: fingerprint(asked) for key, asked in round_.requests.items()}
-    assert follow(round_).record.previous_state == '{"step":1}'
+    assert follow(round_).record.state == '{"step":1}'
 
 
 def test_a_low_level_function_may_continue_without_a_question() -> None:
@@ -415,7 +415,7 @@ def test_a_low_level_function_may_continue_without_a_question() -> None:
     with pytest.raises(InputRequired):
         round_.end_with(InputRequiredResult(request_state=Draft(step=2)))
     assert round_.requests == {}
-    assert follow(round_).record.previous_state == '{"step":2}'
+    assert follow(round_).record.state == '{"step":2}'
 
 
 def test_a_low_level_function_may_ask_without_a_state() -> None:
@@ -425,7 +425,7 @@ def test_a_low_level_function_may_ask_without_a_state() -> None:
     round_ = follow(first)
     with pytest.raises(InputRequired):
         round_.end_with(InputRequiredResult({"roots": ListRootsRequest()}))
-    assert follow(round_).record.previous_state is None
+    assert follow(round_).record.state is None
 
 
 def test_a_result_that_requires_nothing_is_the_developers_error() -> None:
@@ -436,8 +436,7 @@ def test_a_result_that_requires_nothing_is_the_developers_error() -> None:
 def test_proven_answers_are_separate_from_unproven_ones() -> None:
     fingerprint_ = fingerprint(ListRootsRequest().wire())
     round_ = Round(RoundRequest(responses={"roots": {"roots": []}, "other": said("x")}), asked={"roots": fingerprint_})
-    assert round_.record.answered_keys() == ["roots"]
-    assert round_.record.last_answer("roots") == {"roots": []}
+    assert dict(InputResponses(round_)) == {"roots": {"roots": []}}
     assert InputResponses(round_).unproven == {"other": said("x")}
 
 
@@ -447,8 +446,8 @@ def test_a_question_of_a_later_round_needs_its_own_answer() -> None:
         with pytest.raises(InputRequired):
             round_.end_with(InputRequiredResult({"roots": ListRootsRequest()}))
         round_ = follow(round_, {"roots": {"roots": [{"uri": uri}]}})
-        assert round_.record.last_answer("roots") == {"roots": [{"uri": uri}]}
+        assert InputResponses(round_)["roots"] == {"roots": [{"uri": uri}]}
 
 
 def test_the_first_round_has_no_state() -> None:
-    assert Round().record.previous_state is None
+    assert Round().record.state is None

@@ -22,7 +22,7 @@ from mcp_functions.schemas.arguments import Arguments, InvalidArgument
 
 def read_parameters(function: Callable[..., Any], *, camel_case: bool = False) -> Arguments:
     signature = signatures.read(function, camel_case=camel_case)
-    return arguments.read_arguments(signature.sent, signature.hints, camel_case=camel_case)
+    return arguments.read_arguments(signature.client_parameters, signature.types, camel_case=camel_case)
 
 
 class Place(BaseModel):
@@ -214,7 +214,7 @@ ORDER_SCHEMA = {"type": "object", "properties": {"n": {"type": "integer", "minim
 def read_custom_schema(schema: dict[str, Any]) -> arguments.RawArguments:
     def function(arguments: dict[str, Any]) -> None: ...
 
-    return arguments.read_raw_arguments(signatures.read(function, camel_case=False).sent, schema)
+    return arguments.read_raw_arguments(signatures.read(function, camel_case=False).client_parameters, schema)
 
 
 def test_a_custom_schema_passes_all_arguments_in_one_parameter() -> None:

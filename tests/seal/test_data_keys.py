@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal import resets
-from mcp_functions.seal.data_keys import DataKey, Keyring, KmsKey, Limits, Rules, kek_hint
+from mcp_functions.seal import budgets, resets
+from mcp_functions.seal.data_keys import DataKey, Keyring, KmsKey, Limits, Rules
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.key_choice import Choice, choose_key
+from mcp_functions.seal.key_choice import choose_key, choose_stale_key, early_seconds, kek_hint
 from mcp_functions.seal.kms import kms_client
 from tests.support.strict_kms import SCOPE, START, Clock, StrictKms, kms_error, make_envelope, make_keys, run_python
 
@@ -34,8 +34,12 @@ def key(born: float, name: bytes = b"w") -> DataKey:
     return DataKey(int(born), b"kek1", name, b"\0" * 32)
 
 
-def choose(keys: list[DataKey], now: float, early: float = 0, rules: Rules = RULES) -> Choice:
-    return choose_key(keys, now, early, rules)
+def choose(keys: list[DataKey], now: float, rules: Rules = RULES, seed: bytes = b"seed") -> DataKey | None:
+    return choose_key(keys, now, seed, rules)
+
+
+def choose_stale(keys: list[DataKey], now: float, rules: Rules = RULES) -> DataKey | None:
+    return choose_stale_key(keys, now, rules)
 
 
 # Which key seals
@@ -43,7 +47,7 @@ def choose(keys: list[DataKey], now: float, early: float = 0, rules: Rules = RUL
 
 def test_the_oldest_key_of_the_current_epoch_seals() -> None:
     young, old = key(START + 200), key(START + 100)
-    assert choose([young, old], START + 300) == Choice(old)
+    assert choose([young, old], START + 300) == old
 
 
 def test_twins_are_chosen_alike_in_whatever_order_they_were_learnt() -> None:
@@ -53,60 +57,68 @@ def test_twins_are_chosen_alike_in_whatever_order_they_were_learnt() -> None:
 
 def test_the_key_of_the_previous_epoch_seals_until_the_grace_ends_or_this_container_leaves_it_early() -> None:
     old, epoch = key(START), START + EPOCH
-    assert choose([old], epoch + GRACE - 1).key == old
-    assert choose([old], epoch + GRACE).key is None
-    assert choose([old], epoch + GRACE - 20, early=19).key == old
-    assert choose([old], epoch + GRACE - 20, early=21).key is None
+    for seed in (b"one", b"other"):
+        end = epoch + GRACE - early_seconds(seed, int(epoch // EPOCH), RULES)
+        assert epoch < end < epoch + GRACE
+        assert choose([old], end - 0.1, seed=seed) == old
+        assert choose([old], end + 0.1, seed=seed) is None
+    assert choose([old], epoch + GRACE) is None
 
 
 def test_a_stale_key_stands_in_until_its_time_is_over() -> None:
     old = key(START)
-    assert choose([old], START + EPOCH + STALE - 1) == Choice(None, old)
-    assert choose([old], START + EPOCH + STALE) == Choice(None, None)
+    assert choose([old], START + EPOCH + STALE - 1) is None
+    assert choose_stale([old], START + EPOCH + STALE - 1) == old
+    assert choose_stale([old], START + EPOCH + STALE) is None
 
 
 def test_of_several_stale_keys_the_latest_epochs_stands_in() -> None:
     patient = Rules(stale=3 * EPOCH)
     keys = [key(START), key(START + EPOCH + 2), key(START + EPOCH + 1)]
-    assert choose(keys, START + 3 * EPOCH, rules=patient) == Choice(None, keys[2])
+    assert choose_stale(keys, START + 3 * EPOCH, patient) == keys[2]
 
 
 def test_a_key_from_the_next_epoch_waits_for_it() -> None:
-    assert choose([key(START + EPOCH)], START + EPOCH - 1) == Choice(None, None)
+    assert choose([key(START + EPOCH)], START + EPOCH - 1) is None
+    assert choose_stale([key(START + EPOCH)], START + EPOCH - 1) is None
 
 
 def test_without_adoption_a_container_leaves_its_key_at_the_end_of_the_epoch() -> None:
     alone, mine = Rules(adopt=False), key(START + 100)
-    assert choose([mine], START + 200, rules=alone).key == mine
-    assert choose([mine], START + EPOCH, rules=alone) == Choice(None, mine)
+    assert choose([mine], START + 200, alone) == mine
+    assert choose([mine], START + EPOCH, alone) is None
+    assert choose_stale([mine], START + EPOCH, alone) == mine
 
 
 BORN = st.integers(0, 4 * EPOCH).map(lambda seconds: key(START + seconds, b"%d" % seconds))
 
 
-@given(st.lists(BORN, max_size=16), st.floats(0, 5 * EPOCH), st.floats(0, 300))
-def test_no_choice_is_outside_of_its_window(keys: list[DataKey], at: float, early: float) -> None:
+@given(st.lists(BORN, max_size=16), st.floats(0, 5 * EPOCH), st.binary(max_size=4))
+def test_no_choice_is_outside_of_its_window(keys: list[DataKey], at: float, seed: bytes) -> None:
     now = START + at
-    choice = choose(keys, now, early)
-    for chosen, limit in ((choice.key, GRACE), (choice.fallback, STALE)):
+    choice = choose(keys, now, seed=seed)
+    for chosen, limit in ((choice, GRACE), (choose_stale(keys, now), STALE)):
         if chosen:
             end = (chosen.born // EPOCH + 1) * EPOCH
             assert chosen in keys
             assert now < end + limit
             assert chosen.born // EPOCH <= now // EPOCH
     current = [known for known in keys if known.born // EPOCH == now // EPOCH]
-    assert bool(current) <= (choice.key in current)
+    assert bool(current) <= (choice in current)
 
 
 @given(st.lists(BORN, max_size=10), st.floats(0, 5 * EPOCH))
-def test_a_container_chooses_among_the_keys_that_tokens_have_confirmed(keys: list[DataKey], at: float) -> None:
-    clock = Clock(START + at)
-    container = make_keys(StrictKms(), "arn:aws:kms:eu-west-1:1:key/k", clock=clock)
-    confirmed = [found._replace(kek=kek_hint("k")) for found in keys]
-    for found in confirmed:
-        container.confirm(found)
-    wanted = choose_key(confirmed, clock.at, container._early_seconds(container._state, clock.at), RULES)  # noqa: SLF001
-    assert container._choice(container._state) == wanted  # noqa: SLF001
+def test_a_container_chooses_among_the_keys_that_tokens_have_proven(keys: list[DataKey], at: float) -> None:
+    kms, clock = StrictKms(), Clock(START + at)
+    container = make_keys(kms, kms.create_key(), clock=clock)
+    first = container._wrapping_keys.first_kek  # noqa: SLF001
+    proven = [found._replace(kek=first) for found in keys]
+    memory = container._memory  # noqa: SLF001
+    for found in proven:
+        memory.keys.add(found, "alice")
+    wanted = choose(proven, clock.at, seed=memory.seed)
+    made = container.key_to_seal()
+    assert made == wanted or (wanted is None and made not in proven)
 
 
 # A fleet
@@ -150,20 +162,24 @@ def test_a_fleet_rolls_over_with_few_calls() -> None:
     assert kms.count("Decrypt") <= 20 * 4 * epochs
 
 
-def test_the_early_leave_is_drawn_once_per_epoch_and_differs_between_containers() -> None:
+def test_the_early_leave_is_the_same_in_an_epoch_and_differs_between_epochs_and_containers() -> None:
+    leaves = [early_seconds(seed, epoch, RULES) for seed in (b"one", b"other") for epoch in (1, 2)]
+    assert leaves == [early_seconds(seed, epoch, RULES) for seed in (b"one", b"other") for epoch in (1, 2)]
+    assert len(set(leaves)) == 4
+    assert all(seconds >= 0 for seconds in leaves)
+
+
+def test_two_containers_and_one_that_is_reset_have_seeds_of_their_own() -> None:
     kms = StrictKms()
     arn = kms.create_key()
     one, other = make_keys(kms, arn), make_keys(kms, arn)
-    draws = [one._early_seconds(one._state, START + at) for at in (0, 1, 899, 900, 1799)]  # noqa: SLF001
-    assert draws[0] == draws[1] == draws[2] != draws[3] == draws[4]
-    assert draws[0] != other._early_seconds(other._state, START)  # noqa: SLF001
-    assert all(draw >= 0 for draw in draws)
+    seeds = {one._memory.seed, other._memory.seed}  # noqa: SLF001
+    one.reset()
+    assert len(seeds | {one._memory.seed}) == 3  # noqa: SLF001
 
 
 def test_the_early_leave_has_the_mean_that_the_specification_says() -> None:
-    kms = StrictKms()
-    keys = make_keys(kms, kms.create_key())
-    draws = [keys._early_seconds(keys._state, START + EPOCH * number) for number in range(4000)]  # noqa: SLF001
+    draws = [early_seconds(b"one", epoch, RULES) for epoch in range(4000)]
     assert 0.9 < sum(draws) / len(draws) / (GRACE / 12) < 1.1
 
 
@@ -183,8 +199,15 @@ def test_a_key_whose_token_is_still_being_opened_does_not_seal() -> None:
     arn = kms.create_key()
     header = make_keys(kms, arn, clock=clock).key_to_seal().header
     container = make_keys(kms, arn, clock=clock)
-    opened = container.key_to_open(header, "alice", max_age=600)
-    assert container.key_to_seal() != opened
+    sealing: list[DataKey] = []
+
+    def decrypt(opened: DataKey) -> bytes:
+        sealing.append(container.key_to_seal())
+        assert sealing != [opened]
+        return b"state"
+
+    assert container.open(header, decrypt, caller="alice", max_age=600) == b"state"
+    assert sealing
     assert kms.count("GenerateDataKey") == 2
 
 
@@ -273,7 +296,7 @@ def test_the_list_of_opened_keys_is_bounded_and_what_falls_out_is_asked_for_agai
     assert kms.count("Decrypt") == before
     reader.unseal(tokens[0])
     assert kms.count("Decrypt") == before + 1
-    assert len(reader._keys._state.opened.all()) == 4  # noqa: SLF001
+    assert len(reader._keys._memory.keys.all()) == 4  # noqa: SLF001
 
 
 # Errors of KMS
@@ -547,7 +570,7 @@ def test_a_key_that_kms_opens_but_whose_token_is_forged_is_charged_too() -> None
         reasons.append(refused.value.reason)
     assert reasons == ["commitment"] * 3 + ["unwrap_budget"] * 6
     assert [call.outcome for call in kms.calls[1:]] == ["ok"] * 3
-    assert not container._keys._state.opened.all()  # noqa: SLF001 - nothing unproven is kept
+    assert not container._keys._memory.keys.all()  # noqa: SLF001 - nothing unproven is kept
 
 
 def test_a_forged_token_under_a_proven_key_costs_neither_kms_nor_budget() -> None:
@@ -677,7 +700,7 @@ def test_ten_thousand_callers_cannot_lock_out_one_more_and_do_not_fill_the_memor
     arn = kms.create_key()
     token = make_envelope(kms, arn, clock=clock).seal(b"state")
     container = make_envelope(kms, arn, clock=clock)
-    budgets = container._keys._state.budgets  # noqa: SLF001
+    budgets = container._keys._memory.budgets  # noqa: SLF001
     for number in range(10_000):
         for _ in range(4):
             budgets.charge(f"caller {number}", clock(), 20)
@@ -743,6 +766,37 @@ def test_threads_that_wait_for_a_failing_call_all_hear_of_the_failure() -> None:
     for thread in threads:
         thread.join(10)
     assert reasons == ["kms:ThrottlingException"] * 4
+
+
+@pytest.mark.parametrize("opening", [True, False], ids=["opening", "sealing"])
+def test_a_thread_does_not_wait_long_while_another_waits_for_kms(
+    monkeypatch: pytest.MonkeyPatch, *, opening: bool
+) -> None:
+    monkeypatch.setattr(budgets, "WAIT_SECONDS", 0.05)
+    kms, clock = StrictKms(), Clock(START + 10)
+    arn = kms.create_key()
+    token = make_envelope(kms, arn, clock=clock).seal(b"state")
+    container, results = make_envelope(kms, arn, clock=clock), list[object]()
+    inside, go_on = threading.Event(), threading.Event()
+
+    def slow(_operation: str) -> None:
+        inside.set()
+        assert go_on.wait(10)
+
+    def work() -> object:
+        return container.unseal(token, caller="alice") if opening else container.seal(b"state")
+
+    kms.weather = slow
+    first = threading.Thread(target=lambda: results.append(work()))
+    first.start()
+    assert inside.wait(10)
+    with pytest.raises(TemporarilyUnavailable) as refused:
+        work()
+    assert refused.value.reason == "kms:NoTurn"
+    go_on.set()
+    first.join(10)
+    assert len(results) == 1
+    assert work()
 
 
 # Rotation
@@ -898,10 +952,10 @@ def test_reset_forgets_keys_budgets_jitter_and_the_client() -> None:
 
     keys = Keyring([KmsKey(arn, build)], SCOPE, now=Clock())
     envelope = Envelope(keys)
-    token, before = envelope.seal(b"state"), keys._state  # noqa: SLF001
+    token, before = envelope.seal(b"state"), keys._memory  # noqa: SLF001
     assert len(built) == 1
     resets._reset_all()  # noqa: SLF001 - as the hooks of a snapshot do
-    assert keys._state is not before  # noqa: SLF001
+    assert keys._memory is not before  # noqa: SLF001
     assert envelope.unseal(token) == b"state"
     assert kms.count("Decrypt") == 1
     assert len(built) == 2
@@ -926,18 +980,18 @@ keys = [Keyring([Own()], Scope("s", "t", "1")) for _ in range(3)]
 first = [of.key_to_seal().wrapped for of in keys]
 warm = [of.key_to_seal().wrapped for of in keys]
 before[0]()
-held = [len(of._state.opened.all()) for of in keys]
+held = [len(of._memory.keys.all()) for of in keys]
 again = keys[0].key_to_seal()
 after[0]()
-restored = len(keys[0]._state.opened.all())
+restored = len(keys[0]._memory.keys.all())
 keys[0].key_to_seal()
 read, write = os.pipe()
 if os.fork() == 0:
-    os.write(write, b"%d" % len(keys[0]._state.opened.all()))
+    os.write(write, b"%d" % len(keys[0]._memory.keys.all()))
     os._exit(0)
 os.wait()
 print(json.dumps({"at_import": at_import, "hooks": [len(before), len(after)], "stable": first == warm, "held": held,
-                  "restored": restored, "child": int(os.read(read, 9)), "parent": len(keys[0]._state.opened.all())}))
+                  "restored": restored, "child": int(os.read(read, 9)), "parent": len(keys[0]._memory.keys.all())}))
 """
 
 

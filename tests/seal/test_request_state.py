@@ -24,6 +24,8 @@ from mcp_functions.protocol.messages import Principal
 from mcp_functions.seal.binding import Binding, bind_request, principal_digest
 from mcp_functions.seal.canonical_json import write_canonical
 from mcp_functions.seal.claims import ClaimReason, Claims
+from mcp_functions.seal.codec_adapter import CodecAdapter
+from mcp_functions.seal.envelope import STATE_LABEL as LABEL
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.request_state import RequestStates
 from tests.support.strict_kms import START, Clock, StrictKms, make_keys
@@ -56,7 +58,7 @@ def canonical(value: object) -> bytes:
 
 
 def states(clock: Clock | None = None, **turned: Any) -> RequestStates:  # noqa: ANN401
-    return RequestStates(Clear(), now=clock or Clock(), **turned)
+    return RequestStates(CodecAdapter(Clear(), LABEL), now=clock or Clock(), **turned)
 
 
 def claims_of(token: str) -> dict[str, Any]:
@@ -464,13 +466,13 @@ class Faulty(Clear):
     "trouble", [ValueError("secret"), KeyError("k"), RuntimeError(), TypeError(), OSError(), None, "text", 1], ids=repr
 )
 def test_whatever_an_own_codec_does_wrong_is_a_bad_state(trouble: object) -> None:
-    assert refused(lambda: RequestStates(Faulty(trouble), now=Clock()).open("t", HERE)) == "codec"
+    assert refused(lambda: RequestStates(CodecAdapter(Faulty(trouble), LABEL), now=Clock()).open("t", HERE)) == "codec"
 
 
 @pytest.mark.parametrize("trouble", [TemporarilyUnavailable("own"), Misconfigured("own"), InvalidRequestState("own")])
 def test_the_three_errors_of_an_own_codec_pass(trouble: Exception) -> None:
     with pytest.raises(type(trouble)) as error:
-        RequestStates(Faulty(trouble), now=Clock()).open("t", HERE)
+        RequestStates(CodecAdapter(Faulty(trouble), LABEL), now=Clock()).open("t", HERE)
     assert error.value is trouble
 
 
@@ -491,7 +493,7 @@ def sealed_states(clock: Clock, **turned: Any) -> tuple[RequestStates, StrictKms
 def test_a_caller_pays_for_noise_by_name() -> None:
     here, kms = sealed_states(Clock())
     token = here.seal(HERE, None, asked={}, record={})
-    here._codec._envelope._keys.reset()  # type: ignore[union-attr]  # noqa: SLF001 - a cold container
+    here._seal._keys.reset()  # type: ignore[attr-defined]  # noqa: SLF001 - a cold container
     outcomes = []
     for place in range(130, 140):
         noise = token[:place] + ("A" if token[place] != "A" else "B") + token[place + 1 :]

@@ -26,6 +26,7 @@ from mcp_functions.local.doubles.dynamodb import Moto
 from mcp_functions.local.environment import TABLE
 from mcp_functions.local.loopback import HttpRequest
 from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState, Misconfigured, TemporarilyUnavailable
+from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.token_format import CEILING
 from mcp_functions.store import Conflict, DynamoDbError, DynamoDbTable, ItemTooLarge, Key, SealedTable, UnreadableItem
@@ -289,7 +290,7 @@ def test_a_write_with_an_unknown_outcome_asks_for_a_retry(doubled: Backend, doub
     double.weather = lambda _operation: next(faults, None)
     with pytest.raises(TemporarilyUnavailable) as refused:
         doubled.open().create(KEY, {"n": 1}, expires=doubled.soon())
-    assert refused.value.reason == "table:InternalServerError"
+    assert refused.value.reason == "table:ReadTimeoutError"
     found = doubled.open().get(KEY)
     assert found
     assert found.payload == {"n": 1}
@@ -336,6 +337,15 @@ def test_a_write_that_the_client_repeats_is_one_write(backend: Backend) -> None:
     backend.call = twice(once)
     backend.open().delete(item)
     assert backend.open().get(KEY) is None
+
+
+def test_a_write_that_the_client_repeats_is_no_conflict_while_nobody_can_read_it_back(
+    doubled: Backend, double: MemoryTable
+) -> None:
+    double.weather = lambda operation: "unanswered" if operation == "GetItem" else None
+    doubled.call = twice(double)
+    with pytest.raises(TemporarilyUnavailable):
+        doubled.open().create(KEY, {"n": 1}, expires=doubled.soon())
 
 
 def test_a_lost_deletion_is_repeated(doubled: Backend, double: MemoryTable) -> None:
@@ -488,7 +498,11 @@ class Reversing:
 
 def test_a_custom_seal_is_bound_to_its_item_too(doubled: Backend) -> None:
     table = SealedTable(
-        DynamoDbTable(TABLE, lambda: doubled.call), Reversing(), SERVICE, max_age=DAY, now=doubled.clock
+        DynamoDbTable(TABLE, lambda: doubled.call),
+        CodecAdapter(Reversing(), tables.LABEL),
+        SERVICE,
+        max_age=DAY,
+        now=doubled.clock,
     )
     item = table.create(KEY, {"n": 1}, expires=doubled.soon())
     assert table.get(KEY) == item

@@ -26,7 +26,7 @@ from tests.tasks.jobs import DONE, JOBS, MEANWHILE, publish
 from tests.tasks.world import Client, World, text
 
 if TYPE_CHECKING:
-    from mcp_functions.rounds.round import AuditRecord
+    from mcp_functions.rounds.audit import AuditRecord
 
 DAY = 24 * 3600
 YES, NO = {"yes": True}, {"yes": False}
@@ -470,7 +470,7 @@ def test_polling_tasks_under_many_data_keys_asks_kms_within_the_budget_of_the_pe
     kms, clock = StrictKms(), Clock(START + 450)  # the middle of an epoch, where no key of the one before seals
     keys = make_keys(kms, kms.create_key(), clock=clock)
     world = World(
-        *JOBS, max_open_tasks=100, clock=clock, codec=Envelope(keys, label=LABEL, max_chars=CEILING, max_age=DAY)
+        *JOBS, max_open_tasks=100, clock=clock, seal=Envelope(keys, label=LABEL, max_chars=CEILING, max_age=DAY)
     )
     alice, tasks = Client(world), list[str]()
     for _ in range(70):

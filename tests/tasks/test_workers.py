@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mcp_functions.observability import Notes
-    from mcp_functions.rounds.round import AuditRecord
+    from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.testing.dynamodb import Fault
 
 YES = {"yes": True}

@@ -9,9 +9,11 @@ import base64
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions import store
 from mcp_functions.handlers import catalog, lookup
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
+from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.request_state import RequestStates
 from mcp_functions.settings import Settings
 from mcp_functions.store import DynamoDbTable, SealedTable
@@ -52,7 +54,7 @@ class World:
 
     def __init__(self, *handlers: Handler[..., Any], **options: Any) -> None:  # noqa: ANN401 - more settings
         """Deploy some handlers. `audit` is the author's, `codec` seals the items by `clock`."""
-        audit, codec = options.pop("audit", None), options.pop("codec", Glass())
+        audit, seal = options.pop("audit", None), options.pop("seal", CodecAdapter(Glass(), store.LABEL))
         self.clock, self.table, self.rand = options.pop("clock", None) or Clock(), MemoryTable(), Repeatable()
         self.summoned: deque[tuple[str, str | None]] = deque()
         self.boxes, self.slept = wire.Boxes(), list[float]()
@@ -60,7 +62,7 @@ class World:
         self.settings = Settings(stack="local", resource_url=RESOURCE, server_name="tested", **{**known, **options})
         items = SealedTable(
             DynamoDbTable(self.table.name, lambda: self.table),
-            codec,
+            seal,
             f"local/{FUNCTION}",
             max_age=self.settings.max_task_ttl,
             now=self.clock,
@@ -72,7 +74,9 @@ class World:
         )
 
         def states(lifetime: int) -> RequestStates:
-            return RequestStates(self.boxes, now=self.clock, lifetime_seconds=lifetime, rand=self.rand)
+            return RequestStates(
+                CodecAdapter(self.boxes, b""), now=self.clock, lifetime_seconds=lifetime, rand=self.rand
+            )
 
         server = dispatcher(
             handlers, self.settings, "local/work/test", states, now=self.clock, tasks=self.tasks, audit=audit

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
         Text,
     )
     from mcp_functions.protocol.errors import NotAnswered, ToolError
+    from mcp_functions.rounds.asking import InputRequest
+    from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.rounds.capabilities import Ask, Caller, Shared
     from mcp_functions.rounds.client_questions import (
         CreateMessageRequest,
@@ -38,10 +40,8 @@ if TYPE_CHECKING:
         SampleQuestion,
     )
     from mcp_functions.rounds.elicitation import Cancelled, Declined, Elicit, ElicitRequest, Question
-    from mcp_functions.rounds.input_requests import InputRequest
     from mcp_functions.rounds.low_level import InputRequiredResult, InputResponses, RequestState
     from mcp_functions.rounds.notifications import Log, Progress
-    from mcp_functions.rounds.round import AuditRecord
     from mcp_functions.rounds.steps import Step
     from mcp_functions.schemas.annotations import Between, Format, Length, Title, Titles
     from mcp_functions.schemas.json_types import Number
@@ -63,13 +63,13 @@ _NAMES = {
     "oauth.function": "serve_oauth",
     "protocol.content": "Audio CallToolResult EmbeddedResource Image PromptMessage ResourceContents ResourceLink Text",
     "protocol.errors": "NotAnswered ToolError",
+    "rounds.asking": "InputRequest",
+    "rounds.audit": "AuditRecord",
     "rounds.capabilities": "Ask Caller Shared",
     "rounds.client_questions": "CreateMessageRequest ListRoots ListRootsRequest RootsQuestion Sample SampleQuestion",
     "rounds.elicitation": "Cancelled Declined Elicit ElicitRequest Question",
-    "rounds.input_requests": "InputRequest",
     "rounds.low_level": "InputRequiredResult InputResponses RequestState",
     "rounds.notifications": "Log Progress",
-    "rounds.round": "AuditRecord",
     "rounds.steps": "Step",
     "schemas.annotations": "Between Format Length Title Titles",
     "schemas.json_types": "Number",

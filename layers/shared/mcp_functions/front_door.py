@@ -58,37 +58,14 @@ def serve_catalog(
     # The imports for a call to Lambda run now, because Lambda gives a full CPU at init.
     aws.prepare(aws.find_endpoint(os.environ, "lambda"))
 
-    def make_endpoint(function_name: str, now: Callable[[], float]) -> Endpoint:
+    def make_endpoint(function_name: str, clock: Callable[[], float]) -> Endpoint:
+        """Make the endpoint at the first event; `clock` is `now`, or a test's own."""
         settings = read_settings(os.environ)
+        identity.warn_if_open(settings)
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib would be a fifth of what a list imports
             catalog = json.load(file)
-        identity.announce(settings)
         client = forwarding.CachedClient(forwarding.lambda_client)
-        door = FrontDoor(catalog, settings, client, about, now=now)
-        folder = settings.folder(function_name)
-
-        def legacy() -> LegacyServer:
-            """Make the server for clients of 2025, at the first request of one."""
-            from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415
-            from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - clients of 2026-07-28 never need it
-
-            modern = ModernServer(door.answer, catalog, forwards=True)
-            seals = SealFactory(settings, f"{settings.stack}/{folder}", now=now) if settings.kms_keys else None
-            return LegacyServer(settings, modern, seals, now=now)
-
-        endpoint = Endpoint(
-            settings,
-            door.answer,
-            is_stopped=folder in settings.stopped_functions,
-            documents=metadata.documents(settings, catalog.get("scopes", ())),
-            header_parameters=lookup.cors_headers(catalog, settings),
-            handle_legacy=lazy_function(legacy) if settings.earlier_revisions else None,
-        )
-        if not settings.dialects:
-            return endpoint
-        from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one
-
-        return dialects.add_to_front_door(endpoint, catalog, door.forward)
+        return FrontDoor(catalog, settings, client, about, now=clock).endpoint(settings.folder(function_name))
 
     return LambdaFunction(make_endpoint, now=now, logger=logger)
 
@@ -120,9 +97,45 @@ class FrontDoor:
         self._now = now
         self._lists = lists.Lists(catalog, settings, about)
 
+    def endpoint(self, folder: str) -> Endpoint:
+        """Make the endpoint: it answers requests, and serves metadata, earlier clients and dialects if so set.
+
+        Args:
+            folder: the folder of the function of the front door, without the stack's name.
+        """
+        settings = self._settings
+        handle_legacy = None
+        if settings.earlier_revisions:
+            handle_legacy = lazy_function(lambda: self._legacy(folder))
+        endpoint = Endpoint(
+            settings,
+            self.answer,
+            is_stopped=folder in settings.stopped_functions,
+            documents=metadata.documents(settings, self._catalog.get("scopes", ())),
+            header_parameters=lookup.cors_headers(self._catalog, settings),
+            handle_legacy=handle_legacy,
+        )
+        if not settings.dialects:
+            return endpoint
+        from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one
+
+        return dialects.add_to_front_door(endpoint, self._catalog, self.forward)
+
+    def _legacy(self, folder: str) -> LegacyServer:
+        """Make the server for clients of 2025, at the first request of one."""
+        from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415
+        from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - clients of 2026-07-28 never need it
+
+        settings = self._settings
+        modern = ModernServer(self.answer, self._catalog, forwards=True)
+        seals = None
+        if settings.kms_keys:
+            seals = SealFactory(settings, f"{settings.stack}/{folder}", now=self._now)
+        return LegacyServer(settings, modern, seals, now=self._now)
+
     def answer(self, request: Request) -> Result | ForwardedResponse:
         """Answer a list or discovery, and forward every other request."""
-        method = request.message["method"]
+        method = request.method
         params = request.params
         if method == "resources/read" and params.get("uri") == APP_FORM and self._catalog.get("asks"):
             # Hosts of MCP Apps read the page that shows questions; it is the same for every tool.
@@ -132,15 +145,18 @@ class FrontDoor:
             request.must_take_tasks()
             return self.forward(lookup.task_function(self._catalog, method, params), request)
         if method in CALLS:
-            target = lookup.find(self._catalog, method, params)
-        elif method == "completion/complete":
-            target = lookup.find_reference(self._catalog, params)
-        else:
-            return self._lists.answer(method, params)
+            return self._forward_call(lookup.find(self._catalog, method, params), request)
+        if method == "completion/complete":
+            return self._forward_call(lookup.find_reference(self._catalog, params), request)
+        return self._lists.answer(method, params)
+
+    def _forward_call(self, target: lookup.Target, request: Request) -> ForwardedResponse:
+        """Forward a request to the function of the handler that it names."""
         observability.current().handler = lookup.name_of(self._catalog, target)
         # A companion is a tool that takes answers (`apps.companions`). Its call has no arguments of the tool itself.
-        if method == "tools/call" and not target.companion:
-            lookup.check_headers(lookup.header_arguments(self._catalog, target.key), params, request.headers)
+        if request.method == "tools/call" and not target.companion:
+            declared = lookup.header_arguments(self._catalog, target.key)
+            lookup.check_headers(declared, request.params, request.headers)
         return self.forward(target.function, request)
 
     def forward(self, function: str, request: Request) -> ForwardedResponse:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability.lines import Logger
     from mcp_functions.protocol.wire_types import Model, ServerInfo
-    from mcp_functions.rounds.round import AuditRecord
+    from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.seal.data_keys import Wrapping
     from mcp_functions.seal.envelope import Codec
     from mcp_functions.settings import Settings
@@ -75,9 +75,9 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
             gets the user, the questions and the answers. An exception that it raises ends the round as an internal
             error.
         errors: exceptions whose text is meant for the model, by exact type; they are added to those of each tool.
-        logger: writes the line of each request, with its fields as keys: Powertools' Logger, or one of `logging`. For
-            the time of a request, Powertools' Logger has API Gateway's request id as its correlation id. The default is
-            the package's own logger `mcp_functions`.
+        logger: writes the line of each request, with its fields as keys. It is a Logger of Powertools or of `logging`.
+            Without it, the package's logger `mcp_functions` writes the line. During a request, API Gateway's request
+            id is the correlation id of a Powertools Logger.
         instructions: tell a model how to use these handlers. The endpoint of the whole server says them after its own,
             which `serve_catalog` takes.
         server_info: title, description, website and icons of the server, if this function is all of it. Each of its
@@ -98,15 +98,16 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
         message = "serve() takes wrapping or codec: a codec wraps its own keys"
         raise TypeError(message)
     served = _with_options(handlers, errors, around, about)
-    _check_names(served)
+    catalog.build(served)  # it refuses two handlers of one name; the function's own catalog is built at the first event
     offer = Offer(handlers=served, audience=audience, wrapping=wrapping, codec=codec, audit=audit)
     with GcPause():  # imported modules stay in use: to look for garbage among them takes 4 ms of a cold start
         _import_needed(offer)
 
-    def make_endpoint(function_name: str, now: Callable[[], float]) -> Endpoint:
+    def make_endpoint(function_name: str, clock: Callable[[], float]) -> Endpoint:
+        """Make the endpoint at the first event; `clock` is `now`, or a test's own."""
         settings = read_settings(os.environ)
-        deployment = Deployment(offer, settings, function_name, now)
-        identity.announce(settings)
+        deployment = Deployment(offer, settings, function_name, clock)
+        identity.warn_if_open(settings)
         return deployment.endpoint()
 
     return LambdaFunction(make_endpoint, offer.handlers, now=now, logger=logger)
@@ -163,6 +164,8 @@ class Deployment:
         # A worker runs the code of its function and opens what that function sealed.
         self.folder = folder.removesuffix(WORKER) if offer.has_tasks else folder
         self.service = offer.audience or f"{settings.stack}/{self.folder}"
+        # The audience of states: only functions of the same service and stage open them.
+        self._audience = f"{self.service}/{settings.stage}"
         # The endpoint of the whole server keeps sessions and questions of clients of 2025 in the table.
         uses_table = offer.needs_table or self.folder == ENDPOINT
         self._offer = offer
@@ -195,16 +198,13 @@ class Deployment:
             run_task=run_task,
             handle_legacy=handle_legacy,
         )
-        return self._with_dialects(endpoint) if settings.dialects else endpoint
-
-    @property
-    def _audience(self) -> str:
-        """The audience of states: only functions of the same service and stage open them."""
-        return f"{self.service}/{self._settings.stage}"
+        if settings.dialects:
+            return self._with_dialects(endpoint)
+        return endpoint
 
     @cached_property
     def _seals(self) -> SealFactory:
-        """What makes the seals of states, and reads and writes the table."""
+        """The factory of the seals of states, and of the table."""
         from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415 - many functions seal nothing
 
         offer = self._offer
@@ -293,18 +293,13 @@ def _with_options(
     return changed
 
 
-def _check_names(handlers: Sequence[Handler[..., Any]]) -> None:
-    """Refuse two handlers of one name at init, and not at the first event; the catalog itself is made then."""
-    catalog.build(handlers)
-
-
 def _import_needed(offer: Offer) -> None:
     """Import the modules that requests to these handlers will use, and prepare calls to AWS; no call is made."""
     modules: list[str] = []
     if not all(handler.only_returns for handler in offer.handlers):
         modules += ["dispatch.conversations"]
     if offer.needs_state:
-        modules += ["dispatch.seal_factory", "seal.envelope"]
+        modules += ["dispatch.seal_factory", "seal.data_keys", "seal.envelope"]
     # An adopted server (of another library) reads its own forms.
     if any(handler.needs_state and not handler.is_adopted for handler in offer.handlers):
         modules += ["schemas.annotations", "schemas.class_types"]

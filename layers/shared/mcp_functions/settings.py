@@ -1,8 +1,9 @@
 """The settings of a deployment: `read(os.environ)` makes a `Settings`, once, at a function's first event.
 
-template.yaml sets the variables, and the local harness sets the same ones. Each field of `Settings` has one variable:
-`MCP_PAGE_SIZE=50` sets `page_size` to 50. A wrong value is a `Misconfigured`, whose text names the variable. Other
-modules read only X-Ray's trace id (`observability`), and the variables of a call to AWS, which boto3 reads too (`aws`).
+template.yaml sets the variables, and the local harness sets the same ones. `VARIABLES` at the end of this file lists
+them, each with its field and the function that reads it. A wrong value is a `Misconfigured`, whose text names the
+variable. Other modules read only X-Ray's trace id (`observability`), and the variables of a call to AWS, which boto3
+reads too (`aws`).
 """
 
 from __future__ import annotations
@@ -16,38 +17,19 @@ from mcp_functions.protocol.errors import Misconfigured
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.protocol.scopes import Hierarchy
 
 AuthMode: TypeAlias = Literal["iam", "jwt", "oauth", "none"]
 # For callers with a value of type `str`: the same words as `AuthMode`.
 AUTH_MODES: dict[str, AuthMode] = {"iam": "iam", "jwt": "jwt", "oauth": "oauth", "none": "none"}
+# Without these, a token could be for anybody.
 JWT_VARIABLES = ("MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE")
 OAUTH_VARIABLES = ("MCP_OAUTH_CLIENT_ID",)
 # RFC 9728, section 2: an https URL without a fragment. Its host is in lower case, because clients compare the text. A
 # URL with http is only for this machine.
 URL = r"(https://[a-z0-9.-]+|http://(localhost|127\.0\.0\.1))(:\d+)?(/[^\s?#\"]*)?"
-# Variable -> the pattern that its value must match, and the same in words, for the error.
-PATTERNS = {
-    "MCP_AUTH_MODE": ("iam|jwt|oauth|none", "iam, jwt, oauth or none"),
-    "MCP_OAUTH_BINDING": (
-        "aud|client_id",
-        "aud or client_id: a provider that can bind tokens to neither cannot be used",
-    ),
-    "MCP_QUESTIONS_SINCE": (r"\d{4}-\d{2}-\d{2}", "a revision, as in 2025-11-25"),
-}
-# Variable -> what its URL is, for the error.
-URLS = {"MCP_RESOURCE_URL": "the URL that clients connect to", "MCP_OAUTH_URL": "the URL of the sign-in front"}
-# Field -> its variable, where the variable does not have the name of the field.
-VARIABLES = {
-    "jwt_audiences": "MCP_JWT_AUDIENCE",
-    "max_task_ttl": "MCP_MAX_TASK_TTL_SECONDS",
-    "task_lease": "MCP_TASK_LEASE_SECONDS",
-    "sam_local": "AWS_SAM_LOCAL",
-}
-# A 0 in these variables stays 0; the seal refuses it as the length of a state. In any other variable it is read as 1.
-ZERO_IS_A_LIMIT = ("MCP_LIST_TTL_MS", "MCP_MAX_OPEN_TASKS", "MCP_MAX_STATE_CHARS")
 
 MAX_OPEN_TASKS = 100  # tasks that one principal may have open
 MAX_TASK_TTL_SECONDS = 7 * 24 * 3600
@@ -57,11 +39,7 @@ MAX_BODY_BYTES = 4 * 1024 * 1024  # the size of a request before it is parsed; L
 
 
 class Settings(NamedTuple):
-    """The settings of a deployment, the same in all of its functions.
-
-    The variable of a field is its name in capitals after `MCP_`; `VARIABLES` has the exceptions. The type of the
-    default says how the variable is read.
-    """
+    """The settings of a deployment, the same in all of its functions."""
 
     stack: str
     qualifier: str = ""  # the version or alias of the functions behind the endpoint: "" is $LATEST, ":live" an alias
@@ -69,7 +47,7 @@ class Settings(NamedTuple):
     table: str = ""  # the DynamoDB table for tasks, for rounds that run once, and for questions to clients of 2025
     blobs: str = ""  # the S3 bucket for values that are larger than an item of the table
     stage: str = "prod"
-    generation: str = "1"  # part of what a data key is bound to: another number makes every older state invalid
+    generation: str = "1"  # change it to invalidate all older states: each data key is bound to it
     auth_mode: AuthMode = "iam"
     log_callers: str = ""  # the ARN of the HMAC key that makes the callers' names in the log; empty: they have no names
     stopped_functions: frozenset[str] = frozenset()  # the folders of functions that refuse every request
@@ -108,13 +86,14 @@ class Settings(NamedTuple):
     def folder(self, function_name: str) -> str:
         """Return the folder of a function by its physical name, `<stack>_<folder>`.
 
-        Under `sam local` it is a logical id: AuditYear is the folder audit_year.
+        Under `sam local`, the name is a logical id of the template: AuditYear is the folder audit_year, and
+        AuditYearWorker is its worker.
         """
         name = function_name.removeprefix(f"{self.stack}_")
         if not self.sam_local:
             return name
-        words = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
-        return words.lstrip("_").replace("_worker", WORKER)
+        folder = re.sub("(?<!^)(?=[A-Z])", "_", name.removesuffix("Worker")).lower()
+        return folder + WORKER if name.endswith("Worker") else folder
 
     def only(self, *, key: bool, table: bool) -> Settings:
         """Return the settings without the keys, or without the table, if the function does not need them.
@@ -153,77 +132,153 @@ def read(environ: Mapping[str, str]) -> Settings:
     stack = environ.get("MCP_STACK", "")
     if not stack:
         raise Misconfigured(reason="MCP_STACK is not set: the template sets it to the stack's name")
-    for name, (pattern, expected) in PATTERNS.items():
-        if name in environ:
-            _check_pattern(name, environ[name], pattern, expected)
     values: dict[str, Any] = {"stack": stack, "server_name": stack}
-    for field, default in Settings._field_defaults.items():
-        name = VARIABLES.get(field, f"MCP_{field.upper()}")
+    for name, (field, read_value) in VARIABLES.items():
         if name in environ:
-            values[field] = _value(name, environ[name], default)
+            values[field] = read_value(environ, name)
     settings = Settings(**values)
     if settings.takes_tokens:
         _check_tokens(environ, settings.auth_mode)
     if settings.stopped_callers and not settings.log_callers:
         message = "MCP_STOPPED_CALLERS needs MCP_LOG_CALLERS: without its key nobody knows these callers"
         raise Misconfigured(message)
-    # Blanks may separate scopes, as in the `scope` of an access token; `_value` splits at commas only.
-    scopes_supported = words(environ, "MCP_SCOPES_SUPPORTED")
-    return settings._replace(oauth_url=settings.oauth_url.rstrip("/"), scopes_supported=scopes_supported)
-
-
-def _value(name: str, text: str, default: object) -> object:
-    """Read the text of a variable as a value of the default's type.
-
-    Raises:
-        Misconfigured: the text is no value of this type.
-    """
-    if isinstance(default, bool):
-        return boolean({name: text}, name)
-    if isinstance(default, int):
-        _check_pattern(name, text, r"\d+", "a whole number")
-        return int(text) if name in ZERO_IS_A_LIMIT else max(1, int(text))
-    if isinstance(default, dict):
-        return _hierarchy(text)
-    if isinstance(default, tuple | frozenset):
-        return type(default)(item.strip() for item in text.split(",") if item.strip())
-    return text
-
-
-def _check_pattern(name: str, text: str, pattern: str, expected: str) -> None:
-    if not re.fullmatch(pattern, text):
-        raise Misconfigured(reason=f"{name} must be {expected}")
+    return settings
 
 
 def _check_tokens(environ: Mapping[str, str], auth_mode: str) -> None:
     """Check the variables without which a token could be for anybody, and the URLs that clients compare."""
-    needed = JWT_VARIABLES + (OAUTH_VARIABLES if auth_mode == "oauth" else ())
+    needed = JWT_VARIABLES + OAUTH_VARIABLES if auth_mode == "oauth" else JWT_VARIABLES
     for name in needed:
         if not environ.get(name, "").strip(", "):
             raise Misconfigured(reason=f"AuthMode is {auth_mode}, but {name} is not set: a token could be for anybody")
-    for name, meaning in URLS.items():
-        _check_pattern(name, environ.get(name, ""), f"({URL})?", f"{meaning}: https, its host in lower case, no query")
+    _check_url(environ, "MCP_RESOURCE_URL", "the URL that clients connect to")
+    _check_url(environ, "MCP_OAUTH_URL", "the URL of the sign-in front")
 
 
-def _hierarchy(text: str) -> Hierarchy:
-    try:
-        return scopes.read_hierarchy(text)
-    except ValueError as error:  # it says what is wrong; its traceback would add nothing
-        message = f"MCP_SCOPE_HIERARCHY holds {error}: write chains, the broadest scope first, as in a > b > c, d > b"
-        raise Misconfigured(message) from None
+def _check_url(environ: Mapping[str, str], name: str, meaning: str) -> None:
+    url = environ.get(name, "")
+    if url and not re.fullmatch(URL, url):
+        raise Misconfigured(reason=f"{name} must be {meaning}: https, its host in lower case, no query")
 
 
-def boolean(environ: Mapping[str, str], name: str) -> bool:
+def read_text(environ: Mapping[str, str], name: str) -> str:
+    """Read a text."""
+    return environ[name]
+
+
+def read_list(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """Read a list with commas between its items."""
+    stripped = [item.strip() for item in environ[name].split(",")]
+    return tuple(item for item in stripped if item)
+
+
+def read_set(environ: Mapping[str, str], name: str) -> frozenset[str]:
+    """Read a list whose order does not matter."""
+    return frozenset(read_list(environ, name))
+
+
+def read_words(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """Read a list with blanks or commas between its words, as in the `scope` of an access token."""
+    return tuple(environ.get(name, "").replace(",", " ").split())
+
+
+def read_switch(environ: Mapping[str, str], name: str) -> bool:
     """Read a variable that is "on" or "off", and on by default.
 
     Raises:
         Misconfigured: it has another value.
     """
     value = environ.get(name, "on")
-    _check_pattern(name, value, "on|off", "on or off")
+    if value not in ("on", "off"):
+        raise Misconfigured(reason=f"{name} must be on or off")
     return value == "on"
 
 
-def words(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
-    """Read a list with blanks or commas between its words."""
-    return tuple(environ.get(name, "").replace(",", " ").split())
+def read_number(environ: Mapping[str, str], name: str) -> int:
+    """Read a whole number, 0 or more."""
+    value = environ[name]
+    if not re.fullmatch(r"\d+", value):
+        raise Misconfigured(reason=f"{name} must be a whole number")
+    return int(value)
+
+
+def read_positive_number(environ: Mapping[str, str], name: str) -> int:
+    """Read a whole number; 0 counts as 1, because no page, request or wait can be empty."""
+    return max(1, read_number(environ, name))
+
+
+def read_auth_mode(environ: Mapping[str, str], name: str) -> AuthMode:
+    """Read who may call."""
+    mode = AUTH_MODES.get(environ[name])
+    if mode is None:
+        raise Misconfigured(reason=f"{name} must be iam, jwt, oauth or none")
+    return mode
+
+
+def read_token_binding(environ: Mapping[str, str], name: str) -> str:
+    """Read the claim that binds an access token to this server."""
+    if environ[name] not in ("aud", "client_id"):
+        message = f"{name} must be aud or client_id: a provider that can bind tokens to neither cannot be used"
+        raise Misconfigured(message)
+    return environ[name]
+
+
+def read_revision(environ: Mapping[str, str], name: str) -> str:
+    """Read a revision of the specification, which is a date."""
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", environ[name]):
+        raise Misconfigured(reason=f"{name} must be a revision, as in 2025-11-25")
+    return environ[name]
+
+
+def read_hierarchy(environ: Mapping[str, str], name: str) -> Hierarchy:
+    """Read which scopes include others."""
+    try:
+        return scopes.read_hierarchy(environ[name])
+    except ValueError as error:  # it says what is wrong; its traceback would add nothing
+        message = f"{name} holds {error}: write chains, the broadest scope first, as in a > b > c, d > b"
+        raise Misconfigured(message) from None
+
+
+def read_origin(environ: Mapping[str, str], name: str) -> str:
+    """Read a URL without a path."""
+    return environ[name].rstrip("/")
+
+
+# Variable -> its field of `Settings`, and the function that reads it. `MCP_STACK`, which must be set, is read first.
+VARIABLES: dict[str, tuple[str, Callable[[Mapping[str, str], str], Any]]] = {
+    "MCP_QUALIFIER": ("qualifier", read_text),
+    "MCP_KMS_KEYS": ("kms_keys", read_list),
+    "MCP_TABLE": ("table", read_text),
+    "MCP_BLOBS": ("blobs", read_text),
+    "MCP_STAGE": ("stage", read_text),
+    "MCP_GENERATION": ("generation", read_text),
+    "MCP_AUTH_MODE": ("auth_mode", read_auth_mode),
+    "MCP_LOG_CALLERS": ("log_callers", read_text),
+    "MCP_STOPPED_FUNCTIONS": ("stopped_functions", read_set),
+    "MCP_STOPPED_CALLERS": ("stopped_callers", read_set),
+    "MCP_JWT_ISSUER": ("jwt_issuer", read_text),
+    "MCP_JWT_AUDIENCE": ("jwt_audiences", read_list),
+    "MCP_RESOURCE_URL": ("resource_url", read_text),
+    "MCP_OAUTH_URL": ("oauth_url", read_origin),
+    "MCP_OAUTH_CLIENT_ID": ("oauth_client_id", read_text),
+    "MCP_OAUTH_BINDING": ("oauth_binding", read_token_binding),
+    "MCP_OAUTH_SCOPE_PREFIX": ("oauth_scope_prefix", read_text),
+    "MCP_SCOPES_SUPPORTED": ("scopes_supported", read_words),
+    "MCP_SCOPE_HIERARCHY": ("scope_hierarchy", read_hierarchy),
+    "MCP_ALLOWED_ORIGINS": ("allowed_origins", read_set),
+    "MCP_SERVER_NAME": ("server_name", read_text),
+    "MCP_SERVER_VERSION": ("server_version", read_text),
+    "MCP_MAX_BODY_BYTES": ("max_body_bytes", read_positive_number),
+    "MCP_LIST_TTL_MS": ("list_ttl_ms", read_number),
+    "MCP_PAGE_SIZE": ("page_size", read_positive_number),
+    "MCP_MAX_STATE_CHARS": ("max_state_chars", read_number),  # the seal refuses 0
+    "MCP_MAX_OPEN_TASKS": ("max_open_tasks", read_number),
+    "MCP_MAX_TASK_TTL_SECONDS": ("max_task_ttl", read_positive_number),
+    "MCP_TASK_LEASE_SECONDS": ("task_lease", read_positive_number),
+    "MCP_DIALECTS": ("dialects", read_list),
+    "MCP_EARLIER_REVISIONS": ("earlier_revisions", read_switch),
+    "MCP_SESSION_SECONDS": ("session_seconds", read_positive_number),
+    "MCP_QUESTION_SECONDS": ("question_seconds", read_positive_number),
+    "MCP_QUESTIONS_SINCE": ("questions_since", read_revision),
+    "AWS_SAM_LOCAL": ("sam_local", read_text),
+}

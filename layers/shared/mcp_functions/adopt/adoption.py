@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.adopt.handlers import AdoptedPrompt, AdoptedResource, AdoptedTemplate, AdoptedTool, AdoptOptions
 from mcp_functions.adopt.server import AdoptedServer
-from mcp_functions.handlers import event_loop
 from mcp_functions.handlers.base import to_seconds
 from mcp_functions.protocol.constants import LISTS, PROTOCOL_VERSION
 
@@ -57,7 +56,7 @@ def adopt(
         message = f"replay is a list of names: replay=[{replay!r}]"
         raise TypeError(message)
     adopted = AdoptedServer(server)
-    lists = event_loop.run(_read_lists(adopted))
+    lists = _read_lists(adopted)
     _check_replay(replay, lists)
     capabilities = adopted.low_level.get_capabilities(protocol_version=PROTOCOL_VERSION)
     about = _describe(adopted, lists, capabilities.extensions)
@@ -76,30 +75,28 @@ def adopt(
     return tuple(handlers)
 
 
-async def _read_lists(adopted: AdoptedServer) -> dict[str, list[dict[str, Any]]]:
+def _read_lists(adopted: AdoptedServer) -> dict[str, list[dict[str, Any]]]:
     """Read the lists that the server has; it enters its lifespan only if its lists need it."""
     lists = {}
     for method, list_name in LISTS.items():
         if adopted.low_level.get_request_handler(method):
-            lists[list_name] = await _read_list(adopted, method, list_name)
+            lists[list_name] = _read_list(adopted, method, list_name)
     return lists
 
 
-async def _read_list(adopted: AdoptedServer, method: str, list_name: str) -> list[dict[str, Any]]:
+def _read_list(adopted: AdoptedServer, method: str, list_name: str) -> list[dict[str, Any]]:
     # First without the lifespan, which may open connections. A list that needs what the lifespan yields may raise
     # anything; it is read again below.
     with suppress(Exception):
-        return await _read_pages(adopted, method, list_name, has_lifespan=False)
-    return await _read_pages(adopted, method, list_name, has_lifespan=True)
+        return _read_pages(adopted, method, list_name, has_lifespan=False)
+    return _read_pages(adopted, method, list_name, has_lifespan=True)
 
 
-async def _read_pages(
-    adopted: AdoptedServer, method: str, list_name: str, *, has_lifespan: bool
-) -> list[dict[str, Any]]:
+def _read_pages(adopted: AdoptedServer, method: str, list_name: str, *, has_lifespan: bool) -> list[dict[str, Any]]:
     entries: list[dict[str, Any]] = []
     params: dict[str, Any] = {}
     for _ in range(MAX_PAGES):
-        result = await adopted.list(method, params, has_lifespan=has_lifespan)
+        result = adopted.list(method, params, has_lifespan=has_lifespan)
         entries += result[list_name]
         params = {"cursor": result.get("nextCursor")}
         if params["cursor"] is None:
@@ -109,7 +106,11 @@ async def _read_pages(
 
 
 def _check_replay(replay: Sequence[str], lists: Mapping[str, list[dict[str, Any]]]) -> None:
-    known = {str(entry.get(field)) for entries in lists.values() for entry in entries for field in NAMES}
+    """Check that `replay` names only what the server lists."""
+    known: set[str] = set()
+    for entries in lists.values():
+        for entry in entries:
+            known.update(str(entry[field]) for field in NAMES if field in entry)
     unknown = sorted(set(replay) - known)
     if unknown:
         message = f"replay names {', '.join(map(repr, unknown))}, which the server does not list"
@@ -120,11 +121,15 @@ def _describe(
     adopted: AdoptedServer, lists: Mapping[str, list[dict[str, Any]]], extensions: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Describe the server for the catalog: who it is, its extensions, and the order of its lists."""
+    order = {}
+    for list_name, entries in lists.items():
+        key_field = KINDS[list_name].key_field
+        order[list_name] = [str(entry[key_field]) for entry in entries]
     server = adopted.low_level
     about: dict[str, Any] = {
         "serverInfo": server.server_info_stamp,
         "instructions": server.instructions,
         "extensions": extensions,
-        "order": {name: [str(entry[KINDS[name].key_field]) for entry in entries] for name, entries in lists.items()},
+        "order": order,
     }
     return {name: value for name, value in about.items() if value}

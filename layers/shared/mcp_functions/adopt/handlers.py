@@ -1,7 +1,7 @@
 """The tools, prompts and resources of an adopted server, as handlers of this toolkit.
 
-A handler has an entry of the server's lists, and passes every request to the server. `OTHERS` is the name of a handler
-without an entry, which serves all that the lists leave out.
+A handler has an entry of the server's lists, and passes every request to the server. One more handler of each kind has
+no entry, and serves the names that the lists leave out. Its own name is `OTHERS`.
 """
 
 from __future__ import annotations
@@ -37,43 +37,39 @@ class AdoptOptions(NamedTuple):
 
 
 class AdoptedHandler(Handler[..., Any]):
-    """One entry of an adopted server's lists, or (`OTHERS`) all that its lists leave out.
-
-    Attributes:
-        completes: not empty if the server completes arguments; it does not say which ones.
-    """
+    """One entry of an adopted server's lists; or, without an entry, all names that a list leaves out."""
 
     method: ClassVar[str]  # the method that calls it
     key_field: ClassVar[str] = "name"  # the member of its entry that requests name
     ref: ClassVar[str] = ""  # the type of a reference to it in `completion/complete`
     is_adopted = True
+    needs_state = True
     form = False  # no companion stands beside its tools, because their list stays as it is
+    camel_case = False
+    scopes = ()
 
     def __init__(
         self, server: AdoptedServer, entry: Mapping[str, Any], about: Mapping[str, Any], options: AdoptOptions
     ) -> None:
-        """Take the server, and the entry as the server lists it; without an entry it stands for all others.
+        """Read the entry; the server is not called.
 
         Args:
             server: the server that answers.
-            entry: its entry in the list, as the server writes it.
+            entry: its entry in the list, as the server writes it; empty for the names that the list leaves out.
             about: what the server says of itself, for the catalog.
             options: the options of `adopt`.
         """
         self._server = server
         self._entry = dict(entry)
-        self._replays = bool({entry.get("name"), entry.get(self.key_field)} & options.replay)
         self._key = str(entry.get(self.key_field, OTHERS))
         self.name = str(entry.get("name", OTHERS))
+        self._replays = self.name in options.replay or self._key in options.replay
         self.description = entry.get("description")
         self.server = about
         self.answer_within = options.answer_within
         self.max_sheds = options.max_sheds
         self.logs = options.logs
-        self.completes = [""] if options.completes else []
-        self.needs_state = True
-        self.camel_case = False
-        self.scopes = ()
+        self.has_completers = options.completes
         self.header_arguments = header_parameters.find(entry.get("inputSchema", {}))
         self.function: Callable[..., Any] = adopted_function
 
@@ -81,11 +77,6 @@ class AdoptedHandler(Handler[..., Any]):
     def key(self) -> str:
         """The name, URI or URI template by which a request names it."""
         return self._key
-
-    @property
-    def only_returns(self) -> bool:
-        """Whether it can do nothing but return: no list of a server says so."""
-        return False
 
     def describe(self) -> dict[str, Any]:
         """Return its entry, as the server lists it; empty for what is not listed."""
@@ -101,27 +92,28 @@ class AdoptedHandler(Handler[..., Any]):
         if round_ is None:  # `only_returns` is False, so dispatch always makes a round
             rule = "an adopted handler runs in a round"
             raise DeveloperError(rule)
-        # The log must not get a name that the client has made up.
-        name = UNLISTED if self.name == OTHERS else self.name
-        answer = self._server.call(self.method, params, round_, name=name, replays=self._replays)
+        # The client may have made up a name that is not listed, so errors and the log do not quote it.
+        name = self.name if self._entry else UNLISTED
         try:
-            result: Any = event_loop.run(answer, round_)
-        except McpError:
+            state = self._server.lifespan.get()
+            call = self._server.call(self.method, params, round_, state=state, name=name, replays=self._replays)
+            result: Any = event_loop.run(call, round_)
+        except McpError:  # the server answered with an error
             raise
-        except Exception as error:  # noqa: BLE001 - the client of the original gets this error too, and the log its place
-            observability.current().crash(error)
-            # The client must not get the text of the exception; the log has its place.
+        except Exception as error:  # noqa: BLE001 - the server's own code may raise anything
+            observability.current().add_crash(error)  # the log gets the place in the code
+            # The original server hides the text of an exception from its client too.
             raise AdoptedError(InternalError.code, "Internal server error") from None
         if result.get("resultType") == "input_required":
             _end_with_questions(result, round_)
         return dict(result)
 
-    def completion(self, argument: str, value: str, known: Mapping[str, str]) -> dict[str, Any]:
+    def find_completions(self, argument: str, value: str, filled_in: Mapping[str, str]) -> dict[str, Any]:
         """Complete one argument, as the server does."""
         named_by = "name" if self.ref == "ref/prompt" else "uri"
         ref = {"type": self.ref, named_by: self._key}
-        params = {"ref": ref, "argument": {"name": argument, "value": value}, "context": {"arguments": dict(known)}}
-        return event_loop.run(self._server.complete(params))
+        params = {"ref": ref, "argument": {"name": argument, "value": value}, "context": {"arguments": dict(filled_in)}}
+        return self._server.complete(params)
 
 
 class AdoptedTool(AdoptedHandler):
@@ -172,5 +164,5 @@ def _end_with_questions(result: Mapping[str, Any], round_: Round) -> None:
     round_.record.answers.clear()
     for key, request in (result.get("inputRequests") or {}).items():
         round_.questions.open_low_level(key, request)
-    round_.record.next_state = result.get("requestState")
+    round_.record.state = result.get("requestState")
     round_.end()

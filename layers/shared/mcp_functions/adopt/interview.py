@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.observability.lines import log
 from mcp_functions.protocol.errors import ToolError
+from mcp_functions.rounds.asking import WireQuestion
 from mcp_functions.rounds.input_requests import fingerprint
-from mcp_functions.rounds.questions import WireQuestion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,10 +97,9 @@ class Interview:
 
     def _fingerprint(self, key: str) -> str | None:
         """Return the fingerprint of the question that an earlier round asked under a key; None if none was asked."""
-        record = self._round.record
         # The record keeps each answer under the fingerprint of its question.
-        answered: Mapping[str, Any] = record.answers.get(key, {})
-        return next(iter(answered), None) or record.asked.get(key)
+        answered: Mapping[str, Any] = self._round.record.answers.get(key, {})
+        return next(iter(answered), None) or self._round.questions.asked_before.get(key)
 
     def _end(self, rule: str, number: int | None = None) -> NoReturn:
         """End the call with an error that names the rule, for its caller and in the log.

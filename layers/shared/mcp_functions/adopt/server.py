@@ -32,7 +32,8 @@ from mcp_functions.adopt.channel import KIND, Channel, SilentChannel
 from mcp_functions.adopt.errors import read_error
 from mcp_functions.adopt.interview import Interview
 from mcp_functions.adopt.steps import current_round
-from mcp_functions.handlers.event_loop import Lifespan
+from mcp_functions.handlers import event_loop
+from mcp_functions.handlers.shared_values import SharedValue
 from mcp_functions.protocol.constants import (
     META_CLIENT_CAPABILITIES,
     META_CLIENT_INFO,
@@ -56,7 +57,11 @@ ROUND_PARAMS = ("requestState", "inputResponses")  # the params that the toolkit
 
 
 class AdoptedServer:
-    """The low-level server of an adopted one, with this toolkit's seal in the place of its own."""
+    """The low-level server of an adopted one, with this toolkit's seal in the place of its own.
+
+    Attributes:
+        lifespan: what the server's lifespan yields, which the first call enters.
+    """
 
     def __init__(self, server: object) -> None:
         """Find the low-level server. The copy shares its handlers, and the original keeps its own seal.
@@ -70,9 +75,9 @@ class AdoptedServer:
         self.low_level.middleware = [
             each for each in self.low_level.middleware if not isinstance(each, RequestStateBoundary)
         ]
-        self._lifespan = Lifespan(lambda: self.low_level.lifespan(self.low_level))
+        self.lifespan = SharedValue(lambda: self.low_level.lifespan(self.low_level))
 
-    async def list(self, method: str, params: Mapping[str, Any], *, has_lifespan: bool) -> dict[str, Any]:
+    def list(self, method: str, params: Mapping[str, Any], *, has_lifespan: bool) -> dict[str, Any]:
         """Read one page of a list, with every entry: whether a caller may use it is decided at each call.
 
         Args:
@@ -80,23 +85,27 @@ class AdoptedServer:
             params: the params of the request, without `_meta`.
             has_lifespan: whether the lifespan is entered first.
         """
-        state = await self._lifespan.state() if has_lifespan else {}
+        state = self.lifespan.get() if has_lifespan else {}
         with _transport("stdio"):  # FastMCP hides nothing from it
-            return await self._answer(method, {**params, "_meta": OWN_META}, SilentChannel(), PROTOCOL_VERSION, state)
+            sent = {**params, "_meta": OWN_META}
+            return event_loop.run(self._answer(method, sent, SilentChannel(), PROTOCOL_VERSION, state))
 
-    async def complete(self, params: Mapping[str, Any]) -> dict[str, Any]:
+    def complete(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Complete an argument."""
-        state = await self._lifespan.state()
         sent = {**params, "_meta": OWN_META}
-        return await self._answer("completion/complete", sent, SilentChannel(), PROTOCOL_VERSION, state)
+        state = self.lifespan.get()
+        return event_loop.run(self._answer("completion/complete", sent, SilentChannel(), PROTOCOL_VERSION, state))
 
-    async def call(self, method: str, params: Mapping[str, Any], round_: Round, *, name: str, replays: bool) -> object:
+    async def call(  # noqa: PLR0913 - one more than the request itself has
+        self, method: str, params: Mapping[str, Any], round_: Round, *, state: object, name: str, replays: bool
+    ) -> object:
         """Run one round of a tool, prompt or resource; return its result, which may be an InputRequiredResult.
 
         Args:
             method: the method of the request.
             params: the params of the request.
             round_: the round that runs.
+            state: what the lifespan yielded.
             name: the name of the handler, for error messages.
             replays: whether the handler may ask in the middle of its work.
 
@@ -106,11 +115,13 @@ class AdoptedServer:
         """
         interview = Interview(name, round_, accepted=replays)
         sent = {key: value for key, value in params.items() if key not in ROUND_PARAMS}
-        if not replays:
+        if replays:
+            version = WITH_BACK_CHANNEL
+            current_round.set(round_)
+        else:
+            version = PROTOCOL_VERSION
+            current_round.set(None)
             sent |= _answers_and_state(round_)
-        version = WITH_BACK_CHANNEL if replays else PROTOCOL_VERSION
-        state = await self._lifespan.state()
-        current_round.set(round_ if replays else None)
         with _transport(KIND), _as_caller(round_):
             result = await self._answer(method, sent, Channel(round_, interview), version, state)
         if result.get("isError") and BY_FASTMCP in str(result["content"]):
@@ -152,13 +163,13 @@ def _answers_and_state(round_: Round) -> dict[str, Any]:
 
     The sealed state holds that state, and names the questions that were asked. Other answers are dropped.
     """
-    record = round_.record
-    responses = {key: response for key, response in round_.request.responses.items() if key in record.asked}
+    asked_before = round_.questions.asked_before
+    responses = {key: response for key, response in round_.request.responses.items() if key in asked_before}
     params: dict[str, Any] = {}
     if responses:
         params["inputResponses"] = responses
-    if record.previous_state is not None:
-        params["requestState"] = record.previous_state
+    if round_.record.state is not None:
+        params["requestState"] = round_.record.state
     return params
 
 

@@ -10,7 +10,7 @@ the other channel cannot open it. It contains the original arguments, and is bou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.apps.rungs import APP, CHANNELS
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, UnknownName
@@ -20,11 +20,10 @@ from mcp_functions.seal.request_state import RoundStart
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from mcp_functions.apps.rungs import Channel
     from mcp_functions.protocol.messages import Principal, Request
-    from mcp_functions.protocol.wire_types import JSONRPCRequest
     from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.request_state import RequestStates
 
@@ -58,9 +57,7 @@ FORM_SCHEMA: dict[str, Any] = {
 class CompanionCall(NamedTuple):
     """A call of a companion, as the call that it continues."""
 
-    channel: Channel
     request: Request  # a request to the original tool, with its arguments, the state and the answers
-    states: RequestStates  # the seal of the channel
     start: RoundStart  # what the round knows of earlier rounds
     is_check: bool  # whether the form only asks whether the state can still be used
 
@@ -71,7 +68,6 @@ def describe(channel: Channel, tool: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         channel: the way on which the companion's answers come.
         tool: the entry of the tool that asks.
-
     """
     name = f"{tool['name']}{channel.suffix}"
     if channel is APP:
@@ -89,7 +85,6 @@ def channel_of(name: str, declared: Mapping[str, Any]) -> Channel:
 
     Raises:
         UnknownName: the client does not declare MCP Apps, so its list does not have the form's companion.
-
     """
     channel = CHANNELS[f"-{name.rpartition('-')[2]}"]
     if channel is APP and not shows_apps(declared):
@@ -104,32 +99,26 @@ def bind(channel: Channel, audience: str, tool: str, principal: Principal | None
 
 
 def open_call(
-    name: str, tool: str, request: Request, audience: str, states: Callable[[bytes], RequestStates]
+    channel: Channel, tool: str, request: Request, audience: str, states: RequestStates | None
 ) -> CompanionCall:
     """Open the state in a call of a companion, and write the call that it continues.
 
     Args:
-        name: the name of the companion.
+        channel: the channel of the companion.
         tool: the name of the tool that asked.
         request: the request that calls the companion.
         audience: the audience of the states: the functions that open them.
-        states: a function that makes the seal for the label of a channel.
+        states: opens the states of the channel; None if the function has no keys.
 
     Raises:
-        UnknownName: the client does not see this companion.
         InvalidParams: the arguments do not have the companion's shape.
         InvalidRequestState: the state is not one of this channel, tool and principal, or has expired.
-
     """
-    channel = channel_of(name, request.capabilities)
-    arguments = request.params.get("arguments")
-    if not isinstance(arguments, dict):
-        arguments = {}
-    _check_arguments(arguments)
-    state = arguments["state"]
+    state, answers, is_check = _read_arguments(request.params.get("arguments"))
+    if states is None:
+        raise InvalidRequestState(reason="function_has_no_keys")
     binding = bind(channel, audience, tool, request.principal)
-    seal = states(channel.label)
-    verified = seal.open(state, binding, caller=caller_id(request.principal, request.address))
+    verified = states.open(state, binding, caller=caller_id(request.principal, request.address))
     original = verified.record.get(ARGUMENTS)
     if not isinstance(original, dict):  # a state of this channel always has them
         reason = "claims"
@@ -138,29 +127,30 @@ def open_call(
         "name": tool,
         "arguments": original,
         "requestState": state,
-        "inputResponses": arguments.get("answers", {}),
+        "inputResponses": answers,
         "_meta": request.params["_meta"],
     }
-    message = cast("JSONRPCRequest", {**request.message, "params": params})
     start = RoundStart(binding, verified.flow, verified)
-    continued = request._replace(message=message)
-    is_check = arguments.get("check", False)
-    return CompanionCall(channel=channel, request=continued, states=seal, start=start, is_check=is_check)
+    return CompanionCall(request.with_params(params), start, is_check)
 
 
-def _check_arguments(arguments: Mapping[str, Any]) -> None:
-    """Refuse arguments that do not fit `INPUT_SCHEMA` or `FORM_SCHEMA`.
+def _read_arguments(arguments: object) -> tuple[str, dict[str, Any], bool]:
+    """Read the state, the answers and `check`, as `INPUT_SCHEMA` or `FORM_SCHEMA` has them.
 
     Raises:
         InvalidParams: one of them has the wrong type, or there is no state.
     """
+    if not isinstance(arguments, dict):
+        arguments = {}
+    state = arguments.get("state")
     answers = arguments.get("answers", {})
-    if not isinstance(arguments.get("state"), str):
+    is_check = arguments.get("check", False)
+    if not isinstance(state, str):
         message = "state must be a string"
     elif not is_dict_of(dict, answers):
         message = "answers must be an object of objects"
-    elif not isinstance(arguments.get("check", False), bool):
+    elif not isinstance(is_check, bool):
         message = "check must be true or false"
     else:
-        return
+        return state, answers, is_check
     raise InvalidParams(message)

@@ -38,7 +38,6 @@ def carries_empty_rounds(meta: Mapping[str, Any], declared: Mapping[str, Any]) -
     Args:
         meta: the `_meta` of the request, with the client's name and version.
         declared: the client's capabilities.
-
     """
     info = meta.get(META_CLIENT_INFO)
     if shows_forms(declared) or not isinstance(info, dict):

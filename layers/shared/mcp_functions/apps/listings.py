@@ -5,87 +5,93 @@ ask (`<tool>-form` or `<tool>-answer`, which take the answers), links these tool
 apps may call. An answer from a view is private, because it depends on the client.
 
     the client declares             its view
-    elicitation                     "forms"
-    elicitation and MCP Apps        "forms and apps"
-    MCP Apps                        "apps"
-    neither                         "words": companions where the author lets the model relay answers
-    neither, and its host stops     "words, and rounds by the model": companions of every tool that asks, because the
-    at a round without a question       model has to continue the call
+    elicitation                     no companions
+    MCP Apps                        the form, with the companion `<tool>-form`; it sees what only apps may call
+    both                            no companions; it sees what only apps may call
+    neither                         `<tool>-answer` of each tool that lets the model relay answers
+    neither, and its host stops     `<tool>-answer` of each tool that asks, because the model has to continue the call
+    at a round without a question
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.apps import companions, form
 from mcp_functions.apps.hosts import carries_empty_rounds
 from mcp_functions.apps.rungs import APP, WORDS
 from mcp_functions.protocol.constants import APP_FORM, META_CLIENT_CAPABILITIES
 from mcp_functions.protocol.messages import shows_apps, shows_forms
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import TypeAlias
-
-View: TypeAlias = Literal["forms", "forms and apps", "apps", "words", "words, and rounds by the model"]
-
-BY_MODEL: View = "words, and rounds by the model"
+    from collections.abc import Mapping
 
 
-def view_of(catalog: Mapping[str, Any], meta: Mapping[str, Any]) -> str:
-    """Return which view a client gets, by the `_meta` of its request; "" if it shows the catalog as it is."""
-    kind = _kind_of(meta)
-    adds_companions = kind in ("apps", BY_MODEL) or (kind == "words" and catalog.get("relays"))
-    leaves_out_tools = catalog.get("apps")
-    return kind if adds_companions or leaves_out_tools else ""
+class View(NamedTuple):
+    """What a client can do; clients with the same view get the same lists."""
+
+    has_elicitation: bool
+    has_apps: bool  # MCP Apps
+    continues_calls: bool  # whether it repeats a request whose round ended without a question
+
+    @property
+    def has_form(self) -> bool:
+        """Whether an app, which is the form, asks the questions."""
+        return self.has_apps and not self.has_elicitation
 
 
-def _kind_of(meta: Mapping[str, Any]) -> View:
+def view_of(catalog: Mapping[str, Any], meta: Mapping[str, Any]) -> View | None:
+    """Return which view a client gets, by the `_meta` of its request; None if it shows the catalog as it is."""
     declared = meta.get(META_CLIENT_CAPABILITIES)
-    declared = declared if isinstance(declared, dict) else {}
-    if shows_forms(declared):
-        return "forms and apps" if shows_apps(declared) else "forms"
-    if shows_apps(declared):
-        return "apps"
-    return "words" if carries_empty_rounds(meta, declared) else BY_MODEL
+    if not isinstance(declared, dict):
+        declared = {}
+    has_apps = shows_apps(declared)
+    view = View(
+        has_elicitation=shows_forms(declared),
+        has_apps=has_apps,
+        continues_calls=has_apps or carries_empty_rounds(meta, declared),
+    )
+    leaves_out_tools = bool(catalog.get("apps"))
+    adds_companions = view.has_form or bool(_relays(catalog, view))
+    return view if adds_companions or leaves_out_tools else None
 
 
-def view(catalog: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """Return a catalog as the clients of a view see it.
-
-    Args:
-        catalog: the catalog of all handlers.
-        kind: the name of the view, from `view_of`.
-
-    """
-    tools = sorted(_tools(catalog, kind), key=lambda entry: str(entry["name"]))
-    has_form = kind == "apps" and bool(catalog.get("asks"))
-    resources = list(catalog["resources"])
-    if has_form:
-        resources.append(form.entry())
-    resources.sort(key=lambda entry: str(entry["name"]))
-    return {**catalog, "tools": tools, "resources": resources, "has_form": has_form}
-
-
-def _tools(catalog: Mapping[str, Any], kind: str) -> Iterator[dict[str, Any]]:
-    """Yield the entries of `tools/list`, each followed by its companion, if it has one in this view."""
+def show(catalog: Mapping[str, Any], view: View) -> dict[str, Any]:
+    """Return a catalog as the clients of a view see it."""
     asks = catalog.get("asks", ())
-    formless = catalog.get("formless", ())
-    relays = asks if kind == BY_MODEL else catalog.get("relays", ())
+    with_form = set(asks) - set(catalog.get("formless", ())) if view.has_form else set()
+    relays = _relays(catalog, view)
+    tools = []
     for entry in catalog["tools"]:
-        if "apps" not in kind and is_app_only(entry):
+        if is_app_only(entry) and not view.has_apps:
             continue
-        has_form = kind == "apps" and entry["name"] in asks and entry["name"] not in formless
-        yield _with_form(entry) if has_form else entry
-        if has_form:
-            yield companions.describe(APP, entry)
-        elif "forms" not in kind and entry["name"] in relays:
-            yield companions.describe(WORDS, entry)
+        if entry["name"] in with_form:
+            tools += [_with_form(entry), companions.describe(APP, entry)]
+        elif entry["name"] in relays:
+            tools += [entry, companions.describe(WORDS, entry)]
+        else:
+            tools.append(entry)
+    has_form = view.has_form and bool(asks)
+    resources = [*catalog["resources"], form.entry()] if has_form else catalog["resources"]
+    return {**catalog, "tools": _by_name(tools), "resources": _by_name(resources), "has_form": has_form}
 
 
 def is_app_only(entry: Mapping[str, Any]) -> bool:
     """Tell whether only apps may call a tool."""
     return "visibility" in _ui(entry) and "model" not in _ui(entry)["visibility"]
+
+
+def _relays(catalog: Mapping[str, Any], view: View) -> list[str]:
+    """Return the names of the tools whose answers the model relays for a client."""
+    if view.has_elicitation:
+        return []
+    names: list[str] = catalog.get("relays" if view.continues_calls else "asks", [])
+    return names
+
+
+def _by_name(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(entries, key=lambda entry: str(entry["name"]))
 
 
 def _ui(entry: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -56,7 +56,6 @@ class Channel(NamedTuple):
         method: the method in the claims of its states. It tells the channels apart where an author's own codec, which
             has no labels, seals the states.
         suffix: the end of the companion's name, after the name of the tool.
-
     """
 
     answered_by: str
@@ -79,15 +78,16 @@ def choose(
         handler: the handler that asks.
         questions: the questions, by key; empty for a round that ended only because its time was up.
         declared: the client's capabilities on this request.
-
     """
-    is_elicitation = all(question["method"] == "elicitation/create" for question in questions.values())
-    if handler.form and is_asked_in_app(declared) and is_elicitation:
+    if any(question["method"] != "elicitation/create" for question in questions.values()):
+        return None  # the client itself or its model must answer
+    if handler.form and is_asked_in_app(declared):
         return APP
     # The model relays the answers that the author allows it to relay, but never a consent of the user.
-    is_allowed = is_elicitation and questions.keys() <= set(handler.ask_in_words)
-    asks_consent = any(_is_consent(question) for question in questions.values())
-    return WORDS if handler.kind == "tool" and is_allowed and not asks_consent else None
+    may_relay = handler.kind == "tool" and questions.keys() <= set(handler.ask_in_words)
+    if may_relay and not any(_is_consent(question) for question in questions.values()):
+        return WORDS
+    return None
 
 
 def is_required(handler: AskingHandler, lacking: Mapping[str, Any]) -> bool:
@@ -96,7 +96,6 @@ def is_required(handler: AskingHandler, lacking: Mapping[str, Any]) -> bool:
     Args:
         handler: the tool; its `requires` has names such as "elicitation" or "elicitation.url".
         lacking: the missing capabilities, as ClientCapabilities.
-
     """
     for required in handler.requires:
         capability, _dot, member = required.partition(".")
@@ -114,7 +113,6 @@ def refusal(
         lacking: the missing capabilities, as ClientCapabilities.
         questions: the questions that the tool would have asked, by key.
         earlier: whether the client is of 2025. Then the error's data has the questions too, for `legacy`.
-
     """
     asks = {key: describe_request(question) for key, question in questions.items()}
     return MissingRequiredClientCapability(lacking, asks, earlier=earlier)
@@ -134,7 +132,6 @@ def not_asked(
     Raises:
         MissingRequiredClientCapability: the tool requires the capability, or a prompt or a resource has no result that
             could say so, or the client is of 2025.
-
     """
     is_refused = earlier or handler.kind != "tool" or is_required(handler, lacking)
     if lacking and is_refused:
@@ -150,7 +147,6 @@ def unfinished(because: str, questions: Iterable[str], advice: str = ADVICE) -> 
         because: why the user was not asked.
         questions: the questions in words (`describe_request`).
         advice: what the model should do.
-
     """
     asks = [f"It asks: {each}." for each in questions if each]
     return " ".join([f"Not finished: {because}.", *asks, EFFECTS, advice])

@@ -34,7 +34,6 @@ def read_requires(requires: Sequence[str]) -> tuple[str, ...]:
 
     Raises:
         TypeError: one is no capability that a question may need.
-
     """
     return _words(requires, CAPABILITIES, 'requires is a list of capabilities, as in requires=["elicitation"]')
 
@@ -44,7 +43,6 @@ def read_keys(keys: Sequence[str]) -> tuple[str, ...]:
 
     Raises:
         TypeError: it is no list of texts.
-
     """
     if isinstance(keys, str) or not all(isinstance(key, str) for key in keys):
         message = 'ask_in_words is a list of keys of questions, as in ask_in_words=["seat"]'
@@ -57,7 +55,6 @@ def read_app(app: str, visibility: Sequence[str]) -> dict[str, Any]:
 
     Raises:
         TypeError: the URI is not one of an app, or the visibility is unknown.
-
     """
     if app and not (isinstance(app, str) and app.startswith(APP_SCHEME)):
         message = f'app is the URI of a resource, as in app="{APP_SCHEME}shop/cart"'

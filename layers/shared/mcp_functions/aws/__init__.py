@@ -46,5 +46,5 @@ def prepare(endpoint: Endpoint | None) -> None:
     from mcp_functions.aws import clients  # noqa: F401, PLC0415 - only for functions that call AWS
     from mcp_functions.aws.connection import tls_context  # noqa: PLC0415
 
-    if endpoint.tls:
+    if endpoint.scheme == "https":
         tls_context()  # it is cached, so the first call finds it ready

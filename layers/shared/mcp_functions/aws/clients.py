@@ -1,7 +1,8 @@
 """Clients of KMS, Lambda, DynamoDB and Secrets Manager with the methods of boto3's clients that this package calls.
 
-They retry the errors that botocore's "standard" mode retries. One deadline covers all attempts of a call: attempts x
-(connect + read seconds). It holds even if a response arrives byte by byte.
+They retry the errors that botocore's "standard" mode retries (`Failure.is_transient`). One deadline covers all
+attempts of a call and the waits between them: attempts x (connect + read seconds). It holds even if a response arrives
+byte by byte.
 """
 
 from __future__ import annotations
@@ -37,13 +38,10 @@ if TYPE_CHECKING:
 
 
 USER_AGENT = "mcp-functions"
-LEAST_ERROR_STATUS = 300  # these clients follow no redirect, so it is an error too
-# botocore's TransientRetryableChecker retries these statuses and codes.
-TRANSIENT_STATUSES = {500, 502, 503, 504}
-TRANSIENT_CODES = {"RequestTimeout", "RequestTimeoutException", "PriorRequestNotComplete"}
-# The longest wait before the second attempt, in seconds; it doubles for each further attempt.
-TRANSIENT_SECONDS = 0.05
-THROTTLED_SECONDS = 1.0
+LEAST_ERROR_STATUS = 300  # a redirect is an error too, because these clients follow none
+# The longest wait before the second attempt, in seconds. It doubles before each further attempt.
+FIRST_WAIT = 0.05
+FIRST_WAIT_THROTTLED = 1.0  # after an answer that asks for fewer requests
 BINARY_FIELDS = ("CiphertextBlob", "Mac", "Plaintext")  # members of KMS's responses that hold bytes
 
 
@@ -83,24 +81,30 @@ class AwsClient:
         Raises:
             HTTPClientError, ClientError: the error of the last attempt.
         """
-        attempts = self._limits.attempts
-        # The waits between the attempts must end before the deadline too.
-        seconds = attempts * (self._limits.connect_seconds + self._limits.read_seconds)
+        limits = self._limits
+        seconds = limits.attempts * (limits.connect_seconds + limits.read_seconds)
         deadline = Deadline.after(seconds, self._timing.clock)
-        attempt = 1
-        while True:
+        for attempt in range(1, limits.attempts):
             try:
                 return self._send_once(path, headers, body, deadline)
             except (errors.ClientError, errors.HTTPClientError) as error:
-                longest = _longest_wait(error)
-                if longest is None or attempt == attempts:
+                failure = errors.read_failure(error)
+                if not failure.is_transient:
                     raise
-                # A random part of the longest wait, so that many clients do not try again at the same moment.
-                wait = self._timing.random() * longest * 2 ** (attempt - 1)
+                wait = self._random_wait(failure, attempt)
                 if self._timing.clock() + wait >= deadline.ends:
                     raise
             self._timing.sleep(wait)
-            attempt += 1
+        return self._send_once(path, headers, body, deadline)  # the last attempt: its error is the caller's
+
+    def _random_wait(self, failure: errors.Failure, attempt: int) -> float:
+        """Return the seconds to wait after an attempt; attempts count from 1.
+
+        The wait is random, so that many clients do not try again at the same moment.
+        """
+        first_wait = FIRST_WAIT_THROTTLED if failure.code in errors.THROTTLED_CODES else FIRST_WAIT
+        longest_wait: float = first_wait * 2 ** (attempt - 1)
+        return self._timing.random() * longest_wait
 
     def _send_once(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Response:
         """Send one signed request, once.
@@ -197,18 +201,8 @@ CLIENTS: dict[str, type[AwsClient]] = {
 }
 
 
-def _longest_wait(error: errors.ClientError | errors.HTTPClientError) -> float | None:
-    """Return the longest wait before the second attempt, in seconds; None if a retry cannot help."""
-    failure = errors.read_failure(error)
-    if failure.code in errors.THROTTLED_CODES:
-        return THROTTLED_SECONDS
-    if failure.status == errors.NO_RESPONSE or failure.status in TRANSIENT_STATUSES:
-        return TRANSIENT_SECONDS
-    return TRANSIENT_SECONDS if failure.code in TRANSIENT_CODES else None
-
-
 def _client_error(response: Response) -> errors.ClientError:
-    """Read an error: its code from a header or the body, and the table's item that failed a write's condition."""
+    """Read an error, whose code is in a header or in the body."""
     try:
         body = json.loads(response.body)
     except ValueError:
@@ -217,16 +211,14 @@ def _client_error(response: Response) -> errors.ClientError:
     code = response.headers.get("x-amzn-errortype") or details.get("__type") or response.status
     # A code with all its parts is "prefix#Name:address"; botocore keeps the name.
     name = str(code).partition(":")[0].rpartition("#")[2]
-    return errors.ClientError(name, response.status, details.get("Item"))
+    return errors.ClientError(name, response.status)
 
 
 def _trace_header() -> dict[str, str]:
     """Pass Lambda's trace on: Lambda detects recursive invocations by it, and X-Ray joins the calls of a request."""
-    trace = os.environ.get("_X_AMZN_TRACE_ID")  # Lambda sets it for each invocation
-    if not trace:
-        return {}
+    trace = os.environ.get("_X_AMZN_TRACE_ID", "")  # Lambda sets it for each invocation
     is_header_value = trace.isascii() and trace.isprintable()
-    return {"x-amzn-trace-id": trace} if is_header_value else {}
+    return {"x-amzn-trace-id": trace} if trace and is_header_value else {}
 
 
 def _base64(value: bytes) -> str:

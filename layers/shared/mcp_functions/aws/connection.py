@@ -15,9 +15,10 @@ from functools import cache
 from http.client import HTTPConnection, HTTPException
 from io import BufferedReader, RawIOBase
 from select import select
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.aws import errors
+from mcp_functions.aws.endpoints import PORTS
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class DeadlineSocket:
         return BufferedReader(_Reader(self, self._socket.makefile("rb", buffering=0)))
 
     def set_timeout(self) -> None:
-        """Give the next operation the time until the deadline.
+        """Give the next read or write the time until the deadline.
 
         Raises:
             TimeoutError: the deadline has passed.
@@ -115,6 +116,22 @@ class _Reader(RawIOBase):
         super().close()
 
 
+class Connection(HTTPConnection):
+    """An HTTP connection over a socket that is connected already, and encrypted if the scheme is https.
+
+    Attributes:
+        sock: the socket, which has the deadline of the request; None after the connection was closed.
+    """
+
+    sock: Any  # http.client declares a real socket, but calls only methods that DeadlineSocket has too
+
+    def __init__(self, connected: socket.socket, scheme: str, host: str, port: int, deadline: Deadline) -> None:
+        """Use a connected socket; nothing is sent."""
+        super().__init__(host, port)
+        self.default_port = PORTS[scheme]  # http.client leaves this port out of the Host header
+        self.sock = DeadlineSocket(connected, deadline)
+
+
 class Response(NamedTuple):
     """An HTTP response; header names are in lower case."""
 
@@ -130,7 +147,7 @@ class ConnectionPool:
         """Keep the limits; no connection is opened."""
         self._endpoint = endpoint
         self._limits = limits
-        self._idle: list[HTTPConnection] = []
+        self._idle: list[Connection] = []
 
     def post(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Response:
         """Send one request and read its response, within the limits and before the deadline.
@@ -138,13 +155,12 @@ class ConnectionPool:
         Raises:
             HTTPClientError: no complete response arrived; the class shows whether the request was sent.
         """
-        connection = self._take(deadline)
-        deadline_socket: Any = connection.sock
-        deadline_socket.deadline = deadline.within(self._limits.read_seconds)
+        connection = self._take_idle() or self._open(deadline)
+        connection.sock.deadline = deadline.within(self._limits.read_seconds)
         # The class of the new error says all that a caller needs, so the cause is hidden: it may quote the response.
         try:
             connection.request("POST", path, body, dict(headers))
-            response = _read_response(connection)
+            response = read_response(connection)
         except TimeoutError:
             connection.close()
             raise errors.ReadTimeoutError from None
@@ -164,37 +180,38 @@ class ConnectionPool:
         """Close all idle connections, because http.client does not."""
         self.close()
 
-    def _take(self, deadline: Deadline) -> HTTPConnection:
-        """Return an idle connection, or open one."""
+    def _take_idle(self) -> Connection | None:
+        """Return an idle connection, or None if there is none that the server has kept open."""
         try:
-            idle = self._idle.pop()
+            connection = self._idle.pop()
         except IndexError:
-            return self._open(deadline)
+            return None
         # A server sends nothing on an idle connection. So a readable socket means that the server has closed it.
-        readable, _writable, _failed = select([idle.sock], [], [], 0)
-        if not readable:
-            return idle
-        idle.close()
-        return self._open(deadline)
+        readable, _writable, _failed = select([connection.sock], [], [], 0)
+        if readable:
+            connection.close()
+            return None
+        return connection
 
-    def _open(self, deadline: Deadline) -> HTTPConnection:
+    def _open(self, deadline: Deadline) -> Connection:
+        """Open a connection. The causes of errors are hidden, as in `post`."""
         endpoint = self._endpoint
-        context = tls_context() if endpoint.tls else None
-        # The causes are hidden, as in `post`.
+        context = tls_context() if endpoint.scheme == "https" else None
         try:
             return open_connection(endpoint.host, endpoint.port, context, self._limits.connect_seconds, deadline)
         except TimeoutError:
             raise errors.ConnectTimeoutError from None
         except OSError as error:
-            # The class is compared by its module's name: importing `ssl` takes time that plain connections do not need.
-            if type(error).__module__ == "ssl":
+            import ssl  # noqa: PLC0415 - plain connections that succeed do not need it
+
+            if isinstance(error, ssl.SSLError):
                 raise errors.SSLError from None
             raise errors.EndpointConnectionError from None
 
 
 def open_connection(
     host: str, port: int, context: SSLContext | None, connect_seconds: float, deadline: Deadline
-) -> HTTPConnection:
+) -> Connection:
     """Open a connection.
 
     Args:
@@ -208,18 +225,11 @@ def open_connection(
         OSError: the host does not accept the connection, is not trusted, or took too long.
     """
     connected = _connect(host, port, connect_seconds, deadline)
-    try:
-        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if context:
-            connected.settimeout(deadline.within(connect_seconds).remaining())
-            connected = context.wrap_socket(connected, server_hostname=host)
-    except OSError:
-        connected.close()
-        raise
-    connection: Any = HTTPConnection(host, port)
-    # HTTPConnection has a type for real sockets alone, but calls only methods that DeadlineSocket has too.
-    connection.sock = DeadlineSocket(connected, deadline)
-    return cast("HTTPConnection", connection)
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if context is None:
+        return Connection(connected, "http", host, port, deadline)
+    encrypted = encrypt(connected, host, context, deadline.within(connect_seconds))
+    return Connection(encrypted, "https", host, port, deadline)
 
 
 def _connect(host: str, port: int, connect_seconds: float, deadline: Deadline) -> socket.socket:
@@ -234,6 +244,20 @@ def _connect(host: str, port: int, connect_seconds: float, deadline: Deadline) -
     raise failure
 
 
+def encrypt(connected: socket.socket, host: str, context: SSLContext, deadline: Deadline) -> socket.socket:
+    """Start TLS on a connected socket, which is closed after an error.
+
+    Raises:
+        OSError: the host's certificate is not trusted, or the handshake failed or took too long.
+    """
+    try:
+        connected.settimeout(deadline.remaining())
+        return context.wrap_socket(connected, server_hostname=host)
+    except OSError:
+        connected.close()
+        raise
+
+
 @cache
 def tls_context() -> SSLContext:
     """Read the certificates that this machine trusts, once: that takes longer than a handshake."""
@@ -242,7 +266,8 @@ def tls_context() -> SSLContext:
     return ssl.create_default_context()
 
 
-def _read_response(connection: HTTPConnection) -> Response:
+def read_response(connection: HTTPConnection, limit: int | None = None) -> Response:
+    """Read the response to a request, with at most `limit` bytes of its body."""
     response = connection.getresponse()
     headers = {name.lower(): value for name, value in response.getheaders()}
-    return Response(response.status, headers, response.read())
+    return Response(response.status, headers, response.read(limit))

@@ -16,25 +16,24 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 CLIENT_VARIABLE = "MCP_AWS_CLIENT"  # "lean", which is the default, allows our clients; "boto3" does not
-# boto3 alone understands these. A value of /dev/null counts as unset, because an empty file configures nothing.
+# boto3 alone understands these.
 BOTO3_VARIABLES = (
     "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_DATA_PATH",
     "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT",
     "AWS_ACCOUNT_ID", "AWS_ACCOUNT_ID_ENDPOINT_MODE", "all_proxy", "ALL_PROXY",
 )  # fmt: skip
-TLS_VARIABLES = ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "https_proxy", "HTTPS_PROXY")  # for endpoints with TLS
-PLAIN_VARIABLES = ("http_proxy", "HTTP_PROXY")  # for endpoints without TLS
-# boto3 reads each file unless its variable names another file; each may configure an endpoint.
-BOTO3_FILES = (
-    ("AWS_CONFIG_FILE", "~/.aws/config"),
-    ("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"),
-    ("", "~/.aws/models"),  # no variable replaces this one
-)
+TLS_VARIABLES = ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "https_proxy", "HTTPS_PROXY")  # for https
+PLAIN_VARIABLES = ("http_proxy", "HTTP_PROXY")  # for http
+# The files that boto3 reads -> the variable that names another file in its place.
+BOTO3_FILES = {
+    "~/.aws/config": "AWS_CONFIG_FILE",
+    "~/.aws/credentials": "AWS_SHARED_CREDENTIALS_FILE",
+}
 SERVICE_IDS = {"secretsmanager": "secrets_manager"}  # service -> its name in AWS_ENDPOINT_URL_…, where they differ
 # These two are texts, not compiled patterns: a cold start compiles a pattern only if it needs it.
 REGION = r"(?P<area>cn|us|us-gov|eu|ap|sa|ca|me|af|il|mx)-[a-z]+-\d"  # China ("cn") has another domain
 URL = r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9.-]+)(?::(?P<port>\d+))?/?"
-PORTS = {True: 443, False: 80}  # with TLS? -> the scheme's own port
+PORTS = {"https": 443, "http": 80}  # scheme -> its port, which a URL may leave out
 
 
 class Credentials(NamedTuple):
@@ -62,7 +61,7 @@ class Endpoint(NamedTuple):
 
     service: str  # the service's name in signatures, for example "kms"
     region: str
-    tls: bool  # True for https
+    scheme: str  # "https" or "http"
     host: str
     port: int
     credentials: Credentials
@@ -70,7 +69,7 @@ class Endpoint(NamedTuple):
     @property
     def authority(self) -> str:
         """The `host` header: without the port if that is the scheme's own."""
-        return self.host if self.port == PORTS[self.tls] else f"{self.host}:{self.port}"
+        return self.host if self.port == PORTS[self.scheme] else f"{self.host}:{self.port}"
 
 
 def find_endpoint(environ: Mapping[str, str], service: str) -> Endpoint | None:
@@ -78,26 +77,26 @@ def find_endpoint(environ: Mapping[str, str], service: str) -> Endpoint | None:
     if environ.get(CLIENT_VARIABLE, "lean") != "lean":
         return None
     # boto3 reads AWS_DEFAULT_REGION only, so that is first. Lambda sets both.
-    region = environ.get("AWS_DEFAULT_REGION") or environ.get("AWS_REGION") or ""
-    url = re.fullmatch(URL, _url(environ, service, region))
+    region = environ.get("AWS_DEFAULT_REGION") or environ.get("AWS_REGION")
     # With SnapStart there is no access key in the environment, and boto3 fetches keys that expire.
     key_id = environ.get("AWS_ACCESS_KEY_ID")
     secret = environ.get("AWS_SECRET_ACCESS_KEY")
-    if not (region and url and key_id and secret):
+    if not region or not key_id or not secret:
         return None
-    tls = url["scheme"] == "https"
-    if _needs_boto3(environ, tls=tls):
+    url = re.fullmatch(URL, _read_url(environ, service, region))
+    if url is None or _needs_boto3(environ, url["scheme"]):
         return None
     credentials = Credentials(key_id, secret, environ.get("AWS_SESSION_TOKEN") or None)
-    return Endpoint(service, region, tls, url["host"], int(url["port"] or PORTS[tls]), credentials)
+    port = int(url["port"] or PORTS[url["scheme"]])
+    return Endpoint(service, region, url["scheme"], url["host"], port, credentials)
 
 
-def _url(environ: Mapping[str, str], service: str, region: str) -> str:
+def _read_url(environ: Mapping[str, str], service: str, region: str) -> str:
     """Return the URL of a service; "" for a region of a partition that only boto3 knows."""
     name = SERVICE_IDS.get(service, service).upper()
-    named = environ.get(f"AWS_ENDPOINT_URL_{name}") or environ.get("AWS_ENDPOINT_URL")
-    if named:
-        return named
+    url = environ.get(f"AWS_ENDPOINT_URL_{name}") or environ.get("AWS_ENDPOINT_URL")
+    if url:
+        return url
     known = re.fullmatch(REGION, region)
     if known is None:
         return ""
@@ -105,11 +104,11 @@ def _url(environ: Mapping[str, str], service: str, region: str) -> str:
     return f"https://{service}.{region}.{domain}"
 
 
-def _needs_boto3(environ: Mapping[str, str], *, tls: bool) -> bool:
+def _needs_boto3(environ: Mapping[str, str], scheme: str) -> bool:
     """Return whether a variable or a file configures what only boto3 understands."""
-    for name in (*BOTO3_VARIABLES, *(TLS_VARIABLES if tls else PLAIN_VARIABLES)):
-        if environ.get(name, "") not in {"", os.devnull}:
+    for name in BOTO3_VARIABLES + (TLS_VARIABLES if scheme == "https" else PLAIN_VARIABLES):
+        if environ.get(name, "") not in {"", os.devnull}:  # /dev/null is an empty file, which configures nothing
             return True
-    paths = [path for name, path in BOTO3_FILES if not environ.get(name)]
+    paths = [path for path, variable in BOTO3_FILES.items() if not environ.get(variable)]
     # A cold start does not import pathlib, so this is os.path.
     return any(os.path.exists(os.path.expanduser(path)) for path in paths)  # noqa: PTH110, PTH111

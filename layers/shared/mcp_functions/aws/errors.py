@@ -5,20 +5,17 @@ An error keeps the code of an answer but not its message, because a message may 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from mcp_functions.tuples import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-# botocore's ThrottledRetryableChecker retries these codes.
+# botocore repeats a request after these errors (its ThrottledRetryableChecker and TransientRetryableChecker).
 THROTTLED_CODES = {
     "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottledException", "TooManyRequestsException",
     "ProvisionedThroughputExceededException", "TransactionInProgressException", "RequestLimitExceeded",
     "BandwidthLimitExceeded", "LimitExceededException", "RequestThrottled", "SlowDown", "PriorRequestNotComplete",
     "EC2ThrottledException",
 }  # fmt: skip
+TRANSIENT_CODES = {"RequestTimeout", "RequestTimeoutException", "PriorRequestNotComplete"}
+TRANSIENT_STATUSES = {500, 502, 503, 504}
 # Codes of DynamoDB, KMS and S3 for an outage, whatever the HTTP status is.
 OUTAGE = THROTTLED_CODES | {
     "ReplicatedWriteConflictException", "TransactionConflictException", "KMSInternalException",
@@ -42,7 +39,12 @@ class Failure(NamedTuple):
 
     code: str  # the code from AWS, or the name of the exception
     status: int  # the HTTP status; NO_RESPONSE without one
-    item: Mapping[str, Any] | None = None  # the DynamoDB item that failed the condition of a write
+
+    @property
+    def is_transient(self) -> bool:
+        """Whether the same request may succeed a moment later."""
+        has_transient_code = self.code in THROTTLED_CODES or self.code in TRANSIENT_CODES
+        return has_transient_code or self.status == NO_RESPONSE or self.status in TRANSIENT_STATUSES
 
     @property
     def is_outage(self) -> bool:
@@ -58,7 +60,7 @@ def read_failure(error: Exception) -> Failure:
     response = getattr(error, "response", None)
     if isinstance(response, dict):
         status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", BAD_REQUEST)
-        return Failure(str(response.get("Error", {}).get("Code") or name), status, response.get("Item"))
+        return Failure(str(response.get("Error", {}).get("Code") or name), status)
     package = type(error).__module__.partition(".")[0]
     if isinstance(error, OSError) or package in ("botocore", "urllib3"):
         return Failure(name, NO_RESPONSE)
@@ -69,13 +71,13 @@ class ClientError(Exception):
     """The service answered with an error.
 
     Attributes:
-        response: code and status in botocore's shape, and `Item`, the item that failed the condition of a write.
+        response: code and status in botocore's shape.
     """
 
-    def __init__(self, code: str, status: int, item: object = None) -> None:
-        """Write `response` from the service's error code, the HTTP status and the item, None if there is none."""
+    def __init__(self, code: str, status: int) -> None:
+        """Write `response` from the service's error code and the HTTP status."""
         super().__init__(code)
-        self.response = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}, "Item": item}
+        self.response = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
 
 
 class HTTPClientError(OSError):

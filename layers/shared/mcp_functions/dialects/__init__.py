@@ -4,20 +4,21 @@ A deployment enables a dialect by its name (`MCP_DIALECTS`). A client asks for i
 capability; other clients get the released revision. Each module `sep_…` is one proposal, named after its number (SEP is
 "Specification Enhancement Proposal"), and deleting its file removes it.
 
-A dialect translates requests with a method. It also recognizes bodies without one: the client's answers to a turn, that
-is to the questions of one response. These bodies hold a sealed token, which begins with the function's folder.
-A front door is the endpoint that forwards requests to the functions with their handlers.
+    a request                    the dialect translates it, lets the released revision answer, and translates the result
+    the answers of a client      a body without a method, with a sealed token: the dialect returns the call to continue
+
+The client's answers follow a turn, that is one response with questions. Their token begins with the function's folder.
+A front door is the endpoint that forwards requests to the functions with their handlers. It opens no token.
 """
 
 from __future__ import annotations
 
 import re
-from functools import partial
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.dialects.dialect import DialectContext
+from mcp_functions.dialects.dialect import DialectContext, declaration
 from mcp_functions.handlers import lookup
 from mcp_functions.protocol.constants import META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION, RESUME
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured
@@ -25,7 +26,7 @@ from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from mcp_functions.dialects.dialect import Dialect
+    from mcp_functions.dialects.dialect import AnswerModern, Dialect
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.exchange import Continuation, Endpoint
     from mcp_functions.protocol.messages import AnyResult, ForwardedResponse, Request
@@ -43,95 +44,93 @@ def add_to_function(endpoint: Endpoint, context: DialectContext) -> Endpoint:
     Raises:
         Misconfigured: a dialect is unknown.
     """
-    dialects = _load(context.settings.dialects)
-    answer = endpoint.handle_request
-    for dialect in dialects:
-        answer = partial(dialect.answer, context, answer)  # each dialect passes other requests to the one before
-    return endpoint._replace(handle_request=answer, continue_dialect=partial(_continue_turn, dialects, context))
+    function = FunctionDialects(_load(context.settings.dialects), context, endpoint.handle_request)
+    return endpoint._replace(handle_request=function.answer, continue_dialect=function.continue_turn)
 
 
 def add_to_front_door(
-    endpoint: Endpoint, offered: Mapping[str, Any], forward: Callable[[str, Request], ForwardedResponse]
+    endpoint: Endpoint, catalog: Mapping[str, Any], forward: Callable[[str, Request], ForwardedResponse]
 ) -> Endpoint:
     """Return the endpoint of a front door that forwards the deployment's dialects.
 
     Raises:
         Misconfigured: a dialect is unknown.
     """
-    spoken = FrontDoorDialects(_load(endpoint.settings.dialects), offered, endpoint.handle_request, forward)
-    return endpoint._replace(handle_request=spoken.answer, continue_dialect=spoken.turn)
+    front_door = FrontDoorDialects(_load(endpoint.settings.dialects), catalog, endpoint.handle_request, forward)
+    return endpoint._replace(handle_request=front_door.answer, continue_dialect=front_door.continue_turn)
 
 
-class FrontDoorDialects:
-    """The dialects of a front door. It opens no token, and reads only the function's name before the seal."""
+class FunctionDialects(NamedTuple):
+    """The dialects of a function that has handlers."""
 
-    def __init__(
-        self,
-        dialects: list[Dialect],
-        offered: Mapping[str, Any],
-        answer: Callable[[Request], AnyResult],
-        forward: Callable[[str, Request], ForwardedResponse],
-    ) -> None:
-        """Use the parts of a front door.
+    dialects: list[Dialect]
+    context: DialectContext
+    answer_modern: AnswerModern  # answers a request of the released revision
 
-        Args:
-            dialects: the dialects of the deployment.
-            offered: the catalog: which function has which tool, prompt or resource.
-            answer: answers a request of the released revision.
-            forward: sends a request to the function in a folder.
+    def answer(self, request: Request) -> AnyResult:
+        """Answer a request in the first dialect that its client asks for, or in the released revision."""
+        for dialect in self.dialects:
+            declared = declaration(request, dialect.name)
+            if declared is not None:
+                return dialect.answer(self.context, self.answer_modern, request, declared)
+        return self.answer_modern(request)
+
+    def continue_turn(self, http: HttpRequest, body: JSONValue) -> Continuation | None:
+        """Return the request that a body continues; None if the body belongs to no dialect.
+
+        Raises:
+            InvalidRequestState: the body's token belongs to another function or principal, or is invalid.
         """
-        self._dialects = dialects
-        self._offered = offered
-        self._answer = answer
-        self._forward = forward
-        self._folders = {folder for listed in offered["functions"].values() for folder in listed.values()}
+        for dialect in self.dialects:
+            if dialect.read_token(http, body) is not None:
+                return dialect.continue_turn(self.context, http, body)
+        return None
+
+
+class FrontDoorDialects(NamedTuple):
+    """The dialects of a front door. It opens no token, and reads only the function's folder before the seal."""
+
+    dialects: list[Dialect]
+    catalog: Mapping[str, Any]  # which function has which tool, prompt or resource
+    answer_modern: AnswerModern  # answers a request of the released revision
+    forward: Callable[[str, Request], ForwardedResponse]  # sends a request to the function in a folder
 
     def answer(self, request: Request) -> AnyResult:
         """Answer a request, or forward it."""
-        if request.message["id"] is None:  # `turn` has made it
-            return self._forward(request.params["function"], request)
-        for dialect in self._dialects:
-            task_id = dialect.task(request)
+        if request.message["id"] is None:  # no request of a client has this id: `continue_turn` made it
+            return self.forward(request.params["function"], request)
+        for dialect in self.dialects:
+            task_id = dialect.read_task_id(request)
             if task_id is not None:
-                folder = lookup.task_function(self._offered, "tasks/get", {"taskId": task_id})
-                return self._forward(folder, request)
-        return self._answer(request)
+                folder = lookup.task_function(self.catalog, "tasks/get", {"taskId": task_id})
+                return self.forward(folder, request)
+        return self.answer_modern(request)
 
-    def turn(self, http: HttpRequest, body: JSONValue) -> Continuation | None:
+    def continue_turn(self, http: HttpRequest, body: JSONValue) -> Continuation | None:
         """Return a message for the function that continues a body; None if the body belongs to no dialect.
 
-        The message has the id null, which no client's request can have, so `answer` forwards it.
+        The message has the id null, so `answer` forwards it.
 
         Raises:
             InvalidRequestState: the catalog lacks the function.
         """
-        token = None
-        for dialect in self._dialects:
-            token = dialect.token(http, body)
-            if token is not None:
-                break
+        token = self._read_token(http, body)
         if token is None:
             return None
         folder = token.partition(".")[0]
-        if folder not in self._folders:
+        folders_by_kind = self.catalog["functions"].values()  # each maps the names of tools, for example, to folders
+        if not any(folder in folders.values() for folders in folders_by_kind):
             raise InvalidRequestState(UNKNOWN_FUNCTION)
         meta: dict[str, Any] = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: {}}
         message: Any = {"jsonrpc": "2.0", "id": None, "method": RESUME, "params": {"function": folder, "_meta": meta}}
         return http._replace(headers={**http.headers, "mcp-method": RESUME}), message
 
-
-def _continue_turn(
-    dialects: list[Dialect], context: DialectContext, http: HttpRequest, body: JSONValue
-) -> Continuation | None:
-    """Return the request that a body continues; None if the body belongs to no dialect.
-
-    Raises:
-        InvalidRequestState: the body's token belongs to another function or principal, or is invalid.
-    """
-    for dialect in dialects:
-        if dialect.token(http, body) is not None:
-            return dialect.turn(context, http, body)
-    return None
+    def _read_token(self, http: HttpRequest, body: JSONValue) -> str | None:
+        for dialect in self.dialects:
+            token = dialect.read_token(http, body)
+            if token is not None:
+                return token
+        return None
 
 
 def _load(names: Iterable[str]) -> list[Dialect]:

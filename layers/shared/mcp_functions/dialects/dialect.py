@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from mcp_functions.protocol.constants import CALLS, META_EARLIER
+from mcp_functions.protocol.constants import CALLS, META_CLIENT_REVISION
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.messages import Result
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
 
-Next: TypeAlias = "Callable[[Request], AnyResult]"  # the next dialect, or the handler of the released revision
+AnswerModern: TypeAlias = "Callable[[Request], AnyResult]"  # answers a request of the released revision
 
 
 class DialectContext(NamedTuple):
@@ -34,18 +33,30 @@ class DialectContext(NamedTuple):
     rand: Callable[[int], bytes]  # `n` random bytes
 
 
-@dataclass(frozen=True)
-class Dialect:
+def _no_token(_http: HttpRequest, _body: object) -> str | None:
+    return None
+
+
+def _no_turn(_context: DialectContext, _http: HttpRequest, _body: object) -> Continuation | None:
+    return None
+
+
+def _no_task_id(_request: Request) -> str | None:
+    return None
+
+
+class Dialect(NamedTuple):
     """One proposal."""
 
-    # `answer` answers a request of a client that declares the dialect, and passes all others on.
-    answer: Callable[[DialectContext, Next, Request], AnyResult]
-    # `token` returns the token in a body that is not a request; None if the body has no token of this dialect.
-    token: Callable[[HttpRequest, Any], str | None] = lambda _http, _body: None
-    # `turn` opens that token, and returns the request that the body continues.
-    turn: Callable[[DialectContext, HttpRequest, Any], Continuation | None] = lambda _context, _http, _body: None
-    # `task` returns the id of the task that a request of this dialect names; None for other requests.
-    task: Callable[[Request], str | None] = lambda _request: None
+    name: str  # the name of the experimental capability with which clients ask for it
+    # `answer` answers a request of a client that asks for the dialect. The mapping is the value of the capability.
+    answer: Callable[[DialectContext, AnswerModern, Request, Mapping[str, Any]], AnyResult]
+    # `read_token` returns the token in a body that is not a request; None if the body has no token of this dialect.
+    read_token: Callable[[HttpRequest, Any], str | None] = _no_token
+    # `continue_turn` opens that token, and returns the request that the body continues.
+    continue_turn: Callable[[DialectContext, HttpRequest, Any], Continuation | None] = _no_turn
+    # `read_task_id` returns the id of the task that a request of this dialect names; None for other requests.
+    read_task_id: Callable[[Request], str | None] = _no_task_id
 
 
 def declaration(request: Request, name: str) -> Mapping[str, Any] | None:
@@ -53,7 +64,7 @@ def declaration(request: Request, name: str) -> Mapping[str, Any] | None:
 
     A client of 2025 declares it only once, at the start of its session, and gets no dialect.
     """
-    if META_EARLIER in request.params["_meta"]:
+    if META_CLIENT_REVISION in request.params["_meta"]:
         return None
     experimental = request.capabilities.get("experimental")
     if not isinstance(experimental, dict):
@@ -62,11 +73,11 @@ def declaration(request: Request, name: str) -> Mapping[str, Any] | None:
     return declared if isinstance(declared, dict) else None
 
 
-def is_unfinished(request: Request, answer: AnyResult) -> bool:
-    """Return whether a call needs another round, with or without questions."""
-    if not isinstance(answer, Result) or request.message["method"] not in CALLS:
+def is_unfinished(result: AnyResult, request: Request) -> TypeGuard[Result]:
+    """Return whether a result says that a call needs another round, with or without questions."""
+    if not isinstance(result, Result) or request.method not in CALLS:
         return False
-    return answer.result.get("resultType") == "input_required"
+    return result.result.get("resultType") == "input_required"
 
 
 def is_response(body: object) -> TypeGuard[Mapping[str, Any]]:

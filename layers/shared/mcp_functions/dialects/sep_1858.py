@@ -7,7 +7,7 @@
     server   the result of the call, or the next turn
 
 The proposal stores state in the server. Here the id of the last event is the state, sealed (encrypted and
-authenticated).
+authenticated). The quotations in this file are from SEP-1858.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.dialects import turn_state
-from mcp_functions.dialects.dialect import Dialect, declaration, is_response, is_unfinished, stream_event
+from mcp_functions.dialects.dialect import Dialect, is_response, is_unfinished, stream_event
 from mcp_functions.dialects.turn_state import TurnQuestion, TurnState
 from mcp_functions.protocol.errors import InvalidRequest, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.protocol.messages import ResponseBody, Result
+from mcp_functions.protocol.messages import ResponseBody
 
 if TYPE_CHECKING:
-    from mcp_functions.dialects.dialect import DialectContext, Next
+    from collections.abc import Mapping
+
+    from mcp_functions.dialects.dialect import AnswerModern, DialectContext
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.exchange import Continuation
     from mcp_functions.protocol.messages import AnyResult, Request
@@ -39,35 +41,38 @@ TOO_LARGE = (
 MISSING_HEADER = "An array of responses needs the header Last-Event-ID: the id of the event input_required"
 
 
-def answer(context: DialectContext, then: Next, request: Request) -> AnyResult:
-    """Answer a request; a call that asks a client of this dialect becomes a turn."""
-    modern = then(request)
-    if declaration(request, NAME) is None or not is_unfinished(request, modern) or not isinstance(modern, Result):
-        return modern
-    prefix = base64url(context.rand(NONCE_BYTES))
+def answer(
+    context: DialectContext, answer_modern: AnswerModern, request: Request, _declared: Mapping[str, Any]
+) -> AnyResult:
+    """Answer a request; a call that asks its client becomes a turn."""
+    result = answer_modern(request)
+    if not is_unfinished(result, request):
+        return result  # finished, or an error: nothing to translate
+    id_prefix = base64url(context.rand(NONCE_BYTES))
     requests: dict[str, Any] = {}  # id -> the server's request
-    asked: dict[str, TurnQuestion] = {}  # id -> what the state must hold about it
-    for number, (key, question) in enumerate(modern.result["inputRequests"].items(), start=1):
-        id_ = f"{prefix}-{number}"
+    asked: dict[str, TurnQuestion] = {}  # id -> what the token must hold about it
+    for number, (key, question) in enumerate(result.result["inputRequests"].items(), start=1):
+        id_ = f"{id_prefix}-{number}"
         requests[id_] = question
         asked[id_] = TurnQuestion(key, question["method"])
-    turn = TurnState(modern.result["requestState"], asked, turn_state.call_parts(request))
+    turn = TurnState(result.result["requestState"], asked, turn_state.call_parts(request))
     try:
-        event_id = turn_state.seal_turn(context, NAME, request, turn)
-        _check_length(event_id)
+        last_event_id = turn_state.seal_turn(context, NAME, request, turn)
     except StateTooLarge as error:
         return turn_state.too_large(context, request, error)
+    if len(last_event_id) > MAX_EVENT_ID:
+        return turn_state.too_large(context, request, StateTooLarge(TOO_LARGE))
     # "When a server needs to send one or more requests … it should first send a `buffer_input` SSE event."
-    stream = [stream_event(notification) for notification in modern.notifications]
-    stream.append(stream_event(name="buffer_input", id_=f"{prefix}-0"))
+    stream = [stream_event(notification) for notification in result.notifications]
+    stream.append(stream_event(name="buffer_input", id_=f"{id_prefix}-0"))
     for id_, question in requests.items():
         stream.append(stream_event({"jsonrpc": "2.0", "id": id_, **question}, id_=id_))
     # "The server then sends its requests … followed by an `input_required` SSE event, and disconnects."
-    stream.append(stream_event(name="input_required", id_=event_id))
-    return modern._replace(body=ResponseBody("".join(stream), is_stream=True))
+    stream.append(stream_event(name="input_required", id_=last_event_id))
+    return result._replace(body=ResponseBody("".join(stream), is_stream=True))
 
 
-def token(http: HttpRequest, body: object) -> str | None:
+def read_token(http: HttpRequest, body: object) -> str | None:
     """Return the event id that comes with an array of responses.
 
     Raises:
@@ -99,9 +104,4 @@ def continue_turn(context: DialectContext, http: HttpRequest, body: JSONValue) -
     return turn_state.repeat_call(http, turn, answers)
 
 
-def _check_length(event_id: str) -> None:
-    if len(event_id) > MAX_EVENT_ID:
-        raise StateTooLarge(TOO_LARGE)
-
-
-DIALECT = Dialect(answer, token=token, turn=continue_turn)
+DIALECT = Dialect(NAME, answer, read_token=read_token, continue_turn=continue_turn)

@@ -10,11 +10,12 @@ Every request becomes a request of the released extension, and its result is tra
     tasks/cancel                      tasks/cancel, and then tasks/get
 
 The requestState of `tasks/result` holds the questions that it returned, sealed (encrypted and authenticated).
+The quotations in this file are from SEP-2322.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.dialects import turn_state
 from mcp_functions.dialects.dialect import Dialect, declaration
@@ -33,8 +34,9 @@ from mcp_functions.seal.binding import Binding, caller_id, principal_digest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.dialects.dialect import DialectContext, Next
+    from mcp_functions.dialects.dialect import AnswerModern, DialectContext
     from mcp_functions.protocol.messages import AnyResult, Request
+    from mcp_functions.seal.request_state import RequestStates
 
 NAME = "sep-2322-tasks"
 RELATED = "io.modelcontextprotocol/related-task"  # the member of `_meta` that names a task
@@ -70,30 +72,59 @@ class TaskFailed(McpError):
         self.code = error["code"]  # type: ignore[misc]  # differs for each error
 
 
-def answer(context: DialectContext, then: Next, request: Request) -> AnyResult:
+class TaskRequest(NamedTuple):
+    """A request of this dialect about a task."""
+
+    context: DialectContext
+    answer_modern: AnswerModern
+    request: Request
+    task_id: str
+
+    def send(
+        self, method: str, capabilities: Mapping[str, Any], params: Mapping[str, Any] | None = None
+    ) -> Mapping[str, Any]:
+        """Send a request of the extension about the task, and return its result.
+
+        Args:
+            method: the method of the extension.
+            capabilities: the capabilities that the request declares.
+            params: further params.
+        """
+        request = _with_extension(self.request, capabilities)
+        params = {"taskId": self.task_id, **(params or {}), "_meta": request.params["_meta"]}
+        message: Any = {**request.message, "method": method, "params": params}
+        # This client need not send the headers of the released revision, but they must not contradict the body.
+        headers.check_task_id(message, {"mcp-name": self.task_id, **request.headers})
+        modern_headers = {**request.headers, "mcp-method": method, "mcp-name": self.task_id}
+        result = self.answer_modern(request._replace(message=message, headers=modern_headers))
+        assert isinstance(result, Result)  # noqa: S101 - the extension's methods have results
+        return result.result
+
+
+def answer(
+    context: DialectContext, answer_modern: AnswerModern, request: Request, _declared: Mapping[str, Any]
+) -> AnyResult:
     """Answer a request of a client that declares this dialect.
 
     Raises:
         McpError: the error of the extension.
     """
-    method = request.message["method"]
-    if declaration(request, NAME) is None:
-        return then(request)
+    method = request.method
     if method == "tools/call":
-        return _call(request, then)
+        return _call(request, answer_modern)
     if method in METHODS:
-        return METHODS[method](context, request, then)
-    return then(request)
+        return METHODS[method](TaskRequest(context, answer_modern, request, _task_id(request)))
+    return answer_modern(request)
 
 
-def task(request: Request) -> str | None:
+def read_task_id(request: Request) -> str | None:
     """Return the id of the task that a request of this dialect names."""
-    if request.message["method"] not in METHODS or declaration(request, NAME) is None:
+    if request.method not in METHODS or declaration(request, NAME) is None:
         return None
     return _task_id(request)
 
 
-def _call(request: Request, then: Next) -> AnyResult:
+def _call(request: Request, answer_modern: AnswerModern) -> AnyResult:
     """Call a tool, as a task if the client asks for a task and the tool supports it.
 
     "it can start using the ephemeral workflow and then switch to the persistent workflow": rounds ask the questions
@@ -101,117 +132,83 @@ def _call(request: Request, then: Next) -> AnyResult:
     """
     if "task" not in request.params:
         try:
-            return then(request)
+            return answer_modern(request)
         except MissingRequiredClientCapability as error:
             if _lacks_tasks(error):
                 raise InvalidParams(TASK_REQUIRED) from None  # the cause names the extension, which this client lacks
             raise
     extended = _with_extension(request, request.capabilities)
-    modern = then(extended._replace(task_ttl=_ttl(request.params["task"])))
-    if not isinstance(modern, Result) or modern.result.get("resultType") != "task":
-        return modern
-    task = _status(modern.result)
-    task.setdefault("statusMessage", CREATED.format(request.params["name"]))
-    return Result({"task": task, "_meta": dict(modern.result["_meta"])})
+    result = answer_modern(extended._replace(task_ttl=_ttl(request.params["task"])))
+    if not isinstance(result, Result) or result.result.get("resultType") != "task":
+        return result  # the tool does not run as a task, or asks first
+    status = _status(result.result)
+    status.setdefault("statusMessage", CREATED.format(request.params["name"]))
+    return Result({"task": status, "_meta": dict(result.result["_meta"])})
 
 
-def _get(_context: DialectContext, request: Request, then: Next) -> Result:
+def _get(task: TaskRequest) -> Result:
     """Return a task's status, without questions and result: "the `tasks/get` call should have a consistent latency"."""
     # The result shows no question, so the client's capabilities do not matter.
-    result = _modern(request, then, "tasks/get", _task_id(request), declaring=ANYTHING)
-    return Result({**_status(result), "_meta": dict(result["_meta"])})
+    found = task.send("tasks/get", ANYTHING)
+    return Result({**_status(found), "_meta": dict(found["_meta"])})
 
 
-def _cancel(context: DialectContext, request: Request, then: Next) -> Result:
+def _cancel(task: TaskRequest) -> Result:
     """Request the cancellation of a task, and return its status."""
-    _modern(request, then, "tasks/cancel", _task_id(request))
-    return _get(context, request, then)
+    task.send("tasks/cancel", task.request.capabilities)
+    return _get(task)
 
 
-def _result(context: DialectContext, request: Request, then: Next) -> Result:
+def _result(task: TaskRequest) -> Result:
     """Return the questions or the result of a task. It never waits, because a Lambda cannot wait that long."""
-    task_id = _task_id(request)
-    modern = _modern(request, then, "tasks/get", task_id)
-    match modern["status"]:
+    found = task.send("tasks/get", task.request.capabilities)
+    match found["status"]:
         case "input_required":
             # "Servers MUST include an `inputRequests` field in the `tasks/result` response when the task is in state
             # `input_required`."; "Servers MAY include a requestState field"
-            asked = {"inputRequests": modern["inputRequests"], "requestState": _seal(context, request, task_id, modern)}
-            return Result({"resultType": "input_required", **asked, "_meta": _about(task_id, modern)})
+            questions = found["inputRequests"]
+            asked = {"inputRequests": questions, "requestState": _seal_questions(task, questions)}
+            return Result({"resultType": "input_required", **asked, "_meta": _about(task, found)})
         case "completed":
-            result = modern["result"]
-            return Result({**result, "_meta": {**result.get("_meta", {}), **_about(task_id, modern)}})
+            result = found["result"]
+            return Result({**result, "_meta": {**result.get("_meta", {}), **_about(task, found)}})
         case "failed":
-            raise TaskFailed(modern["error"])
+            raise TaskFailed(found["error"])
         case "cancelled":
             raise UnknownName(CANCELLED)
-    raise UnknownName(WORKING, {"task": _status(modern)})
+    raise UnknownName(WORKING, {"task": _status(found)})
 
 
-def _input_response(context: DialectContext, request: Request, then: Next) -> Result:
+def _input_response(task: TaskRequest) -> Result:
     """Receive answers; the acknowledgement does not depend on their content.
 
     "since the response is missing required information, the server does not proceed with processing the task and leaves
     the Task status as `input_required`"
     """
-    task_id = _task_id(request)
-    responses: Any = request.params.get("inputResponses")
+    responses: Any = task.request.params.get("inputResponses")
     # A malformed request: "should return a `JSONRPCErrorResponse` with an appropriate error code and message"
     if not is_dict_of(dict, responses):
         raise InvalidParams(INVALID_ANSWERS)
-    shown = _shown_questions(context, request, task_id)
-    modern = _modern(request, then, "tasks/get", task_id, declaring=ANYTHING)
-    asked: Mapping[str, Any] = modern.get("inputRequests", {})
+    shown = _shown_questions(task)
+    found = task.send("tasks/get", ANYTHING)
+    asked: Mapping[str, Any] = found.get("inputRequests", {})
     # "it SHOULD ignore any unexpected information"
-    given: dict[str, Any] = {}
+    accepted: dict[str, Any] = {}
     for key, question in asked.items():
         was_shown = shown is None or key in shown
         if was_shown and key in responses and _fits(question, responses[key]):
-            given[key] = responses[key]
-    if given:
-        _modern(request, then, "tasks/update", task_id, more={"inputResponses": given})
-    return Result({"_meta": _about(task_id, modern)})
+            accepted[key] = responses[key]
+    if accepted:
+        task.send("tasks/update", task.request.capabilities, {"inputResponses": accepted})
+    return Result({"_meta": _about(task, found)})
 
 
-def _modern(  # noqa: PLR0913 - a request of the extension
-    request: Request,
-    then: Next,
-    method: str,
-    task_id: str,
-    *,
-    more: Mapping[str, Any] | None = None,
-    declaring: Mapping[str, Any] | None = None,
-) -> Mapping[str, Any]:
-    """Run a request of the extension, and return its result.
-
-    Args:
-        request: the request of this dialect.
-        then: runs the request of the extension.
-        method: the method of the extension.
-        task_id: the task's id.
-        more: further params.
-        declaring: the capabilities to declare; None for those of the client.
-    """
-    capabilities = request.capabilities if declaring is None else declaring
-    extended = _with_extension(request, capabilities)
-    params = {"taskId": task_id, **(more or {}), "_meta": extended.params["_meta"]}
-    sent: Any = {**request.message, "method": method, "params": params}
-    # This client need not send the headers of the released revision, but they must not contradict the body.
-    headers.check_task_id(sent, {"mcp-name": task_id, **request.headers})
-    sent_headers = {**request.headers, "mcp-method": method, "mcp-name": task_id}
-    modern = then(extended._replace(message=sent, headers=sent_headers))
-    assert isinstance(modern, Result)  # noqa: S101 - the extension's methods have results
-    return modern.result
-
-
-def _with_extension(request: Request, declaring: Mapping[str, Any]) -> Request:
+def _with_extension(request: Request, capabilities: Mapping[str, Any]) -> Request:
     """Return the request with the extension declared, which the client of this dialect supports under another name."""
-    declared = declaring.get("extensions")
-    extensions = dict(declared) if isinstance(declared, dict) else {}
-    extensions[EXTENSION_TASKS] = {}
-    meta = {**request.params["_meta"], META_CLIENT_CAPABILITIES: {**declaring, "extensions": extensions}}
-    sent: Any = {**request.message, "params": {**request.params, "_meta": meta}}
-    return request._replace(message=sent)
+    declared = capabilities.get("extensions")
+    extensions = {**(declared if isinstance(declared, dict) else {}), EXTENSION_TASKS: {}}
+    meta = {**request.params["_meta"], META_CLIENT_CAPABILITIES: {**capabilities, "extensions": extensions}}
+    return request.with_params({**request.params, "_meta": meta})
 
 
 def _lacks_tasks(error: MissingRequiredClientCapability) -> bool:
@@ -223,38 +220,40 @@ def _lacks_tasks(error: MissingRequiredClientCapability) -> bool:
 
 def _ttl(task: object) -> int:
     """Return the time for which a client wants its task to be kept, in milliseconds; 0 if it names none."""
-    match task:
-        case {"ttl": int(ttl)} if ttl > 0 and ttl is not True:
-            return ttl
-        case {"ttl": None}:
-            return 0
-        case dict() if "ttl" not in task:
-            return 0
-    raise InvalidParams(INVALID_TASK)
+    if not isinstance(task, dict):
+        raise InvalidParams(INVALID_TASK)
+    ttl = task.get("ttl")
+    if ttl is None:
+        return 0
+    if type(ttl) is not int or ttl < 1:
+        raise InvalidParams(INVALID_TASK)
+    return ttl
 
 
 def _task_id(request: Request) -> str:
     """Return the id of the named task: "`tasks/input_response` request that includes … `Task` metadata field"."""
-    params = request.params
-    related = params["_meta"].get(RELATED)
-    named = [params["taskId"]] if "taskId" in params else []
+    ids: list[object] = []
+    if "taskId" in request.params:
+        ids.append(request.params["taskId"])
+    related = request.params["_meta"].get(RELATED)
     if related is not None:
-        named.append(related.get("taskId") if isinstance(related, dict) else None)
-    if not named or not all(isinstance(task_id, str) for task_id in named):
-        needs_related = request.message["method"] == "tasks/input_response"
+        ids.append(related.get("taskId") if isinstance(related, dict) else None)
+    if not ids or not all(isinstance(task_id, str) for task_id in ids):
+        needs_related = request.method == "tasks/input_response"
         raise InvalidParams(INVALID_RELATED if needs_related else None)
-    if len(set(named)) > 1:
+    if len(set(ids)) > 1:
         raise InvalidParams(message=f"params.taskId and {RELATED} name two tasks")
-    return str(named[0])
+    return str(ids[0])
 
 
 def _status(result: Mapping[str, Any]) -> dict[str, Any]:
     """Return a task's status with this dialect's names, `ttl` and `pollInterval`, and without its outcome."""
+    status = {"taskId": result["taskId"], "status": result["status"]}
     message = result.get("statusMessage") or STATUS_MESSAGES.get(result["status"])
+    if message:
+        status["statusMessage"] = message
     return {
-        "taskId": result["taskId"],
-        "status": result["status"],
-        **({"statusMessage": message} if message else {}),
+        **status,
         "createdAt": result["createdAt"],
         "lastUpdatedAt": result["lastUpdatedAt"],
         "ttl": result["ttlMs"],
@@ -262,9 +261,9 @@ def _status(result: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _about(task_id: str, modern: Mapping[str, Any]) -> dict[str, Any]:
+def _about(task: TaskRequest, found: Mapping[str, Any]) -> dict[str, Any]:
     """Return the `_meta` of a result: the task that it belongs to, and the server."""
-    return {RELATED: {"taskId": task_id}, META_SERVER_INFO: modern["_meta"][META_SERVER_INFO]}
+    return {RELATED: {"taskId": task.task_id}, META_SERVER_INFO: found["_meta"][META_SERVER_INFO]}
 
 
 def _fits(asked: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
@@ -277,29 +276,31 @@ def _fits(asked: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
     return True
 
 
-def _seal(context: DialectContext, request: Request, task_id: str, modern: Mapping[str, Any]) -> str:
+def _seal_questions(task: TaskRequest, questions: Mapping[str, Any]) -> str:
     """Return the token with the questions that a client was shown; its answers count for these questions only."""
-    states = context.states(context.settings.max_task_ttl, turn_state.label(NAME))
-    shown = dict.fromkeys(modern["inputRequests"], "")
-    return states.seal(_binding(context, request, task_id), None, asked=shown, record={})
+    return _states(task).seal(_binding(task), None, asked=dict.fromkeys(questions, ""), record={})
 
 
-def _shown_questions(context: DialectContext, request: Request, task_id: str) -> list[str] | None:
+def _shown_questions(task: TaskRequest) -> list[str] | None:
     """Return the keys of the questions that a client was shown; None without a token, as in SEP-2322's example."""
+    request = task.request
     if "requestState" not in request.params:
         return None
     token = request.params["requestState"]
     if not isinstance(token, str):
         raise InvalidRequestState(reason="shape")
-    states = context.states(context.settings.max_task_ttl, turn_state.label(NAME))
-    binding = _binding(context, request, task_id)
-    return list(states.open(token, binding, caller=caller_id(request.principal, request.address)).asked)
+    return list(_states(task).open(token, _binding(task), caller=caller_id(request.principal, request.address)).asked)
 
 
-def _binding(context: DialectContext, request: Request, task_id: str) -> Binding:
+def _states(task: TaskRequest) -> RequestStates:
+    return task.context.states(task.context.settings.max_task_ttl, turn_state.label(NAME))
+
+
+def _binding(task: TaskRequest) -> Binding:
     """Return what the token is sealed for: the function, the task and the principal."""
-    return Binding(context.audience, "tasks/input_response", task_id, "", principal_digest(request.principal))
+    principal = principal_digest(task.request.principal)
+    return Binding(task.context.audience, "tasks/input_response", task.task_id, "", principal)
 
 
 METHODS = {"tasks/get": _get, "tasks/result": _result, "tasks/input_response": _input_response, "tasks/cancel": _cancel}
-DIALECT = Dialect(answer, task=task)
+DIALECT = Dialect(NAME, answer, read_task_id=read_task_id)

@@ -52,46 +52,48 @@ class TurnState(NamedTuple):
     call: Mapping[str, Any]  # from `call_parts`, if the client does not send the call again
 
 
-def seal_turn(context: DialectContext, wire: str, request: Request, turn: TurnState) -> str:
-    """Return the token that holds a turn; it opens only with the same `wire`, a dialect or `<dialect>/<option>`.
+def seal_turn(context: DialectContext, format_name: str, request: Request, turn: TurnState) -> str:
+    """Return the token that holds a turn; it opens only with the same `format_name`.
+
+    A format is a dialect, or one of its options: "sep-1685" and "sep-1685/1".
 
     Raises:
         StateTooLarge: the token would be longer than the deployment allows.
     """
     questions = {id_: list(question) for id_, question in turn.asked.items()}
     record = {"state": turn.state, "asked": questions, "call": dict(turn.call)}
-    binding = _binding(context, wire, request.principal)
-    states = context.states(context.answer_within, label(wire))
+    binding = _binding(context, format_name, request.principal)
+    states = context.states(context.answer_within, label(format_name))
     return f"{context.folder}.{states.seal(binding, None, asked={}, record=record)}"
 
 
-def open_turn(context: DialectContext, wire: str, token: str, http: HttpRequest) -> TurnState:
+def open_turn(context: DialectContext, format_name: str, token: str, http: HttpRequest) -> TurnState:
     """Return the turn in a token; see `open_turn_for`."""
     principal = identity.identify(http, context.settings, context.now()).principal
-    return open_turn_for(context, wire, token, principal, http.address)
+    return open_turn_for(context, format_name, token, principal, http.address)
 
 
 def open_turn_for(
-    context: DialectContext, wire: str, token: str, principal: Principal | None, address: str
+    context: DialectContext, format_name: str, token: str, principal: Principal | None, address: str
 ) -> TurnState:
     """Return the turn in a token, for a principal that is already known.
 
     Raises:
-        InvalidRequestState: the token belongs to another function, wire or principal, or has expired.
+        InvalidRequestState: the token belongs to another function, format or principal, or has expired.
     """
     folder, _dot, sealed = token.partition(".")
     if folder != context.folder:
         raise InvalidRequestState(reason="another_function")
-    states = context.states(context.answer_within, label(wire))
-    binding = _binding(context, wire, principal)
+    states = context.states(context.answer_within, label(format_name))
+    binding = _binding(context, format_name, principal)
     record = states.open(sealed, binding, caller=caller_id(principal, address)).record
     asked = {id_: TurnQuestion(*question) for id_, question in record["asked"].items()}
     return TurnState(record["state"], asked, record["call"])
 
 
-def label(wire: str) -> bytes:
+def label(format_name: str) -> bytes:
     """Return the label of a dialect's seal."""
-    return f"ks1/{wire.partition('/')[0]}".encode()
+    return f"ks1/{format_name.partition('/')[0]}".encode()
 
 
 def call_parts(request: Request) -> dict[str, Any]:
@@ -99,7 +101,7 @@ def call_parts(request: Request) -> dict[str, Any]:
     meta = request.params["_meta"]
     return {
         "id": request.message["id"],
-        "method": request.message["method"],
+        "method": request.method,
         "params": {name: value for name, value in request.params.items() if name not in ROUND_PARAMS},
         "meta": {name: meta[name] for name in KEPT_META if name in meta},
         "headers": {name: value for name, value in request.headers.items() if name.startswith(PARAMETER_HEADERS)},
@@ -127,7 +129,7 @@ def too_large(context: DialectContext, request: Request, error: StateTooLarge) -
         HandlerError: a prompt or a resource has no such result.
     """
     observability.current().reason = error.reason
-    if request.message["method"] != "tools/call":
+    if request.method != "tools/call":
         raise HandlerError(TOO_LARGE, reason=error.reason)
     return Result(complete(results.tool_error(TOO_LARGE), context.settings.server_info))
 
@@ -149,5 +151,5 @@ def response_result(response: Mapping[str, Any], question: TurnQuestion) -> dict
     raise InvalidRequest(NOT_A_RESPONSE)
 
 
-def _binding(context: DialectContext, wire: str, principal: Principal | None) -> Binding:
-    return Binding(context.audience, wire, "", "", principal_digest(principal))
+def _binding(context: DialectContext, format_name: str, principal: Principal | None) -> Binding:
+    return Binding(context.audience, format_name, "", "", principal_digest(principal))

@@ -6,14 +6,14 @@ function that seals nothing must not make one.
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mcp_functions.seal.data_keys import Keyring, Wrapping
-    from mcp_functions.seal.envelope import Codec
+    from mcp_functions.seal.envelope import Codec, Seal
     from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
     from mcp_functions.store import Bucket, SealedTable
@@ -24,8 +24,11 @@ STATES = b"ks1/request-state"  # the label of a requestState
 class SealFactory:
     """Makes the seals of states and the sealed tables of one function. They share their data keys.
 
-    `states(lifetime)` and `table(max_age)`, in seconds, return the same object for the same number: its caches stay
-    warm. `states(lifetime, label)` seals what dialects send, which must not open as a requestState.
+        states(lifetime)          seals states that are valid for `lifetime` seconds
+        states(lifetime, label)   seals the data of a dialect, which must not open as a requestState
+        table(max_age)            stores items for at most `max_age` seconds
+
+    Called again with the same arguments, each returns the same object.
     """
 
     def __init__(
@@ -42,8 +45,8 @@ class SealFactory:
         Args:
             settings: the settings of the deployment.
             service: the name of the server, to which data keys are bound.
-            wrapping: the keys that encrypt data keys, as given to `serve`; None for those of the settings.
-            codec: the author's own seal, as given to `serve`; None for the envelope of this toolkit.
+            wrapping: the keys that encrypt data keys, as given to `serve`. Without it, the settings list them.
+            codec: the author's own codec, as given to `serve`. Without it, an `Envelope` seals.
             now: the clock, unix seconds.
         """
         self._settings = settings
@@ -51,8 +54,8 @@ class SealFactory:
         self._wrapping = wrapping
         self._codec = codec
         self._now = now
-        self.states = lru_cache(self._states)
-        self.table = lru_cache(self._table)
+        self.states = cache(self._make_states)
+        self.table = cache(self._make_table)
 
     @cached_property
     def _keys(self) -> Keyring:
@@ -62,35 +65,37 @@ class SealFactory:
         scope = Scope(self._service, self._settings.stage, self._settings.generation)
         return Keyring(wrapping, scope, now=self._now)
 
-    def _states(self, lifetime: int, label: bytes = STATES) -> RequestStates:
+    def _make_states(self, lifetime: int, label: bytes = STATES) -> RequestStates:
         from mcp_functions.seal.request_state import RequestStates  # noqa: PLC0415
 
         seal = self.seal(label, max_age=lifetime, max_chars=self._settings.max_state_chars)
         anonymous = self._settings.auth_mode == "none"
         return RequestStates(seal, now=self._now, lifetime_seconds=lifetime, anonymous=anonymous)
 
-    def _table(self, max_age: int) -> SealedTable:
+    def _make_table(self, max_age: int) -> SealedTable:
         from mcp_functions import store  # noqa: PLC0415 - few functions have a table
 
         seal = self.seal(store.LABEL, max_age=max_age)
         rows = store.DynamoDbTable(self._settings.table, store.make_call)
-        blobs = self._blobs(max_age) if self._settings.blobs else None
+        blobs = self._make_blobs(max_age) if self._settings.blobs else None
         return store.SealedTable(rows, seal, self._service, max_age=max_age, blobs=blobs, now=self._now)
 
-    def _blobs(self, max_age: int) -> tuple[Bucket, Codec]:
+    def _make_blobs(self, max_age: int) -> tuple[Bucket, Seal]:
         from mcp_functions import store  # noqa: PLC0415
         from mcp_functions.store.s3 import S3  # noqa: PLC0415 - few tables have a bucket
 
         return S3(self._settings.blobs), self.seal(store.BLOB_LABEL, max_age=max_age)
 
-    def seal(self, label: bytes, *, max_age: int, max_chars: int | None = None) -> Codec:
+    def seal(self, label: bytes, *, max_age: int, max_chars: int | None = None) -> Seal:
         """Make a seal. A token is valid for `max_age` seconds, and may be as long as an envelope allows by default.
 
         A token sealed under one label does not open under another. An author's codec ignores the label, so with it the
         caller writes the kind into the bytes.
         """
         if self._codec:
-            return self._codec
+            from mcp_functions.seal.codec_adapter import CodecAdapter  # noqa: PLC0415 - most functions have an envelope
+
+            return CodecAdapter(self._codec, label)
         from mcp_functions.seal.envelope import Envelope  # noqa: PLC0415 - an author's codec needs no cryptography
         from mcp_functions.seal.token_format import CEILING  # noqa: PLC0415
 

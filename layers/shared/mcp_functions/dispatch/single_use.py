@@ -1,11 +1,20 @@
-"""Each round of a conversation once: a seal cannot detect a repeated request, but a table can (envelope.md §13).
+"""Runs each round of a conversation once (envelope.md §13). A seal cannot detect a repeated request, so a table does.
 
-    the item of a conversation    {"round": 2, "print": digest of the request, "lease": unix seconds}
-    after the round               {"round": 2, "print": digest of the request, "answer": the result}
+The table has one item for each conversation. A request claims its round there before the function runs, and writes the
+result there before the client gets it:
 
-A request claims its round before the handler runs: it writes the first form. The lease is the time until which this
-request alone may run the round. The client gets the result after the item has it. A repeated request gets the same
-result. A request with an older state, or with other answers, is refused.
+    during round 2    {"round": 2, "print": fingerprint of the request, "lease": unix seconds}
+    after round 2     {"round": 2, "print": fingerprint of the request, "answer": the result, or null if it is not kept}
+
+The fingerprint is a digest of the request's state and answers. The lease is the time until which no other request may
+run the round: by then Lambda has ended the invocation. For a request that would run round 2, the item decides:
+
+    no item, or round 1              it runs round 2
+    round 3                          it is refused: its state is an old one
+    round 2, other fingerprint       it is refused: the round belongs to other answers
+    round 2, with an answer          it gets this answer; with the mode "reject", it is refused
+    round 2, before the lease ends   it must try again later: the round is running
+    round 2, after the lease ended   it runs round 2 again: the invocation died; steps keep their idempotency keys
 """
 
 from __future__ import annotations
@@ -36,8 +45,19 @@ NO_TABLE = (
     " which mcp-functions block --write NAME writes into template.yaml"
 )
 SPARE_SECONDS = 120  # an item outlives the last state of its conversation by this time: clocks differ by up to 60 s
-LEASE_MARGIN = 2  # seconds after a worker's end until another worker may take its round over
-ATTEMPTS = 3  # how often a claim is tried: after each failure, another worker has changed the item
+LEASE_MARGIN = 2  # seconds after Lambda ends an invocation until another one may run its round
+ATTEMPTS = 3  # how often a claim is tried: each failure means that another request has changed the item
+
+# Why a request was refused, for the log. The client gets the same error for every state that it may not use.
+OLD_STATE = "used_rewound"  # the conversation is past this round
+OTHER_ANSWERS = "used_forked"  # another request claimed this round, with other answers
+REPEATED = "used_again"  # the round has run, and the mode is "reject"
+UNREADABLE = "used_unreadable"  # the item does not open, so it is unknown which rounds have run
+
+# Why a request must be repeated later, for the log.
+RUNNING = "used_busy"  # another invocation runs this round
+CONTENDED = "used_contended"  # other requests changed the item at each attempt to claim it
+OVERTAKEN = "used_overtaken"  # the lease ended before the round, and another invocation has claimed it
 
 
 class RoundClaim(NamedTuple):
@@ -47,33 +67,32 @@ class RoundClaim(NamedTuple):
     mode: Mode  # "replay" returns the recorded result to a repeated request, "reject" refuses it
     key: Key  # the key of the conversation's item
     round: int  # the round to run; the state of the request is from the round before
-    fingerprint: str  # the digest of the request's state and responses
+    fingerprint: str  # the digest of the request's state and answers
     expires: int  # when every state of this conversation has expired, in unix seconds
-    worker_ends: float  # when Lambda ends this invocation, in unix seconds
+    invocation_ends: float  # when Lambda ends this invocation, in unix seconds
 
-    def run(self, play: Callable[[], dict[str, Any]], now: float) -> dict[str, Any] | None:
-        """Run a round, or return its recorded result; None if that was too large for the item.
+    def run(self, run_round: Callable[[], dict[str, Any]], now: float) -> dict[str, Any] | None:
+        """Run a round, or return its recorded result; None if that was not kept because it was too large.
 
         Args:
-            play: runs the handler.
+            run_round: runs the round.
             now: the current time in unix seconds.
 
         Raises:
             InvalidRequestState: the conversation is past this round, or another request has claimed it.
-            TemporarilyUnavailable: another worker runs this round, or the table is not available. The client gets no
-                result, and may repeat the request.
+            TemporarilyUnavailable: another invocation runs this round, or the table is not available. The client gets
+                no result, and may repeat the request.
         """
         item = self._claim(now)
         if "answer" in item.payload:
             recorded: dict[str, Any] | None = item.payload["answer"]
             return recorded
         try:
-            result = play()
+            result = run_round()
         except BaseException:
             self._release(item)
             raise
-        recorded_result = result if self.mode == "replay" else None
-        self._record(item, recorded_result)
+        self._record(item, result)
         return result
 
     def check_unused(self) -> None:
@@ -83,56 +102,63 @@ class RoundClaim(NamedTuple):
             InvalidRequestState: another request continued the conversation from this state, or went past it.
             TemporarilyUnavailable: the table is not available.
         """
-        item = self.table.get(self.key)
+        item = self._read()
         if item and item.payload["round"] >= self.round:
-            raise InvalidRequestState(reason="used_rewound")
+            raise InvalidRequestState(OLD_STATE)
 
     def _claim(self, now: float) -> Item:
-        """Return the item of the conversation: claimed for this round, or with the recorded result of this round."""
-        lease = math.ceil(self.worker_ends) + LEASE_MARGIN
+        """Return the item of the conversation: claimed for this round, or with the answer of this round."""
+        lease = math.ceil(self.invocation_ends) + LEASE_MARGIN
         payload = {"round": self.round, "print": self.fingerprint, "lease": lease}
         for _ in range(ATTEMPTS):
-            try:
-                item = self.table.get(self.key)
-            except UnreadableItem:  # hidden, because a client gets the same error for every bad state
-                raise InvalidRequestState(reason="used_unreadable") from None
+            item = self._read()
             if item:
-                self._check_may_continue(item.payload, now)
+                self._check_may_run(item.payload, now)
                 if item.payload["round"] == self.round and "answer" in item.payload:
                     return item
-            with suppress(Conflict):  # another worker was faster: read the item again
+            try:
                 if item is None:
                     return self.table.create(self.key, payload, expires=self.expires)
                 return self.table.replace(item, payload, expires=self.expires)
-        raise Busy(reason="used_contended", retry_after=1)
+            except Conflict:  # another request has changed the item since it was read
+                continue
+        raise Busy(CONTENDED, retry_after=1)
 
-    def _check_may_continue(self, recorded: Mapping[str, Any], now: float) -> None:
-        """Check that the request may run this round, or get its recorded result (§13.2).
-
-        Without a result and after the lease, the earlier worker has ended. The round may run again, because its steps
-        have the same idempotency keys.
-        """
-        if self.round > recorded["round"]:
-            return
-        if self.round < recorded["round"]:
-            raise InvalidRequestState(reason="used_rewound")
-        if self.fingerprint != recorded["print"]:
-            raise InvalidRequestState(reason="used_forked")
-        if "answer" in recorded and self.mode == "reject":
-            raise InvalidRequestState(reason="used_again")
-        if "answer" not in recorded and now < recorded["lease"]:
-            raise Busy(reason="used_busy", retry_after=1)
-
-    def _record(self, item: Item, result: dict[str, Any] | None) -> None:
-        """Write the result before the client gets it."""
-        payload = {"round": item.payload["round"], "print": item.payload["print"], "answer": result}
+    def _read(self) -> Item | None:
         try:
-            self.table.replace(item, payload)
+            return self.table.get(self.key)
+        except UnreadableItem:  # hidden, because a client gets the same error for every bad state
+            raise InvalidRequestState(UNREADABLE) from None
+
+    def _check_may_run(self, recorded: Mapping[str, Any], now: float) -> None:
+        """Check that the request may run its round, or get the recorded answer: the table at the top, line by line."""
+        if recorded["round"] < self.round:
+            return
+        if recorded["round"] > self.round:
+            raise InvalidRequestState(OLD_STATE)
+        if recorded["print"] != self.fingerprint:
+            raise InvalidRequestState(OTHER_ANSWERS)
+        if "answer" in recorded:
+            if self.mode == "reject":
+                raise InvalidRequestState(REPEATED)
+        elif now < recorded["lease"]:
+            raise Busy(RUNNING, retry_after=1)
+
+    def _record(self, item: Item, result: dict[str, Any]) -> None:
+        """Write the result before the client gets it."""
+        # With "reject", `_check_may_run` refuses a repeated request, so the answer is not kept.
+        answer = result if self.mode == "replay" else None
+        try:
+            self._write_answer(item, answer)
         except ItemTooLarge as error:
             observability.current().reason = error.reason  # for the author: a repeated request will not get this result
-            self._record(item, None)
-        except Conflict:  # the lease ended and another worker runs the round: its result counts, not this one
-            raise TemporarilyUnavailable(reason="used_overtaken", retry_after=1) from None
+            self._write_answer(item, None)
+
+    def _write_answer(self, item: Item, answer: dict[str, Any] | None) -> None:
+        try:
+            self.table.replace(item, {"round": self.round, "print": self.fingerprint, "answer": answer})
+        except Conflict:  # the result of the invocation that took over counts, and not this one
+            raise TemporarilyUnavailable(OVERTAKEN, retry_after=1) from None
 
     def _release(self, item: Item) -> None:
         """End the lease, so that the same request may run at once. If the table fails, the lease ends by itself."""
@@ -141,22 +167,25 @@ class RoundClaim(NamedTuple):
 
 
 def claim_for(
-    request: Request, handler: Handler[..., Any], state: Claims, principal: str | None, table: SealedTable
+    request: Request, handler: Handler[..., Any], state: Claims, make_table: Callable[[int], SealedTable]
 ) -> RoundClaim:
-    """Return the claim of a request that continues a conversation (§13.1); `principal` is the caller's digest."""
+    """Return the claim of a request that continues a conversation (§13.1).
+
+    Args:
+        request: the request.
+        handler: the handler of the conversation.
+        state: the state of the request, which was verified before.
+        make_table: makes the table, from the longest lifetime of an item in seconds.
+    """
+    longest_seconds = max_flow_seconds(handler.answer_within) + SKEW_MS // 1000 + SPARE_SECONDS
     token: str = request.params["requestState"]
-    responses = dict(request.params.get("inputResponses", {}))
+    answers = dict(request.params.get("inputResponses", {}))
     return RoundClaim(
-        table=table,
+        table=make_table(longest_seconds + 2),  # `expires` is rounded up, and so is the deadline in it
         mode=handler.single_use or "replay",
-        key=Key(KIND, state.flow, principal),
+        key=Key(KIND, state.flow, state.binding.principal),
         round=state.round + 1,
-        fingerprint=base64url(canonical_digest(b"ks1/used\0" + token.encode() + b"\0", responses)),
+        fingerprint=base64url(canonical_digest(b"ks1/used\0" + token.encode() + b"\0", answers)),
         expires=math.ceil(state.flow_deadline / 1000) + SPARE_SECONDS,
-        worker_ends=request.ends,
+        invocation_ends=request.ends,
     )
-
-
-def item_lifetime(answer_seconds: int) -> int:
-    """Return how many seconds an item may have to live, if one answer may take so many."""
-    return max_flow_seconds(answer_seconds) + SKEW_MS // 1000 + SPARE_SECONDS + 2  # rounded up twice

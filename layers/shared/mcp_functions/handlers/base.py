@@ -1,10 +1,11 @@
-"""The base class of every handler: a tool, a prompt, or a resource.
+"""The base class of every handler, and of those that run a function of the author: tools, prompts and resources.
 
-`Handler(function, options)` reads the author's function once. Then a handler does three things:
+`FunctionHandler(function)` reads the function once. Then `describe()` writes its entry for `tools/list` and the other
+lists, and `call(params, round_)` runs it for one request:
 
-    describe()                 its entry in the list of its kind, as clients see it
-    bind(params)               the function's arguments, from the params of a request
-    call(params, round_)       one round: bind, run the function, and write the value that it returned as a result
+    bind      the function's arguments, from the params of the request
+    _run      the function, with the values of its parameters after `*`
+    result    the value that it returned, as a result
 
 A round is one request of a call. If the function asks its user, the round ends with the question. The client repeats
 its request with the answer, and the next round runs the function again from its first line.
@@ -28,26 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from contextlib import AbstractContextManager
     from datetime import timedelta
-    from typing import TypedDict
 
     from mcp_functions.handlers.hooks import Call
     from mcp_functions.protocol.header_parameters import HeaderParameters
     from mcp_functions.protocol.wire_types import Icon, Model
     from mcp_functions.rounds.round import Round
-
-    class HandlerOptions(TypedDict, total=False):
-        """The options that every decorator takes."""
-
-        name: str | None
-        title: str | None
-        description: str | None
-        icons: Sequence[Icon | Model] | None
-        meta: Mapping[str, Any] | None
-        tags: Collection[str]
-        camel_case: bool
-        answer_within: int | timedelta
-        max_sheds: int
-        scopes: Sequence[str]
 
 
 P = ParamSpec("P")
@@ -62,116 +48,34 @@ SDKS = ("mcp", "fastmcp")  # the packages whose ToolError a ported server still 
 
 
 class Handler(Generic[P, R]):
-    """A function that a client can call, and its description.
+    """What a client can call: a function of the author, or a tool, prompt or resource of an adopted server."""
 
-    Attributes:
-        kind: "tool", "prompt", "resource" or "resource_template".
-        name: its name for clients.
-        needs_state: whether it can end a round, so that its Lambda has to seal a state: what the next round must know.
-        asks: whether it may ask its user.
-        logs: whether it can send log messages, so that the capability is advertised.
-        answer_within: seconds that a user has for one answer.
-        max_sheds: rounds in a row that may end without a question, because the time was up.
-        header_arguments: for a tool, the arguments that clients repeat in `Mcp-Param-*` headers.
-        scopes: the scopes that a caller's access token must grant, all of them.
-        task: for a tool, whether its calls become tasks.
-        single_use: for a tool, how a repeated request is answered if each round runs once; None if it may run again.
-        errors: for a tool, exceptions whose text is meant for the model, by exact type.
-        requires: for a tool, the client's capabilities that it cannot do without.
-        ask_in_words: for a tool, the keys of the questions whose answers the model may relay.
-        app: for a tool, the URI of its author's own app.
-        form: for a tool, whether hosts may show the form for its questions.
-        is_app_only: for a tool, whether only apps may call it.
-        is_adopted: whether a server of another library answers, which lists and asks in its own way.
-        server: what the function, or the adopted server, that has this handler says of itself; often empty.
-        around: the hook of `serve` that each round of a call runs in; None if there is none.
-    """
+    kind: str  # "tool", "prompt", "resource" or "resource_template"
+    name: str  # its name for clients
+    description: str | None  # what it does, for a model
+    function: Callable[P, R]  # the author's function
+    camel_case: bool  # whether its names are camelCase on the wire
+    answer_within: int  # seconds that a user has for one answer
+    max_sheds: int  # rounds in a row that may end without a question, because the time was up
+    scopes: Sequence[str]  # the scopes that a caller's access token must grant, all of them
+    needs_state = False  # whether it can end a round, so that its Lambda has to seal a state for the next one
+    asks = False  # whether it may ask its user
+    logs = False  # whether it can send log messages, so that the capability is advertised
+    has_completers = False  # whether it completes arguments while a user types them
+    is_adopted = False  # whether a server of another library answers, which lists and asks in its own way
+    server: Mapping[str, Any] = {}  # what the function, or the adopted server, that has this handler says of itself
+    around: Callable[[Call], AbstractContextManager[object]] | None = None  # the hook of `serve` around each round
 
-    kind: str
-    needs_state = False
-    asks = False
-    logs = False
-    is_adopted = False
-    server: Mapping[str, Any] = {}
-    around: Callable[[Call], AbstractContextManager[object]] | None = None
+    # What only a tool can have. A prompt or a resource keeps these values.
+    task: object = None  # not None if its calls may become tasks
+    single_use: Mode | None = None  # how a repeated request is answered if each round runs once
+    errors: frozenset[type[Exception]] = frozenset()  # exceptions whose text is meant for the model, by exact type
+    requires: Sequence[str] = ()  # the client's capabilities that it cannot do without
+    ask_in_words: Sequence[str] = ()  # the keys of the questions whose answers the model may relay
+    form = False  # whether hosts may show the form for its questions
+    is_app_only = False  # whether only apps may call it
+    # The arguments that clients repeat in `Mcp-Param-*` headers.
     header_arguments: HeaderParameters = {}  # noqa: RUF012 - never changed
-    task: object = None
-    single_use: Mode | None = None
-    errors: frozenset[type[Exception]] = frozenset()
-    requires: Sequence[str] = ()
-    ask_in_words: Sequence[str] = ()
-    app: str = ""
-    form = False
-    is_app_only = False
-
-    def __init__(self, function: Callable[P, R], options: HandlerOptions) -> None:
-        """Read the function's signature and docstring, and take its options; the function is not called.
-
-        Args:
-            function: the author's function, or a callable object.
-            options: the options that `decorators.tool` explains. Each class removes its own from the dict; the
-                decorator refuses those that are left.
-        """
-        plain: Any = function
-        if not isinstance(function, FunctionType):  # a method, or an object with `__call__`
-            from mcp_functions.handlers import callables  # noqa: PLC0415 - most handlers are functions
-
-            plain = callables.to_function(function)
-        update_wrapper(self, plain)
-        self.function: Callable[P, R] = plain
-        self.name: str = options.pop("name", None) or plain.__name__
-        self.description = options.pop("description", None) or docstring(plain)
-        self.camel_case = options.pop("camel_case", False)
-        self.answer_within = to_seconds(options.pop("answer_within", 600))
-        self.max_sheds = options.pop("max_sheds", 2)
-        self.scopes: Sequence[str] = _read_scopes(options.pop("scopes", ()))
-        self._entry: dict[str, Any] = {
-            "title": options.pop("title", None),
-            "icons": options.pop("icons", None),
-            "_meta": options.pop("meta", None),
-            "description": self.description,
-        }
-        self._read_entry(options.pop("tags", ()))
-        self._check_options()
-        self._signature = signatures.read(plain, camel_case=self.camel_case)
-        injection = self._signature.injection
-        self._injection = injection
-        if injection:
-            self.needs_state = injection.needs_state
-            self.asks = injection.asks
-            self.logs = injection.logs
-
-    def _read_entry(self, tags: Collection[str]) -> None:
-        """Check and complete the members that every kind of handler has in its entry."""
-        if not NAME.fullmatch(self.name):
-            message = f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - ."
-            raise TypeError(message)
-        if not all(isinstance(self._entry[field], str | None) for field in ("title", "description")):
-            message = "title and description are text"
-            raise TypeError(message)
-        if self._entry["icons"] is None and self._entry["_meta"] is None and not tags:
-            return
-        from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none
-
-        self._entry["icons"] = hints.read_icons(self._entry["icons"])
-        self._entry["_meta"] = hints.add_tags(hints.read_meta(self._entry["_meta"]), tags)
-
-    def _read_annotations(self, annotations: object) -> None:
-        """Read the hints about a tool's effects, or about who should use a resource."""
-        if annotations is not None:
-            from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none
-
-            known = hints.TOOL if self.kind == "tool" else hints.CONTENT
-            self._entry["annotations"] = hints.read_annotations(annotations, known)
-
-    def _check_options(self) -> None:
-        if self.answer_within < 1 or self.max_sheds < 0:
-            message = "answer_within is a timedelta or seconds, 1 or more; max_sheds is 0 or more"
-            raise TypeError(message)
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the author's function directly, as a unit test does; the defaults of `Field` apply."""
-        return self.function(*args, **{**self._signature.defaults(len(args), kwargs), **kwargs})
 
     @property
     def key(self) -> str:
@@ -181,7 +85,7 @@ class Handler(Generic[P, R]):
     @property
     def only_returns(self) -> bool:
         """Whether it can do nothing but return, so that it needs no round."""
-        return self._injection is None and not self.task and self.around is None
+        return False
 
     @property
     def needs_table(self) -> bool:
@@ -190,13 +94,112 @@ class Handler(Generic[P, R]):
 
     def describe(self) -> dict[str, Any]:
         """Write its entry in the list of its kind."""
-        return {"name": self.name, **{field: value for field, value in self._entry.items() if value is not None}}
+        raise NotImplementedError
 
     def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
         """Run one round of a request; a handler that only returns needs no `Round` object.
 
         Raises:
             InputRequired: the round ends with a question. It is a signal: `dispatch` writes the result.
+            McpError: the request has no result.
+        """
+        raise NotImplementedError
+
+    def error_result(self, text: str) -> dict[str, Any]:
+        """Write the result that reports an error. A prompt or a resource has none: it raises HandlerError."""
+        raise HandlerError(text) from None  # the text is all that the client may learn of the author's exception
+
+    def text_for_model(self, error: BaseException) -> str | None:
+        """Return the text of an exception that is meant for the model; None if it is not."""
+        # By exact type: pydantic's ValidationError is a ValueError too, and it quotes the caller's values.
+        if type(error) in self.errors or isinstance(error, NotAnswered) or is_tool_error(error):
+            return str(error) or type(error).__name__
+        return None
+
+
+class FunctionHandler(Handler[P, R]):
+    """A handler that runs a function of the author: the base class of tools, prompts and resources."""
+
+    def __init__(  # noqa: PLR0913 - each is an option of the decorators
+        self,
+        function: Callable[P, R],
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        icons: Sequence[Icon | Model] | None = None,
+        meta: Mapping[str, Any] | None = None,
+        tags: Collection[str] = (),
+        camel_case: bool = False,
+        answer_within: int | timedelta = 600,
+        max_sheds: int = 2,
+        scopes: Sequence[str] = (),
+    ) -> None:
+        """Read the function's signature and docstring; it is not called. `decorators.tool` explains the options."""
+        plain: Any = function
+        if not isinstance(function, FunctionType):  # a method, or an object with `__call__`
+            from mcp_functions.handlers import callables  # noqa: PLC0415 - most handlers are functions
+
+            plain = callables.to_function(function)
+        update_wrapper(self, plain)
+        self.function = plain
+        self.name = name or plain.__name__
+        self.description = description or docstring(plain)
+        self.camel_case = camel_case
+        self.answer_within = to_seconds(answer_within)
+        self.max_sheds = max_sheds
+        self.scopes = _read_scopes(scopes)
+        self._check_options(title)
+        # Its entry in a list. Each class adds its own fields, and `describe` leaves out those that are None.
+        self._entry: dict[str, Any] = {
+            "name": self.name,
+            "title": title,
+            "icons": icons,
+            "_meta": meta,
+            "description": self.description,
+        }
+        if icons is not None or meta is not None or tags:
+            from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none
+
+            self._entry["icons"] = hints.read_icons(icons)
+            self._entry["_meta"] = hints.add_tags(hints.read_meta(meta), tags)
+        self._signature = signatures.read(plain, camel_case=camel_case)
+        injection = self._signature.injection
+        if injection:
+            self.needs_state = injection.needs_state
+            self.asks = injection.asks
+            self.logs = injection.logs
+
+    def _check_options(self, title: object) -> None:
+        if not NAME.fullmatch(self.name):
+            message = f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - ."
+        elif not isinstance(title, str | None) or not isinstance(self.description, str | None):
+            message = "title and description are text"
+        elif self.answer_within < 1 or self.max_sheds < 0:
+            message = "answer_within is a timedelta or seconds, 1 or more; max_sheds is 0 or more"
+        else:
+            return
+        raise TypeError(message)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the author's function directly, as a unit test does; the defaults of `Field` apply."""
+        defaults = self._signature.defaults(len(args), kwargs)
+        return self.function(*args, **{**defaults, **kwargs})
+
+    @property
+    def only_returns(self) -> bool:
+        """Whether the function takes nothing after `*` and has no hook, so that a call is one request."""
+        return self._signature.injection is None and not self.task and self.around is None
+
+    def describe(self) -> dict[str, Any]:
+        """Write its entry in the list of its kind."""
+        return {field: value for field, value in self._entry.items() if value is not None}
+
+    def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
+        """Run one round of a request.
+
+        Raises:
+            InputRequired: the round ends with a question.
             McpError: an argument of a prompt or resource does not fit.
             DeveloperError: the function broke a rule, or returned a value of the wrong type.
         """
@@ -217,21 +220,12 @@ class Handler(Generic[P, R]):
         """Write the value that the function returned as the result of the request."""
         raise NotImplementedError
 
-    def error_result(self, text: str) -> dict[str, Any]:
-        """Write the result that reports an error. A prompt or a resource has none: it raises HandlerError."""
-        raise HandlerError(text) from None  # the text is all that the client may learn of the author's exception
-
-    def text_for_model(self, error: BaseException) -> str | None:
-        """Return the text of an exception that is meant for the model; None if it is not."""
-        # By exact type: pydantic's ValidationError is a ValueError too, and it quotes the caller's values.
-        if type(error) in self.errors or isinstance(error, NotAnswered) or is_tool_error(error):
-            return str(error) or type(error).__name__
-        return None
-
     def _run(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
+        """Call the author's function, and return its value; it may end the round with questions."""
         function: Callable[..., object] = self.function
-        if self._injection and round_:
-            arguments = self._injection.inject(arguments, round_)
+        injection = self._signature.injection
+        if injection and round_:
+            arguments = injection.inject(arguments, round_)
         value = function(**arguments)
         if isinstance(value, CoroutineType):
             from mcp_functions.handlers import event_loop  # noqa: PLC0415 - a plain function never pays for asyncio
@@ -247,8 +241,8 @@ class Handler(Generic[P, R]):
     def ask_declared(self, params: Mapping[str, Any], round_: Round) -> None:
         """Ask the questions that the signature declares. The round ends if an answer is missing."""
         arguments = self.bind(params)  # also if nothing is declared, because wrong arguments begin no task
-        if self._injection:
-            self._injection.ask_questions(arguments, round_)
+        if self._signature.injection:
+            self._signature.injection.ask_questions(arguments, round_)
 
 
 def to_seconds(duration: int | timedelta) -> int:
@@ -278,5 +272,8 @@ def is_tool_error(error: BaseException) -> bool:
     if isinstance(error, ToolError):
         return True
     # Their packages are not imported to find out: the name and the package of each base class tell.
-    bases = type(error).__mro__
-    return any(base.__name__ == "ToolError" and base.__module__.partition(".")[0] in SDKS for base in bases)
+    for base in type(error).__mro__:
+        package = base.__module__.partition(".")[0]
+        if base.__name__ == "ToolError" and package in SDKS:
+            return True
+    return False

@@ -51,31 +51,59 @@ def build(handlers: Iterable[Handler[..., Any]], function: str = "") -> dict[str
 
 def merge(catalogs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Combine several catalogs into one. A name that two of them contain is a ValueError."""
-    lists: dict[str, Any] = {list_name: [] for list_name in LIST_NAMES}
-    served: dict[str, dict[str, str]] = {list_name: {} for list_name in LIST_NAMES}
-    merged = {**lists, "functions": served, **dict.fromkeys(FEATURES, False)}
-    ambiguous = set[str]()  # the lists in which two functions serve unlisted names
-    for catalog in catalogs:
-        for list_name, functions in catalog["functions"].items():
-            _check_unique(list_name, served[list_name], functions)
-            if OTHERS in served[list_name] and OTHERS in functions:
-                ambiguous.add(list_name)
-            served[list_name] |= functions
-            merged[list_name] += catalog[list_name]
-        for feature in FEATURES:
-            merged[feature] |= catalog[feature]
-        for server in catalog.get("servers", ()):
-            servers = merged.setdefault("servers", [])
-            if server not in servers:
-                servers.append(server)
-        for name_set in NAME_SETS:
-            names = {*merged.get(name_set, ()), *catalog.get(name_set, ())}
-            if names:
-                merged[name_set] = sorted(names)
-    for list_name in ambiguous:  # nothing says which of the functions serves an unlisted name
-        del served[list_name][OTHERS]
+    parts = list(catalogs)
+    servers: list[Mapping[str, Any]] = []
+    for part in parts:
+        servers += [server for server in part.get("servers", ()) if server not in servers]
+    merged: dict[str, Any] = {}
+    for list_name in LIST_NAMES:
+        entries = [entry for part in parts for entry in part.get(list_name, ())]
+        merged[list_name] = _sort(entries, list_name, servers)
+    merged["functions"] = {list_name: _merge_functions(list_name, parts) for list_name in LIST_NAMES}
+    for feature in FEATURES:
+        merged[feature] = any(part[feature] for part in parts)
+    if servers:
+        merged["servers"] = servers
+    for name_set in NAME_SETS:
+        names = {name for part in parts for name in part.get(name_set, ())}
+        if names:
+            merged[name_set] = sorted(names)
     _check_companions(merged)
-    return _sort(merged)
+    return merged
+
+
+def _merge_functions(list_name: str, parts: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the function of each name of a list. A name in two functions is a ValueError that names both."""
+    functions: dict[str, str] = {}
+    others = []  # the functions that serve names which are not listed
+    for part in parts:
+        for key, function in part["functions"].get(list_name, {}).items():
+            if key == OTHERS:
+                others.append(function)
+            elif key in functions:
+                first = functions[key]
+                where = f", in {first} and in {function}" if first != function else ""
+                message = f"two {list_name} named {key!r}{where}: names are unique"
+                raise ValueError(message)
+            else:
+                functions[key] = function
+    if len(others) == 1:  # with two of them, nothing would say which one serves an unlisted name
+        functions[OTHERS] = others[0]
+    return dict(sorted(functions.items()))
+
+
+def _sort(entries: list[dict[str, Any]], list_name: str, servers: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Sort a list: by name, and behind these the entries of adopted servers, in their own order.
+
+    Servers "SHOULD return tools in a deterministic order" (server/tools): a client's cached prompt then stays valid.
+    """
+    adopted = [key for server in servers for key in server.get("order", {}).get(list_name, ())]
+    places = {key: place for place, key in enumerate(adopted)}
+
+    def place_and_name(entry: Mapping[str, Any]) -> tuple[int, str]:
+        return places.get(key_of(entry), -1), str(entry["name"])  # -1 is before all entries of adopted servers
+
+    return sorted(entries, key=place_and_name)
 
 
 def _describe(handler: Handler[..., Any], function: str) -> dict[str, Any]:
@@ -87,7 +115,7 @@ def _describe(handler: Handler[..., Any], function: str) -> dict[str, Any]:
     return {
         list_name: [entry] if entry else [],
         "functions": {list_name: {handler.key: function}},
-        "completions": bool(getattr(handler, "completes", ())),
+        "completions": handler.has_completers,
         "logging": handler.logs,
         "scopes": handler.scopes,
         "tasks": [function] if handler.task else [],
@@ -97,14 +125,6 @@ def _describe(handler: Handler[..., Any], function: str) -> dict[str, Any]:
         "formless": names if handler.needs_state and not handler.form else [],
         "apps": names if handler.is_app_only else [],
     }
-
-
-def _check_unique(list_name: str, first: Mapping[str, str], second: Mapping[str, str]) -> None:
-    """Refuse a name that two catalogs have, with a ValueError that names both functions."""
-    for key in sorted(first.keys() & second.keys() - {OTHERS}):
-        functions = f", in {first[key]} and in {second[key]}" if first[key] != second[key] else ""
-        message = f"two {list_name} named {key!r}{functions}: names are unique"
-        raise ValueError(message)
 
 
 def key_of(entry: Mapping[str, Any]) -> str:
@@ -135,12 +155,6 @@ def server_info(catalog: Mapping[str, Any], default: Mapping[str, Any]) -> Mappi
     return {**default, **infos[0]} if len(infos) == 1 else default
 
 
-def _places(catalog: Mapping[str, Any], list_name: str) -> dict[str, int]:
-    """Return the place of each entry in the order of the adopted servers, one server after the other."""
-    keys = [key for server in catalog.get("servers", ()) for key in server.get("order", {}).get(list_name, ())]
-    return {key: place for place, key in enumerate(keys)}
-
-
 def _check_companions(catalog: Mapping[str, Any]) -> None:
     """Refuse a tool whose name another tool's companion needs, with a ValueError."""
     tools: Mapping[str, str] = catalog["functions"]["tools"]
@@ -149,15 +163,3 @@ def _check_companions(catalog: Mapping[str, Any]) -> None:
             if f"{tool}{suffix}" in tools:
                 message = f"a tool named {tool + suffix!r}: {tool} asks, so this is the name of its companion"
                 raise ValueError(message)
-
-
-def _sort(catalog: dict[str, Any]) -> dict[str, Any]:
-    """Sort the lists: by name, and behind these the entries of adopted servers, in their own order.
-
-    Servers "SHOULD return tools in a deterministic order" (server/tools): a client's cached prompt then stays valid.
-    """
-    for list_name in LIST_NAMES:
-        places = _places(catalog, list_name)
-        catalog[list_name].sort(key=lambda entry: (places.get(key_of(entry), -1), str(entry["name"])))
-        catalog["functions"][list_name] = dict(sorted(catalog["functions"][list_name].items()))
-    return catalog

@@ -11,13 +11,57 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from mcp_functions.protocol.errors import DeveloperError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Unpack
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from datetime import timedelta
+    from typing import TypedDict, Unpack
 
-    from mcp_functions.handlers.base import HandlerOptions
+    from mcp_functions.handlers.base import Mode
     from mcp_functions.handlers.prompts import Prompt
-    from mcp_functions.handlers.resources import Resource, ResourceOptions
-    from mcp_functions.handlers.tools import Tool, ToolOptions
+    from mcp_functions.handlers.resources import CacheScope, Resource
+    from mcp_functions.handlers.tools import TaskSupport, Tool
+    from mcp_functions.protocol.wire_types import Annotations, Icon, Model, ToolAnnotations
+
+    # The options, for type checkers. The constructors of the handlers check them, and have the defaults.
+
+    class HandlerOptions(TypedDict, total=False):
+        """The options that every decorator takes."""
+
+        name: str | None
+        title: str | None
+        description: str | None
+        icons: Sequence[Icon | Model] | None
+        meta: Mapping[str, Any] | None
+        tags: Collection[str]
+        camel_case: bool
+        answer_within: int | timedelta
+        max_sheds: int
+        scopes: Sequence[str]
+
+    class ToolOptions(HandlerOptions, total=False):
+        """The options of `@tool`."""
+
+        annotations: ToolAnnotations | Model | None
+        input_schema: Mapping[str, Any] | None
+        output_schema: Mapping[str, Any] | None
+        task: TaskSupport | Callable[..., TaskSupport]
+        task_ttl: int | timedelta
+        single_use: Mode | None
+        errors: Sequence[type[Exception]]
+        requires: Sequence[str]
+        ask_in_words: Sequence[str]
+        app: str
+        form: bool
+        visibility: Sequence[str]
+
+    class ResourceOptions(HandlerOptions, total=False):
+        """The options of `@resource`."""
+
+        mime_type: str | None
+        size: int | None
+        annotations: Annotations | Model | None
+        ttl_ms: int
+        cache_scope: CacheScope
+
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,33 +79,44 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
         function: the model calls it. Its docstring becomes the description, and its parameters before `*` become the
             input schema. It may be a method of an object, or a callable object.
         options:
-            `name`, `title`, `description`, `annotations` (hints), `icons`, `meta`: fields of the tool's entry.
+            `name`: its name for clients; without it, the function's.
+            `title`: its name for people.
+            `description`: what it does, for the model; without it, the docstring.
+            `annotations`: hints about its effects, as in {"readOnlyHint": True}.
+            `icons`: its icons.
+            `meta`: the `_meta` of its entry.
             `tags`: words that clients may filter by, in its `_meta` as FastMCP writes them.
             `input_schema`: a JSON Schema, for a function with one parameter that takes all arguments.
             `output_schema`: a JSON Schema of the structured content, in the place of the return annotation's.
-            `camel_case=True`: the names of parameters and of forms are in camelCase on the wire.
+            `camel_case`: if true, the names of parameters and of forms are in camelCase on the wire.
             `answer_within`: a timedelta or seconds for one answer.
             `max_sheds`: rounds in a row that may end without a question because the time was up.
             `scopes`: the scopes that a caller's access token must grant, all of them.
             `task`: "allowed" or "required" where a call may or must become a task, or a function of the arguments
-            that returns one of them. `task_ttl`: a timedelta or seconds for which a task is kept.
+                that returns one of them.
+            `task_ttl`: a timedelta or seconds for which a task is kept.
             `single_use`: each round runs once. A repeated request gets the same answer with "replay", and an error
-            with "reject". Both need the table (MCP_TABLE).
-            `requires`: the client's capabilities that the tool cannot do without, as in ["elicitation"]; a client
-            that lacks one gets error -32021. `ask_in_words`: keys of the questions that the model may put to the user
-            in words, and whose answers it may relay, where a client shows no form.
-            `form=False`: no form of a host asks for this tool, because the model needs the result in the same call.
-            `app`: the URI of the author's own app, a resource like "ui://shop/cart". `visibility`: ["app"] where only
-            the app may call the tool.
+                with "reject". It needs the table (MCP_TABLE), as `task` does.
+            `requires`: the client's capabilities that the tool cannot do without, as in ["elicitation"]. A client
+                that lacks one gets error -32021.
+            `ask_in_words`: keys of the questions that the model may put to the user in words, and whose answers it
+                may relay, where a client shows no form.
+            `form`: if false, no form of a host asks for this tool, because the model needs the result in the same
+                call.
+            `app`: the URI of the author's own app, a resource like "ui://shop/cart".
+            `visibility`: ["app"] where only the app may call the tool.
             `errors`: exceptions whose text is meant for the model, by exact type. Any other exception is logged, and
-            the model reads only that the tool failed.
+                the model reads only that the tool failed.
 
     Raises:
         TypeError: the signature or an option is wrong; the message says why.
     """
     from mcp_functions.handlers.tools import Tool  # noqa: PLC0415 - each kind of handler loads its own
 
-    return _make(Tool, function, options) if function else lambda decorated: _make(Tool, decorated, options)
+    def decorate(decorated: Callable[P, R]) -> Tool[P, R]:
+        return _make(Tool, decorated, options)
+
+    return decorate(function) if function else decorate
 
 
 @overload
@@ -80,7 +135,10 @@ def prompt(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     """
     from mcp_functions.handlers.prompts import Prompt  # noqa: PLC0415
 
-    return _make(Prompt, function, options) if function else lambda decorated: _make(Prompt, decorated, options)
+    def decorate(decorated: Callable[P, R]) -> Prompt[P, R]:
+        return _make(Prompt, decorated, options)
+
+    return decorate(function) if function else decorate
 
 
 def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Callable[P, R]], Resource[P, R]]:
@@ -89,7 +147,8 @@ def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Callable
     Args:
         uri: the URI or URI template; its variables are the function's parameters before `*`.
         options: the same as for `prompt`, and:
-            `mime_type`: the media type of its contents. `size`: in bytes, if it is known; a template has none.
+            `mime_type`: the media type of its contents.
+            `size`: in bytes, if it is known; a template has none.
             `annotations`: hints about who should use it.
             `ttl_ms`: milliseconds for which a client may cache the contents.
             `cache_scope`: "private", or "public" where every caller reads the same.
@@ -102,20 +161,25 @@ def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Callable
         raise TypeError(message)
     from mcp_functions.handlers.resources import Resource  # noqa: PLC0415
 
-    return lambda function: _make(Resource, function, {**options}, uri)
+    def decorate(function: Callable[P, R]) -> Resource[P, R]:
+        return _make(Resource, function, {"uri": uri, **options})
+
+    return decorate
 
 
-def _make(handler_class: Callable[..., T], function: Callable[..., Any], options: dict[str, Any], *args: object) -> T:
+def _make(handler_class: Callable[..., T], function: Callable[..., Any], options: Mapping[str, Any]) -> T:
     """Make a handler. An error in its signature or its options names the function's file, line and name."""
-    code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
-    place = f"{code.co_filename}:{code.co_firstlineno}: {function.__name__}()" if code else repr(function)
-    left = dict(options)  # each class removes its options; what is left at the end has no meaning
     try:
-        handler = handler_class(function, left, *args)
+        return handler_class(function, **options)
     except (TypeError, ValueError, NameError, DeveloperError) as error:
-        message = f"{place}: {error}"
+        message = f"{_place(function)}: {error}"
         raise TypeError(message) from error
-    if left:
-        message = f"{place}: got an unexpected keyword argument {min(left)!r}"
-        raise TypeError(message)
-    return handler
+
+
+def _place(function: Callable[..., Any]) -> str:
+    """Return the file, the line and the name of a function."""
+    written: Any = getattr(function, "__wrapped__", function)  # the author's own, behind other decorators
+    if not hasattr(written, "__code__"):
+        return repr(function)
+    code = written.__code__
+    return f"{code.co_filename}:{code.co_firstlineno}: {function.__name__}()"

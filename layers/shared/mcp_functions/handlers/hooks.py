@@ -71,18 +71,19 @@ def run_inside(
         DeveloperError: the hook returned something else, or its context manager swallowed an exception.
     """
     around: Any = handler.around
-    number = round_.request.number
     call = Call(
-        kind=handler.kind, name=handler.name, arguments=copy_json(arguments), caller=Caller(round_), round=number
+        kind=handler.kind,
+        name=handler.name,
+        arguments=copy_json(arguments),
+        caller=Caller(round_),
+        round=round_.request.number,
     )
     manager = around(call)
     if not hasattr(type(manager), "__enter__"):
         rule = "serve(around=…) returned no context manager; write the hook with contextlib.contextmanager"
         raise DeveloperError(rule)
-    returned = []  # it stays empty if `run` raises, and the hook catches the exception
     with manager:
-        returned.append(run())
-    if not returned:
-        rule = "the hook of serve(around=…) swallowed an exception; it may raise another one in its place"
-        raise DeveloperError(rule)
-    return returned[0]
+        return run()
+    # The program comes here only if `run` raised, and the context manager swallowed the exception.
+    rule = "the hook of serve(around=…) swallowed an exception; it may raise another one in its place"
+    raise DeveloperError(rule)

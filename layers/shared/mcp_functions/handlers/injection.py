@@ -14,10 +14,8 @@ client begins another round. A function without such parameters does not load th
 
 from __future__ import annotations
 
-import atexit
-from functools import cache, partial
+from functools import partial
 from string import Formatter
-from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from mcp_functions.handlers.return_types import union_members
@@ -29,87 +27,16 @@ from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
+    from mcp_functions.handlers.shared_values import SharedValue
     from mcp_functions.rounds.elicitation import Question
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.parameters import Parameter
 
 T = TypeVar("T")
-# for error messages
+# The capabilities, for error messages.
 CAPABILITIES = "Elicit, Step, Sample, ListRoots, InputResponses, RequestState, Progress, Log, Caller"
 ESCAPED_BRACE = "{{"  # how an author writes a brace in the message of a question
-
-
-class SharedValue:
-    """A value that the calls of a process share: a parameter `Annotated[Database, Shared(open_database)]`.
-
-    `open_database` returns a context manager. The first call that needs the value enters it:
-
-        a plain context manager    is entered at once, and its value is kept
-        an async one               is entered by `event_loop.Lifespan` in the event loop, which keeps its value
-    """
-
-    def __init__(self, make_manager: Callable[[], Any]) -> None:
-        """Take the function that returns the context manager; it is not called yet."""
-        self._make_manager = make_manager
-        self._lock = Lock()  # the local harness runs several calls at once
-        self._get_value: Callable[[], object] | None = None  # set by the first call, for all later calls
-
-    def get(self) -> object:
-        """Return the value. If the author's function raises, the next call tries again.
-
-        Raises:
-            DeveloperError: the function returned no context manager.
-        """
-        with self._lock:
-            if self._get_value is None:
-                self._get_value = self._open()
-        return self._get_value()
-
-    def _open(self) -> Callable[[], object]:
-        """Make the context manager; return the function by which calls get the value."""
-        manager = self._make_manager()
-        if hasattr(type(manager), "__aenter__"):
-            return self._open_async(manager)
-        if hasattr(type(manager), "__enter__"):
-            return self._open_plain(manager)
-        rule = "Shared(…) takes a function that returns a context manager; write it with contextlib.contextmanager"
-        raise DeveloperError(rule)
-
-    def _open_plain(self, manager: AbstractContextManager[Any]) -> Callable[[], object]:
-        """Enter the context manager now."""
-        value = manager.__enter__()
-        # It runs when a local process ends. Lambda ends a process without calling it.
-        atexit.register(manager.__exit__, None, None, None)
-
-        def get_value() -> object:
-            return value
-
-        return get_value
-
-    def _open_async(self, first: AbstractAsyncContextManager[Any]) -> Callable[[], object]:
-        """Leave the entering to the event loop; `first` is the manager that was made to see its type."""
-        from mcp_functions.handlers import event_loop  # noqa: PLC0415 - it imports asyncio
-
-        unused = [first]
-
-        def next_manager() -> AbstractAsyncContextManager[Any]:
-            """Return the first manager, and then new ones: a manager whose entering failed cannot be entered again."""
-            if not unused:
-                unused.append(self._make_manager())
-            return unused.pop()
-
-        lifespan = event_loop.Lifespan(next_manager)
-
-        def get_value() -> object:
-            return event_loop.run(lifespan.state())
-
-        return get_value
-
-
-# Handlers that name the same function share one value.
-shared_value = cache(SharedValue)
 
 
 class DeclaredCapability(NamedTuple):
@@ -119,13 +46,19 @@ class DeclaredCapability(NamedTuple):
     types: tuple[Any, ...]  # the types in the brackets
 
 
+class DeclaredQuestion(NamedTuple):
+    """A question as a signature declares it: `seat: Annotated[Seat | None, Ask("Which seat?")]` is optional."""
+
+    question: Question[Any]
+    is_optional: bool  # whether the answer is None if the user gives none
+
+
 class Injection(NamedTuple):
     """The parameters after `*`, by name, and what their questions need from those before it."""
 
-    capabilities: dict[str, DeclaredCapability]
-    questions: dict[str, Question[Any]]
-    optional: set[str]  # the questions whose answer is None if the user gives none
-    shared: dict[str, SharedValue]
+    capabilities: Mapping[str, DeclaredCapability]
+    questions: Mapping[str, DeclaredQuestion]
+    shared: Mapping[str, SharedValue]
     defaults: Mapping[str, Any]  # the values of arguments that a client may leave out
     camel_case: bool  # whether forms use camelCase on the wire
 
@@ -146,11 +79,14 @@ class Injection(NamedTuple):
 
     def inject(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
         """Return the arguments and, for one round, the values of the parameters after `*`."""
-        answers = self.ask_questions(arguments, round_)
-        made = {name: kind.for_round(round_, types) for name, (kind, types) in self.capabilities.items()}
-        shared = {name: value.get() for name, value in self.shared.items()}
         # The function gets copies: the next round compares the arguments with those that the client sent.
-        return {**copy_json(arguments), **answers, **made, **shared}
+        values: dict[str, Any] = copy_json(arguments)
+        values |= self.ask_questions(arguments, round_)
+        for name, capability in self.capabilities.items():
+            values[name] = capability.kind.for_round(round_, capability.types)
+        for name, shared_value in self.shared.items():
+            values[name] = shared_value.get()
+        return values
 
     def ask_questions(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
         """Ask the questions, all together; return the answers by parameter. The round ends if one is missing."""
@@ -158,12 +94,13 @@ class Injection(NamedTuple):
             return {}
         known = {**self.defaults, **arguments}
         wire_questions = []
-        for name, question in self.questions.items():
-            wire_question = question.formatted(known).to_wire(camel_case=self.camel_case)
-            if name in self.optional:
+        for question, is_optional in self.questions.values():
+            wire_question = question.formatted(known).to_wire_question(camel_case=self.camel_case)
+            if is_optional:
                 wire_question = wire_question._replace(read=partial(_read_or_none, wire_question.read))
             wire_questions.append(wire_question)
-        return dict(zip(self.questions, round_.ask(*wire_questions), strict=True))
+        answers = round_.ask(*wire_questions)
+        return dict(zip(self.questions, answers, strict=True))
 
 
 def _read_or_none(read_answer: Callable[[Any], Any], response: object) -> object:
@@ -174,52 +111,56 @@ def _read_or_none(read_answer: Callable[[Any], Any], response: object) -> object
         return None
 
 
-def read_injection(parameters: Sequence[Parameter], hints: Mapping[str, Any], *, camel_case: bool) -> Injection:
+def read_injection(
+    client_parameters: Sequence[Parameter], after: Sequence[str], hints: Mapping[str, Any], *, camel_case: bool
+) -> Injection:
     """Read the parameters after `*`.
 
     Args:
-        parameters: all parameters of the function, on both sides of `*`.
+        client_parameters: the parameters before `*`.
+        after: the names of the parameters after it.
         hints: the annotation of each parameter.
         camel_case: True if names are camelCase on the wire.
 
     Raises:
         TypeError: an argument is after `*`, a function asks inline and at the low level, or a form is not possible.
     """
-    arguments = [parameter for parameter in parameters if not parameter.keyword_only]
-    defaults = {argument.name: argument.default for argument in arguments if argument.default is not MISSING}
-    found = Injection(
-        capabilities={}, questions={}, optional=set(), shared={}, defaults=defaults, camel_case=camel_case
-    )
-    for name in [parameter.name for parameter in parameters if parameter.keyword_only]:
+    capabilities = {}
+    questions = {}
+    shared = {}
+    arguments = {parameter.name for parameter in client_parameters}
+    for name in after:
         hint = hints.get(name)
         shared_mark = _find_mark(hint, Shared)
         ask = _find_mark(hint, Ask)
         if shared_mark:
-            found.shared[name] = _read_shared(name, shared_mark)
+            shared[name] = _read_shared(name, shared_mark)
         elif ask:
-            _check_message(name, ask.message, {argument.name for argument in arguments})
-            found.questions[name] = _read_question(name, hint, ask, camel_case=camel_case)
-            if type(None) in union_members(get_args(hint)[0]):
-                found.optional.add(name)
+            _check_message(name, ask.message, arguments)
+            questions[name] = _read_question(name, hint, ask, camel_case=camel_case)
         else:
-            found.capabilities[name] = DeclaredCapability(_read_capability(name, hint), get_args(hint))
-    _check_capabilities(found.capabilities)
-    return found
+            capabilities[name] = DeclaredCapability(_read_capability(name, hint), get_args(hint))
+    _check_capabilities(capabilities)
+    defaults = {each.name: each.default for each in client_parameters if each.default is not MISSING}
+    return Injection(
+        capabilities=capabilities, questions=questions, shared=shared, defaults=defaults, camel_case=camel_case
+    )
 
 
-def check_arguments(parameters: Sequence[Parameter], hints: Mapping[str, Any]) -> None:
+def check_before(client_parameters: Sequence[Parameter], hints: Mapping[str, Any]) -> None:
     """Refuse a capability, a question or a shared value before `*`, with a TypeError."""
-    for name in [parameter.name for parameter in parameters if not parameter.keyword_only]:
-        hint = hints.get(name)
-        misplaced = {
-            "a capability": _find_capability(hint),
-            "a question to the user": _find_mark(hint, Ask),
-            "what calls share": _find_mark(hint, Shared),
-        }
-        for kind, found in misplaced.items():
-            if found:
-                message = f"{name}: {kind} is a parameter after *, as in (…, *, {name})"
-                raise TypeError(message)
+    for parameter in client_parameters:
+        hint = hints.get(parameter.name)
+        if _find_capability(hint):
+            misplaced = "a capability"
+        elif _find_mark(hint, Ask):
+            misplaced = "a question to the user"
+        elif _find_mark(hint, Shared):
+            misplaced = "what calls share"
+        else:
+            continue
+        message = f"{parameter.name}: {misplaced} is a parameter after *, as in (…, *, {parameter.name})"
+        raise TypeError(message)
 
 
 def _read_capability(name: str, hint: object) -> type[Capability]:
@@ -235,13 +176,17 @@ def _read_shared(name: str, shared: Shared) -> SharedValue:
     if not callable(shared.enter):
         message = f"{name}: Shared takes a function that returns a context manager: Shared(open_database)"
         raise TypeError(message)
+    from mcp_functions.handlers.shared_values import shared_value  # noqa: PLC0415 - few functions share values
+
     return shared_value(shared.enter)
 
 
 def _check_capabilities(capabilities: Mapping[str, DeclaredCapability]) -> None:
     """Refuse a function that asks in both ways, and types in brackets that a capability cannot use."""
-    is_low_level = {declared.kind.low_level for declared in capabilities.values() if declared.kind.needs_state}
-    if is_low_level == {True, False}:
+    asking = [declared.kind for declared in capabilities.values() if declared.kind.needs_state]
+    asks_at_low_level = any(kind.low_level for kind in asking)
+    asks_inline = any(not kind.low_level for kind in asking)
+    if asks_at_low_level and asks_inline:
         message = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
         raise TypeError(message)
     for name, (kind, types) in capabilities.items():
@@ -250,20 +195,22 @@ def _check_capabilities(capabilities: Mapping[str, DeclaredCapability]) -> None:
 
 def _check_message(name: str, message: str, arguments: set[str]) -> None:
     """Refuse a message with a `{name}` that is not the name of an argument."""
-    fields = {field for _text, field, _spec, _conversion in Formatter().parse(message) if field is not None}
-    unknown = sorted(fields - arguments)
-    if unknown:
-        field = "{" + unknown[0] + "}"
-        text = f"{name}: the message names {field}, which is none of the arguments ({ESCAPED_BRACE} writes a brace)"
-        raise TypeError(text)
+    for _text, field, _format, _conversion in Formatter().parse(message):
+        if field is not None and field not in arguments:
+            braces = "{" + field + "}"
+            text = (
+                f"{name}: the message names {braces}, which is none of the arguments ({ESCAPED_BRACE} writes a brace)"
+            )
+            raise TypeError(text)
 
 
-def _read_question(name: str, hint: object, ask: Ask, *, camel_case: bool) -> Question[Any]:
+def _read_question(name: str, hint: object, ask: Ask, *, camel_case: bool) -> DeclaredQuestion:
     from mcp_functions.rounds.elicitation import Question  # noqa: PLC0415 - few functions declare a question
 
     annotation, *metadata = get_args(hint)
     metadata.remove(ask)
-    members = tuple(member for member in union_members(annotation) if member is not type(None))
+    all_members = union_members(annotation)
+    members = tuple(member for member in all_members if member is not type(None))
     # A type checker allows `Union[members]` only for members that it knows, and these are found at run time.
     form: Any = Union.__getitem__(members)
     if metadata:  # a `Field`, for example, describes the form
@@ -271,11 +218,11 @@ def _read_question(name: str, hint: object, ask: Ask, *, camel_case: bool) -> Qu
     key = to_camel_case(name) if camel_case else name
     question: Question[Any] = Question(key, ask.message, form)
     try:
-        question.to_wire(camel_case=camel_case)
+        question.to_wire_question(camel_case=camel_case)
     except DeveloperError as error:  # no form of the specification has this type
         message = f"parameter {name!r}: {error}"
         raise TypeError(message) from error
-    return question
+    return DeclaredQuestion(question, is_optional=members != all_members)
 
 
 def _find_capability(hint: object) -> type[Capability] | None:

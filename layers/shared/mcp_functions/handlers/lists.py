@@ -25,6 +25,7 @@ from mcp_functions.protocol.messages import Result, complete, shows_forms
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mcp_functions.apps.listings import View
     from mcp_functions.settings import Settings
 
 
@@ -46,7 +47,7 @@ class Lists:
         self._settings = settings
         self._instructions = "\n\n".join(text for text in texts if text)
         self._server_info = {**server_info(catalog, settings.server_info), **own.get("serverInfo", {})}
-        self._answers: dict[tuple[str, str], Result] = {}  # by view and method
+        self._first_pages: dict[tuple[View | None, str], Result] = {}  # by view and method
 
     def answer(self, method: str, params: Mapping[str, Any]) -> Result:
         """Answer `server/discover` or a list.
@@ -58,31 +59,31 @@ class Lists:
         view = self._view_of(params["_meta"])
         if "cursor" in params:
             return self._write(view, method, params)
-        if (view, method) not in self._answers:
-            self._answers[view, method] = self._write(view, method, params)
-        return self._answers[view, method]
+        if (view, method) not in self._first_pages:
+            self._first_pages[view, method] = self._write(view, method, params)
+        return self._first_pages[view, method]
 
-    def _view_of(self, meta: Mapping[str, Any]) -> str:
-        """Return the name of the client's view of the catalog; "" if the client sees what the catalog holds."""
+    def _view_of(self, meta: Mapping[str, Any]) -> View | None:
+        """Return the client's view of the catalog; None if the client sees what the catalog holds."""
         declared = meta.get(META_CLIENT_CAPABILITIES)
         has_forms = isinstance(declared, dict) and shows_forms(declared)
         if not self._catalog.get("apps") and (has_forms or not self._catalog.get("asks")):
-            return ""
+            return None
         from mcp_functions.apps import listings  # noqa: PLC0415 - only for clients that declare no elicitation
 
         return listings.view_of(self._catalog, meta)
 
-    def _write(self, view: str, method: str, params: Mapping[str, Any]) -> Result:
+    def _write(self, view: View | None, method: str, params: Mapping[str, Any]) -> Result:
         result = complete(self._result(view, method, params), self._server_info)
         return Result(result, text=dumps(result))
 
-    def _result(self, view: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    def _result(self, view: View | None, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         catalog = self._catalog
         cache = self._settings.cache
-        if view:
+        if view is not None:
             from mcp_functions.apps import listings  # noqa: PLC0415
 
-            catalog = listings.view(catalog, view)
+            catalog = listings.show(catalog, view)
             # A tool that only apps may call must not reach another client through a shared cache.
             cache = {**cache, "cacheScope": "private"}
         if method == "server/discover":
@@ -94,19 +95,22 @@ class Lists:
     def _discover(self, catalog: Mapping[str, Any]) -> dict[str, Any]:
         """Answer `server/discover`: "servers MUST implement server/discover" (server/discover)."""
         # Neither `listChanged` nor `subscribe` is advertised: no Lambda runs long enough to send a notification later.
-        served = [list_name for list_name in LIST_NAMES if catalog[list_name] or catalog["functions"][list_name]]
-        capabilities: dict[str, Any] = {CAPABILITIES[list_name]: {} for list_name in served}
-        capabilities |= {feature: {} for feature in FEATURES if catalog[feature]}
-        extensions: dict[str, Any] = {EXTENSION_TASKS: {}} if catalog.get("tasks") else {}
-        extensions |= {EXTENSION_APPS: {}} if catalog.get("has_form") else {}
-        for server in catalog.get("servers", ()):
-            extensions = {**server.get("extensions", {}), **extensions}
+        capabilities: dict[str, Any] = {}
+        for list_name in LIST_NAMES:
+            if catalog[list_name] or catalog["functions"][list_name]:
+                capabilities[CAPABILITIES[list_name]] = {}
+        for feature in FEATURES:
+            if catalog[feature]:
+                capabilities[feature] = {}
+        extensions = _extensions(catalog)
         if extensions:
             capabilities["extensions"] = extensions
         if self._settings.dialects:
             capabilities["experimental"] = {name: {} for name in self._settings.dialects}
-        optional = {"instructions": self._instructions} if self._instructions else {}
-        return {"supportedVersions": list(SUPPORTED_VERSIONS), "capabilities": capabilities, **optional}
+        result = {"supportedVersions": list(SUPPORTED_VERSIONS), "capabilities": capabilities}
+        if self._instructions:
+            result["instructions"] = self._instructions
+        return result
 
     def _page(self, catalog: Mapping[str, Any], list_name: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer one page of a list (server/utilities/pagination).
@@ -122,6 +126,18 @@ class Lists:
         if end < len(entries):
             page["nextCursor"] = _cursor(entries, end)
         return page
+
+
+def _extensions(catalog: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the extensions that the server advertises: those of adopted servers, and this toolkit's own."""
+    extensions: dict[str, Any] = {}
+    for server in catalog.get("servers", ()):
+        extensions = {**server.get("extensions", {}), **extensions}
+    if catalog.get("tasks"):
+        extensions[EXTENSION_TASKS] = {}
+    if catalog.get("has_form"):
+        extensions[EXTENSION_APPS] = {}
+    return extensions
 
 
 def _start_of_page(entries: list[dict[str, Any]], cursor: object, size: int) -> int:

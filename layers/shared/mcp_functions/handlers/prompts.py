@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from mcp_functions.handlers.base import Handler, P, R
+from mcp_functions.handlers.base import FunctionHandler, P, R
 from mcp_functions.protocol import results
 from mcp_functions.protocol.errors import DeveloperError, InvalidParams
 from mcp_functions.protocol.plain_values import type_name
@@ -22,8 +22,9 @@ from mcp_functions.schemas import arguments
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
+    from typing import Unpack
 
-    from mcp_functions.handlers.base import HandlerOptions
+    from mcp_functions.handlers.decorators import HandlerOptions
     from mcp_functions.schemas.arguments import Argument
 
 AnyCompleter: TypeAlias = "Callable[[str, Mapping[str, str]], Sequence[str] | Awaitable[Sequence[str]]]"
@@ -32,46 +33,44 @@ Completer = TypeVar("Completer", bound=AnyCompleter)
 MAX_COMPLETIONS = 100  # server/utilities/completion: "values: … Must not exceed 100 items"
 
 
-class CompletableHandler(Handler[P, R]):
+class CompletableHandler(FunctionHandler[P, R]):
     """A prompt, a resource or a resource template: its arguments are text, and an author's function completes them."""
 
-    has_template_names: ClassVar[bool] = False  # whether arguments keep the names that a URI template gives them
-
-    def __init__(self, function: Callable[P, R], options: HandlerOptions) -> None:
-        """Read the arguments; completers are added by `complete`."""
-        super().__init__(function, options)
+    def __init__(
+        self, function: Callable[P, R], *, has_camel_case_arguments: bool, **options: Unpack[HandlerOptions]
+    ) -> None:
+        """Read the function and its arguments; `complete` adds completers."""
+        super().__init__(function, **options)
         self._completers: dict[str, AnyCompleter] = {}  # by argument
-        camel_case = self.camel_case and not self.has_template_names
-        self.arguments = arguments.read_arguments(self._signature.sent, self._signature.hints, camel_case=camel_case)
-
-    @property
-    def completes(self) -> list[str]:
-        """The arguments that have a completer."""
-        return sorted(self._completers)
+        signature = self._signature
+        self.arguments = arguments.read_arguments(
+            signature.client_parameters, signature.types, camel_case=has_camel_case_arguments
+        )
 
     def complete(self, argument: str) -> Callable[[Completer], Completer]:
         """Decorate the function that completes one argument: `(value, arguments) -> list of values, the best first`.
 
         It may be an `async def`. `argument` is the name on the wire.
         """
-        known = self.arguments.by_name
-        if argument not in known:
-            message = f"{self.name} has no argument {argument!r} to complete; it has: {', '.join(known) or 'none'}"
+        names = self.arguments.by_name
+        if argument not in names:
+            message = f"{self.name} has no argument {argument!r} to complete; it has: {', '.join(names) or 'none'}"
             raise TypeError(message)
 
         def register(completer: Completer) -> Completer:
             self._completers[argument] = completer
+            self.has_completers = True
             return completer
 
         return register
 
-    def completion(self, argument: str, value: str, known: Mapping[str, str]) -> dict[str, Any]:
-        """Complete one argument (server/utilities/completion).
+    def find_completions(self, argument: str, value: str, filled_in: Mapping[str, str]) -> dict[str, Any]:
+        """List the values with which one argument may be completed (server/utilities/completion).
 
         Args:
             argument: its name.
             value: what the user has typed so far.
-            known: the arguments that the user has already filled in.
+            filled_in: the other arguments that the user has filled in.
 
         Raises:
             InvalidParams: there is no such argument.
@@ -80,15 +79,15 @@ class CompletableHandler(Handler[P, R]):
         if argument not in self.arguments.by_name:
             raise InvalidParams(message="params.argument.name names no argument of this reference")
         completer = self._completers.get(argument)
-        completed: Any = completer(value, known) if completer else []
-        if isinstance(completed, CoroutineType):
+        returned: Any = completer(value, filled_in) if completer else []
+        if isinstance(returned, CoroutineType):
             from mcp_functions.handlers import event_loop  # noqa: PLC0415 - few completers are async
 
-            completed = event_loop.run(completed)
-        if isinstance(completed, str | Mapping):
-            rule = f"a completer returns a list of texts, and this one returned {type_name(completed)}"
+            returned = event_loop.run(returned)
+        if isinstance(returned, str | Mapping):
+            rule = f"a completer returns a list of texts, and this one returned {type_name(returned)}"
             raise DeveloperError(rule)
-        values = [_to_text(each) for each in completed]
+        values = [_to_text(each) for each in returned]
         has_more = len(values) > MAX_COMPLETIONS
         return {"completion": {"values": values[:MAX_COMPLETIONS], "total": len(values), "hasMore": has_more}}
 
@@ -98,10 +97,11 @@ class Prompt(CompletableHandler[P, R]):
 
     kind = "prompt"
 
-    def __init__(self, function: Callable[P, R], options: HandlerOptions) -> None:
-        """Read the function and describe its arguments."""
-        super().__init__(function, options)
-        self._entry["arguments"] = [_describe(argument) for argument in self.arguments.by_name.values()] or None
+    def __init__(self, function: Callable[P, R], **options: Unpack[HandlerOptions]) -> None:
+        """Read the function, and describe its arguments to clients."""
+        super().__init__(function, has_camel_case_arguments=options.get("camel_case", False), **options)
+        if self.arguments.by_name:
+            self._entry["arguments"] = [_describe(argument) for argument in self.arguments.by_name.values()]
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the arguments of a `prompts/get`."""

@@ -15,18 +15,10 @@ from mcp_functions.protocol import results, uri_templates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Unpack
 
-    from mcp_functions.handlers.base import HandlerOptions
+    from mcp_functions.handlers.decorators import HandlerOptions
     from mcp_functions.protocol.wire_types import Annotations, Model
-
-    class ResourceOptions(HandlerOptions, total=False):
-        """The options of `@resource`."""
-
-        mime_type: str | None
-        size: int | None
-        annotations: Annotations | Model | None
-        ttl_ms: int
-        cache_scope: CacheScope
 
 
 CacheScope: TypeAlias = Literal["public", "private"]
@@ -53,17 +45,22 @@ def _check_options(uri: str, ttl_ms: int, cache_scope: str, size: int | None) ->
 class Resource(CompletableHandler[P, R]):
     """A function that reads one resource, or a family of resources if its URI is a template."""
 
-    has_template_names = True  # `CompletableHandler.__init__` reads it: arguments have the names in the URI template
-
-    def __init__(self, function: Callable[P, R], options: ResourceOptions, uri: str) -> None:
+    def __init__(  # noqa: PLR0913 - each is an option of `@resource`
+        self,
+        function: Callable[P, R],
+        *,
+        uri: str,
+        mime_type: str | None = None,
+        size: int | None = None,
+        annotations: Annotations | Model | None = None,
+        ttl_ms: int = 0,
+        cache_scope: CacheScope = "private",
+        **options: Unpack[HandlerOptions],
+    ) -> None:
         """Read the function and its URI; `decorators.resource` explains the options."""
-        ttl_ms = options.pop("ttl_ms", 0)
-        cache_scope = options.pop("cache_scope", "private")
-        size = options.pop("size", None)
-        annotations = options.pop("annotations", None)
-        mime_type = options.pop("mime_type", None)
         _check_options(uri, ttl_ms, cache_scope, size)
-        super().__init__(function, options)
+        # The arguments have the names of the variables in the URI template.
+        super().__init__(function, has_camel_case_arguments=False, **options)
         self.uri = uri
         self.mime_type = mime_type
         self._cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
@@ -77,7 +74,10 @@ class Resource(CompletableHandler[P, R]):
             self._entry["uri"] = uri
             self._entry["size"] = size  # a template of the specification has no size
         self._entry["mimeType"] = mime_type
-        self._read_annotations(annotations)
+        if annotations is not None:
+            from mcp_functions.protocol import hints  # noqa: PLC0415 - many resources have none
+
+            self._entry["annotations"] = hints.read_annotations(annotations, hints.CONTENT)
 
     def _check_variables(self, variables: set[str]) -> None:
         names = {*self.arguments.by_name}

@@ -32,7 +32,7 @@ def is_input_required(value: object) -> TypeGuard[InputRequiredResult]:
     return result_class is not None and isinstance(value, result_class)
 
 
-def structured(annotation: object) -> JsonType | None:
+def read_structured_type(annotation: object) -> JsonType | None:
     """Read the type of the structured content that a return annotation promises. Text and content promise none.
 
     Raises:
@@ -56,21 +56,26 @@ def _input_required_class() -> type[InputRequiredResult] | None:
     return low_level.InputRequiredResult if low_level else None
 
 
-def returns_content_lists(annotation: object) -> bool:
+def returns_content_list(annotation: object) -> bool:
     """Tell whether a list that the function returns is a list of content: `list[Image]`, `Text | list[str | Text]`.
 
     Raises:
         TypeError: content is inside another value, as in `dict[str, Image]`, where no client would find it.
     """
-    members = union_members(_strip(annotation))
-    lists = [member for member in members if get_origin(_strip(member)) in LISTS]
-    content_lists = [member for member in lists if _contains_content(member)]
-    for member in members:
-        inner = get_args(_strip(member)) if member in content_lists else (member,)
-        if not all(map(_may_contain_content, inner)):
+    has_content_list = False
+    has_other_list = False
+    for member in union_members(_strip(annotation)):
+        inner = _strip(member)
+        parts: tuple[Any, ...] = (inner,)
+        if get_origin(inner) in LISTS and _contains_content(inner):
+            has_content_list = True
+            parts = get_args(inner)
+        elif get_origin(inner) in LISTS:
+            has_other_list = True
+        if any(map(_nests_content, parts)):
             message = f"-> {annotation}: content is returned by itself or in a list, not inside another value"
             raise TypeError(message)
-    return bool(content_lists) and len(content_lists) == len(lists)
+    return has_content_list and not has_other_list
 
 
 def union_members(annotation: object) -> tuple[Any, ...]:
@@ -94,10 +99,10 @@ def _contains_content(annotation: object) -> bool:
     return get_origin(inner) is not Literal and any(map(_contains_content, get_args(inner)))
 
 
-def _may_contain_content(annotation: object) -> bool:
-    """Accept content, a union of content, and any type without content; refuse, for example, a dict of content."""
+def _nests_content(annotation: object) -> bool:
+    """Tell whether content is inside another value, as in `dict[str, Image]`; content itself, or a union, is not."""
     members = [_strip(member) for member in union_members(_strip(annotation))]
-    return all(isinstance(member, type) or not _contains_content(member) for member in members)
+    return any(not isinstance(member, type) and _contains_content(member) for member in members)
 
 
 def _strip(annotation: object) -> object:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.handlers.base import Handler, P, R, read_errors, to_seconds
-from mcp_functions.handlers.return_types import returns_content_lists
+from mcp_functions.handlers import return_types
+from mcp_functions.handlers.base import FunctionHandler, P, R, read_errors, to_seconds
 from mcp_functions.protocol import header_parameters, results
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas import arguments
@@ -17,37 +17,23 @@ from mcp_functions.schemas import arguments
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
-    from typing import Literal, TypeAlias
+    from typing import Literal, TypeAlias, Unpack
 
-    from mcp_functions.handlers.base import HandlerOptions, Mode
+    from mcp_functions.handlers.base import Mode
+    from mcp_functions.handlers.decorators import HandlerOptions
     from mcp_functions.protocol.wire_types import Model, ToolAnnotations
     from mcp_functions.schemas.arguments import Arguments, RawArguments
     from mcp_functions.schemas.json_types import JsonType
 
     TaskSupport: TypeAlias = "Literal['allowed', 'required'] | None"
 
-    class ToolOptions(HandlerOptions, total=False):
-        """The options of `@tool`."""
-
-        annotations: ToolAnnotations | Model | None
-        input_schema: Mapping[str, Any] | None
-        output_schema: Mapping[str, Any] | None
-        task: TaskSupport | Callable[..., TaskSupport]
-        task_ttl: int | timedelta
-        single_use: Mode | None
-        errors: Sequence[type[Exception]]
-        requires: Sequence[str]
-        ask_in_words: Sequence[str]
-        app: str
-        form: bool
-        visibility: Sequence[str]
-
 
 TASK_SUPPORT = ("allowed", "required")  # whether a call may, or must, become a task: a client then polls for its result
+DAY_SECONDS = 24 * 3600
 SINGLE_USE = ("replay", "reject")  # the answer to a repeated request: the same result again, or an error
 
 
-class Tool(Handler[P, R]):
+class Tool(FunctionHandler[P, R]):
     """A function that a model calls.
 
     Attributes:
@@ -57,63 +43,50 @@ class Tool(Handler[P, R]):
 
     kind = "tool"
 
-    def __init__(self, function: Callable[P, R], options: ToolOptions) -> None:
-        """Read the function and the options of `@tool`.
-
-        Each option is removed from the dict when it is read: `decorators` refuses the options that are left.
-        """
-        super().__init__(function, options)  # it also reads whether the function asks, which the checks need
-
-        # Read all options.
-        self.task: Any = options.pop("task", None)
-        self.task_ttl = to_seconds(options.pop("task_ttl", 24 * 3600))
-        self.single_use = options.pop("single_use", None)
-        self.errors = read_errors(options.pop("errors", ()))
-        self.requires = options.pop("requires", ())
-        self.ask_in_words = options.pop("ask_in_words", ())
-        self.app = options.pop("app", "")
-        # A host shows one app for a tool: its author's own, or the form of this toolkit for its questions.
-        self.form = options.pop("form", True) and not self.app
-        visibility = options.pop("visibility", ())
-        input_schema = options.pop("input_schema", None)
-        output_schema = options.pop("output_schema", None)
-        annotations = options.pop("annotations", None)
-
-        # Check them. Few tools have the options of `apps`, so its module is imported only for those.
+    def __init__(  # noqa: PLR0913 - each is an option of `@tool`
+        self,
+        function: Callable[P, R],
+        *,
+        annotations: ToolAnnotations | Model | None = None,
+        input_schema: Mapping[str, Any] | None = None,
+        output_schema: Mapping[str, Any] | None = None,
+        task: TaskSupport | Callable[..., TaskSupport] = None,
+        task_ttl: int | timedelta = DAY_SECONDS,
+        single_use: Mode | None = None,
+        errors: Sequence[type[Exception]] = (),
+        requires: Sequence[str] = (),
+        ask_in_words: Sequence[str] = (),
+        app: str = "",
+        form: bool = True,
+        visibility: Sequence[str] = (),
+        **options: Unpack[HandlerOptions],
+    ) -> None:
+        """Read the function and the options, which `decorators.tool` explains."""
+        super().__init__(function, **options)
+        self.task: Any = task
+        self.task_ttl = to_seconds(task_ttl)
         self._check_task()
+        self.single_use = single_use
         self._check_single_use()
-        if self.requires or self.ask_in_words:
-            self._check_asking()
-        if self.app or visibility:
-            self._read_app(visibility)
+        self.errors = read_errors(errors)
+        # A host shows one app for a tool: its author's own, or the form of this toolkit for its questions.
+        self.form = form and not app
+        if requires or ask_in_words or app or visibility:
+            from mcp_functions.apps import tool_options  # noqa: PLC0415 - few tools have these options
 
-        # Read the types of the arguments and of the result, and describe them to clients.
-        self._accepts = self._read_arguments(input_schema)
-        self._entry["inputSchema"] = self._accepts.schema
-        self._output = self._signature.output
-        if output_schema is not None:
-            self._output = _read_output(output_schema)
-        if self._output:
-            self._entry["outputSchema"] = self._output.schema
-        self._read_annotations(annotations)
-        self.header_arguments = header_parameters.find(self._accepts.schema)
-        self._content_lists = returns_content_lists(self._signature.hints.get("return"))
+            self.requires = tool_options.read_requires(requires)
+            self.ask_in_words = tool_options.read_keys(ask_in_words)
+            self.is_app_only = tool_options.is_app_only(visibility)
+            ui = tool_options.read_app(app, visibility)
+            if ui:
+                meta = self._entry["_meta"] or {}  # None if the author gave no `meta`
+                self._entry["_meta"] = {**meta, **ui}
+        self._read_arguments(input_schema)
+        self._read_output(output_schema)
+        if annotations is not None:
+            from mcp_functions.protocol import hints  # noqa: PLC0415 - many tools have none
 
-    def _check_asking(self) -> None:
-        """Check how the tool asks where a client has no elicitation."""
-        from mcp_functions.apps import tool_options  # noqa: PLC0415 - few tools have these options
-
-        self.requires = tool_options.read_requires(self.requires)
-        self.ask_in_words = tool_options.read_keys(self.ask_in_words)
-
-    def _read_app(self, visibility: Sequence[str]) -> None:
-        """Read the author's own app and who may call the tool, and add both to the `_meta` of its entry."""
-        from mcp_functions.apps import tool_options  # noqa: PLC0415 - few tools have these options
-
-        ui = tool_options.read_app(self.app, visibility)
-        self.is_app_only = tool_options.is_app_only(visibility)
-        meta = self._entry["_meta"] or {}  # None if the author gave no `meta`
-        self._entry["_meta"] = {**meta, **ui}
+            self._entry["annotations"] = hints.read_annotations(annotations, hints.TOOL)
 
     def _check_task(self) -> None:
         if self.task not in (None, *TASK_SUPPORT) and not callable(self.task):
@@ -136,20 +109,37 @@ class Tool(Handler[P, R]):
             return
         raise TypeError(message)
 
-    def _read_arguments(self, input_schema: Mapping[str, Any] | None) -> Arguments | RawArguments:
-        signature = self._signature
+    def _read_arguments(self, input_schema: Mapping[str, Any] | None) -> None:
+        """Read the types of the arguments, and describe them to clients."""
+        parameters = self._signature.client_parameters
+        accepted: Arguments | RawArguments
         if input_schema is None:
-            return arguments.read_arguments(signature.sent, signature.hints, camel_case=self.camel_case)
-        return arguments.read_raw_arguments(signature.sent, input_schema)
+            accepted = arguments.read_arguments(parameters, self._signature.types, camel_case=self.camel_case)
+        else:
+            accepted = arguments.read_raw_arguments(parameters, input_schema)
+        self._arguments = accepted
+        self._entry["inputSchema"] = accepted.schema
+        self.header_arguments = header_parameters.find(accepted.schema)
+
+    def _read_output(self, output_schema: Mapping[str, Any] | None) -> None:
+        """Read the type of the structured content, if the tool promises any, and describe it to clients."""
+        annotation = self._signature.returns
+        self._returns_content_list = return_types.returns_content_list(annotation)
+        if output_schema is None:
+            self._output = return_types.read_structured_type(annotation)
+        else:
+            self._output = _read_output_schema(output_schema)
+        if self._output:
+            self._entry["outputSchema"] = self._output.schema
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the arguments of a `tools/call`. The model reads why an argument does not fit."""
-        return self._accepts.bind(params.get("arguments") or {})
+        return self._arguments.bind(params.get("arguments") or {})
 
     def result(self, value: object, _params: Mapping[str, Any]) -> dict[str, Any]:
         """Write a CallToolResult, and check that the value has the type that the signature promises."""
         output = self._output
-        result = results.call_tool_result(value, promised=output is not None, lists=self._content_lists)
+        result = results.call_tool_result(value, promised=output is not None, lists=self._returns_content_list)
         if output and not result.get("isError"):
             self._check_output(output, result)
         return result
@@ -186,7 +176,7 @@ class Tool(Handler[P, R]):
             raise DeveloperError(rule, name=self.name, problem=error) from None
 
 
-def _read_output(schema: Mapping[str, Any]) -> JsonType:
+def _read_output_schema(schema: Mapping[str, Any]) -> JsonType:
     """Read the schema that an author wrote for structured content (server/tools, "Output Schema").
 
     Raises:

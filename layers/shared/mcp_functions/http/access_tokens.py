@@ -32,7 +32,7 @@ OTHER_TOKENS = {"id", "refresh", "offline"}
 ID_TOKEN_CLAIMS = ("nonce", "at_hash", "c_hash", "s_hash")
 
 
-def check(claims: Mapping[str, Any], context: Mapping[str, Any], settings: Settings, now: float) -> Identity:
+def check_claims(claims: Mapping[str, Any], context: Mapping[str, Any], settings: Settings, now: float) -> Identity:
     """Check the claims of a verified access token, and return whose it is and what it allows.
 
     "MCP servers MUST validate that access tokens were issued specifically for them as the intended audience"; "Invalid
@@ -55,7 +55,7 @@ def check(claims: Mapping[str, Any], context: Mapping[str, Any], settings: Setti
         "token_audience": _audiences(claims).isdisjoint(settings.jwt_audiences),
         "token_use": _is_other_token(claims, is_oauth=is_oauth),
         "token_client": is_oauth and _is_of_other_client(claims, settings),
-        "token_expired": not _expiry(claims) > now,  # and not `<=`, because an `exp` of NaN has expired too
+        "token_expired": _has_expired(claims, now),
         "token_without_subject": not has_subject,
     }
     for reason, is_problem in problems.items():
@@ -68,7 +68,7 @@ def check(claims: Mapping[str, Any], context: Mapping[str, Any], settings: Setti
     return Identity(principal, _scopes(claims, settings))
 
 
-def permit(handler: str, needed: Sequence[str], request: Request, settings: Settings) -> None:
+def require_scopes(handler: str, needed: Sequence[str], request: Request, settings: Settings) -> None:
     """Check that the caller's token grants all scopes that a handler needs.
 
     Args:
@@ -102,11 +102,11 @@ def _is_other_token(claims: Mapping[str, Any], *, is_oauth: bool) -> bool:
     ID token that it receives has that claim.
     """
     uses = {str(claims.get(name)).lower() for name in ("token_use", "typ")}
-    if not uses.isdisjoint(OTHER_TOKENS):
+    if uses & OTHER_TOKENS:
         return True
-    if not is_oauth or not uses.isdisjoint(ACCESS_TOKENS):
+    if uses & ACCESS_TOKENS:
         return False
-    return any(name in claims for name in ID_TOKEN_CLAIMS)
+    return is_oauth and any(name in claims for name in ID_TOKEN_CLAIMS)
 
 
 def _is_of_other_client(claims: Mapping[str, Any], settings: Settings) -> bool:
@@ -128,12 +128,13 @@ def _audiences(claims: Mapping[str, Any]) -> set[str]:
     return set(_list(claim))
 
 
-def _expiry(claims: Mapping[str, Any]) -> float:
-    """Return the time in unix seconds at which a token expires; 0 if the claim is no number."""
+def _has_expired(claims: Mapping[str, Any], now: float) -> bool:
+    """Tell whether a token has expired. A token whose `exp` is no number counts as expired."""
     try:
-        return float(str(claims.get("exp")))
+        expires = float(str(claims.get("exp")))  # unix seconds
     except ValueError:
-        return 0.0
+        return True
+    return not expires > now  # and not `expires <= now`, which is False for NaN
 
 
 def _scopes(claims: Mapping[str, Any], settings: Settings) -> frozenset[str]:

@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mcp_functions import aws
 from mcp_functions.aws.errors import read_failure
-from mcp_functions.http.lazy_values import lazy_value
 from mcp_functions.http.responses import MAX_MEGABYTES
 from mcp_functions.protocol import errors
 from mcp_functions.protocol.json_writer import chunks, dumps, dumps_utf8
 from mcp_functions.protocol.messages import ForwardedResponse
-from mcp_functions.seal.resets import register_for_reset
+from mcp_functions.seal.resets import PerProcess
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -82,15 +81,9 @@ class CachedClient:
 
     def __init__(self, make: Callable[[], ClosableClient], now: Callable[[], float] = time.monotonic) -> None:
         """Store the function that makes the client, and a clock in seconds."""
-        self._make = make
         self._now = now
-        self._client = lazy_value(make)
+        self._client = PerProcess(make)
         self._used_at = now()
-        register_for_reset(self)
-
-    def reset(self) -> None:
-        """Drop the client: its connections, locks and credentials belong to the process that made them."""
-        self._client = lazy_value(self._make)
 
     def __call__(self) -> ClosableClient:
         """Return the client."""

@@ -29,7 +29,7 @@ log = logging.getLogger("mcp_functions")
 NO_AUTHENTICATION = "AuthMode is none: anyone may call, and anyone who holds a requestState may use it"
 
 
-def announce(settings: Settings) -> None:
+def warn_if_open(settings: Settings) -> None:
     """Warn in the log, once for each container, if callers need no authentication."""
     if settings.auth_mode == "none":
         log.warning(NO_AUTHENTICATION)
@@ -69,7 +69,7 @@ def _identify(request: HttpRequest, settings: Settings, now: float) -> Identity:
     if settings.takes_tokens and isinstance(claims, dict):
         from mcp_functions.http import access_tokens  # noqa: PLC0415 - only a deployment with tokens needs this
 
-        return access_tokens.check(claims, request.context, settings, now)
+        return access_tokens.check_claims(claims, request.context, settings, now)
     message = f"AuthMode is {settings.auth_mode}, but the event carries no such caller: the route has no authorizer"
     raise Misconfigured(message)
 

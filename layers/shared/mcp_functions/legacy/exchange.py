@@ -1,155 +1,105 @@
-"""One HTTP request of a legacy client: its caller, its session and its deadlines.
+"""One HTTP request of a legacy client, as all functions of this package receive it.
 
-A session holds what the client sent in `initialize`. The header Mcp-Session-Id carries it, sealed (encrypted and
-authenticated), so no server stores it.
-2025-11-25, basic/security_best_practices, "Session Hijacking": "MCP Servers MUST NOT use sessions for authentication".
-Each request authenticates its caller, who must be the caller that started the session.
+`read_exchange` identifies the caller, opens the session and finds the revision and the deadlines. The exchange also
+holds the parts of the deployment that answer: the modern server, the keys, the mailbox and the clock.
 """
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.legacy import revisions
+from mcp_functions import observability
+from mcp_functions.http import events, identity
+from mcp_functions.legacy import revisions, sessions
 from mcp_functions.legacy.errors import SessionNotFound
-from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS
-from mcp_functions.protocol.errors import InvalidRequestState
-from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.protocol.messages import shows_apps
+from mcp_functions.seal.binding import caller_id, principal_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from mcp_functions.http.events import HttpRequest
+    from mcp_functions.http.events import HttpRequest, LambdaContext
+    from mcp_functions.legacy.mailbox import Mailbox
+    from mcp_functions.legacy.runner import ModernServer
     from mcp_functions.legacy.sealed_ids import IdSeal
+    from mcp_functions.legacy.sessions import Session
     from mcp_functions.protocol.messages import Identity
-
-SESSION_HEADER = "mcp-session-id"
-MAX_NAME = 64  # characters of a client's name and version
-# 2025-11-25, server/utilities/logging: "the server MAY decide which messages to send automatically"
-DEFAULT_LEVEL = "info"
-_NONCE_BYTES = 16  # random bytes in a session's own id
-
-# The letter of a capability in a session id -> its family, its member (None: the family itself), and the feature of
-# `revisions` that it needs ("": every revision has it).
-DECLARABLE = {
-    "f": ("elicitation", "form", "elicitation"),
-    "u": ("elicitation", "url", "elicitation.url"),
-    "s": ("sampling", None, ""),
-    "t": ("sampling", "tools", "sampling.tools"),
-    "c": ("sampling", "context", "sampling.context"),
-    "r": ("roots", None, ""),
-}
-
-APPS = "a"  # the letter of the extension io.modelcontextprotocol/ui, which is older than 2026-07-28
-
-# These clients speak 2025-11-25 and never resume a stream that ended, so a call that asks would hang: Vercel's AI SDK
-# (1.0, tried), and Visual Studio Code, which resumes no stream of a POST (from its source).
-NON_RESUMING_CLIENTS = ("ai-sdk-mcp-client", "Visual Studio Code", "Code - OSS")
+    from mcp_functions.settings import Settings
 
 
-class Session(NamedTuple):
-    """The facts that a session id holds. Its format depends on these names."""
+class Deployment(NamedTuple):
+    """The parts of a deployment that answer legacy clients."""
 
-    id: str  # 16 random bytes as base64url; it stays the same for the whole session
-    revision: str
-    declared: str  # the client's capabilities, as letters of `DECLARABLE` and `APPS`
-    client: tuple[str, str]  # name and version that the client gave; authors' functions may read them
-    level: str  # the lowest level of log messages that the client wants
-    principal: str | None  # digest of the caller who started the session; None on a server without sign-in
-    ends: int  # when the session ends, in unix seconds
-
-    @property
-    def resumes_streams(self) -> bool:
-        """Whether this client may resume a stream that ended."""
-        return not self.client[0].startswith(NON_RESUMING_CLIENTS)
-
-    @property
-    def capabilities(self) -> dict[str, Any]:
-        """The declared capabilities, in the form of 2026-07-28."""
-        declared: dict[str, Any] = {}
-        for letter, (family, member, _feature) in DECLARABLE.items():
-            if letter in self.declared:
-                members = declared.setdefault(family, {})
-                if member:
-                    members[member] = {}
-        return {**declared, **self.apps}
-
-    @property
-    def apps(self) -> dict[str, Any]:
-        """The capability for MCP apps (forms that the host shows), if the client declared it."""
-        if APPS not in self.declared:
-            return {}
-        return {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}}
-
-
-def new_session(params: Mapping[str, Any], revision: str, principal: str | None, *, ends: int) -> Session:
-    """Return a session with the params of `initialize`, shortened to what this server uses."""
-    info = params.get("clientInfo")
-    named: dict[str, Any] = info if isinstance(info, dict) else {}
-    return Session(
-        id=base64url(os.urandom(_NONCE_BYTES)),
-        revision=revision,
-        declared=_declared_letters(params.get("capabilities"), revision),
-        client=(_shortened(named.get("name")), _shortened(named.get("version"))),
-        level=DEFAULT_LEVEL,
-        principal=principal,
-        ends=ends,
-    )
-
-
-def open_session(token: str, seal: IdSeal, principal: str | None, *, caller_id: str, now: float) -> Session:
-    """Return the session that an id holds. An id that is invalid, expired or another caller's is a SessionNotFound."""
-    try:
-        claims = seal.open(token, caller_id)
-    except InvalidRequestState as error:
-        raise SessionNotFound(reason=f"session_{error.reason}") from None  # for clients both are the same
-    session = Session(**{name: claims[name] for name in Session._fields})
-    if session.principal != principal:
-        raise SessionNotFound(reason="session_principal")
-    if now >= session.ends:
-        raise SessionNotFound(reason="session_expired")
-    return session._replace(client=tuple(claims["client"]))  # a tuple is a list in JSON
+    settings: Settings
+    modern: ModernServer  # the server of 2026-07-28, which runs the translated requests
+    now: Callable[[], float]  # the clock, in unix seconds
+    session_seal: IdSeal | None  # None without a key: clients have no session
+    mailbox: Mailbox | None  # None without a key or a table: clients are asked nothing
 
 
 class Exchange(NamedTuple):
     """One HTTP request of a legacy client."""
 
-    http: HttpRequest  # the request
-    event: Mapping[str, Any]  # the event of API Gateway that holds it
+    deployment: Deployment
+    http: HttpRequest
+    event: Mapping[str, Any]  # the event of API Gateway that holds the request
     caller: Identity  # the caller, whom the gateway's authorizer has checked
     principal: str | None  # digest of the caller; None on a server without sign-in
+    caller_id: str  # the caller's name where failed calls of KMS are counted, which are limited
     revision: str  # the revision that the client uses
     session: Session | None
     deadline: float  # unix seconds until which the gateway waits
     ends: float  # unix seconds at which Lambda ends this function
-    caller_id: str  # the caller's name where failed calls of KMS are counted, which are limited
     in_batch: bool = False  # True: the client is asked nothing, and no HTTP status hides the other results
 
 
-def _declared_letters(capabilities: object, revision: str) -> str:
-    """Return the letters of those declared capabilities that the revision knows."""
-    families: dict[str, Any] = capabilities if isinstance(capabilities, dict) else {}
-    letters = ""
-    for letter, (family, member, feature) in DECLARABLE.items():
-        declared = families.get(family)
-        if not isinstance(declared, dict) or not revisions.supports(revision, feature):
-            continue
-        if member is None or _has_member(declared, member):
-            letters += letter
-    if shows_apps(families):
-        letters += APPS
-    return letters
+def read_exchange(
+    deployment: Deployment,
+    http: HttpRequest,
+    event: Mapping[str, Any],
+    context: LambdaContext,
+    session_id: str | None,
+) -> Exchange:
+    """Read the caller and the session of a request.
 
+    Args:
+        deployment: the deployment that received the request.
+        http: the request.
+        event: the event of API Gateway that holds it.
+        context: the context that Lambda passes.
+        session_id: the session that the client continues; None if it has none.
 
-def _has_member(family: Mapping[str, Any], member: str) -> bool:
-    if isinstance(family.get(member), dict):
-        return True
-    # 2025-11-25, client/elicitation, "Capabilities": "an empty capabilities object is equivalent to declaring support
-    # for form mode only"
-    return member == "form" and not isinstance(family.get("url"), dict)
-
-
-def _shortened(name: object) -> str:
-    return name[:MAX_NAME] if isinstance(name, str) else ""
+    Raises:
+        Unauthorized: the access token is invalid.
+        CallerStopped: the operator stopped this caller.
+        SessionNotFound: the session id is invalid.
+        TemporarilyUnavailable, Misconfigured: no key is available for the session, or the route has no authorizer.
+    """
+    now = deployment.now()
+    # 2025-11-25, basic/security_best_practices: "MCP Servers MUST NOT use sessions for authentication". So the caller
+    # is known before the session is read.
+    caller = identity.identify(http, deployment.settings, now)
+    principal = principal_digest(caller.principal)
+    caller_key = caller_id(caller.principal, http.address)
+    observability.current().caller_id = caller_key
+    header = http.headers.get(revisions.VERSION_HEADER)
+    revision = revisions.REVISION_OF_HEADER[header]
+    session: Session | None = None
+    if session_id is not None:
+        if deployment.session_seal is None:
+            raise SessionNotFound(reason="session_without_keys")
+        session = sessions.open_session(session_id, deployment.session_seal, principal, caller_id=caller_key, now=now)
+        if not header:
+            revision = session.revision
+    ends = events.lambda_deadline(context, now)
+    return Exchange(
+        deployment=deployment,
+        http=http,
+        event=event,
+        caller=caller,
+        principal=principal,
+        caller_id=caller_key,
+        revision=revision,
+        session=session,
+        deadline=events.gateway_deadline(http, ends, now),
+        ends=ends,
+    )

@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 
 # The reason why a call was not finished; a key of EXPLANATIONS.
 Why: TypeAlias = Literal[
-    "client", "leaves", "revision", "mailbox", "trouble", "words", "size", "time", "refused", "failed", "task"
+    "client", "leaves", "stream", "revision", "mailbox", "trouble", "words", "size", "time", "refused", "failed", "task"
 ]
 
 EXPLANATIONS: dict[Why, str] = {
     "client": "this client did not declare support for it",
     "leaves": "this client does not resume a stream after the user's answer",
+    "stream": "it needs an event stream, which the response to this request cannot be",
     "revision": "this server does not ask clients of this revision, because they do not resume streams",
     "mailbox": "this server has no table for questions to clients of this revision (its operator can add one)",
     "trouble": "the server's table for questions is temporarily unavailable",
@@ -47,7 +48,14 @@ ADVICE = (
 
 
 def final_message(exchange: Exchange, call: Call, outcome: Outcome, why: Why) -> dict[str, Any]:
-    """Return the response to a call that has ended; `why` counts if the client declared the missing capability."""
+    """Return the response to a call that has ended.
+
+    Args:
+        exchange: the request of the client.
+        call: the call.
+        outcome: the outcome of its last round.
+        why: why this client is not asked; it counts if a capability is missing that the client declared.
+    """
     if outcome.result is not None:
         result = translation.legacy_result(call.method, outcome.result, exchange.revision)
         return responses.result_message(call.id, result)
@@ -111,11 +119,12 @@ def _missing_capability(exchange: Exchange, call: Call, details: Mapping[str, An
     required = details.get("requiredCapabilities", {})
     if "extensions" in required:
         return explanation_message(call, (), "task")
-    named = f"something that needs the capability {', '.join(capability_names(required))}"
-    questions = details.get("asks", {}).values() or [named]
-    declared = exchange.session.capabilities if exchange.session else {}
-    if not _includes(declared, required):
-        why = "client" if _can_declare(exchange.revision, required) else "words"
+    names = capability_names(required)
+    questions = details.get("asks", {}).values() or [f"something that needs the capability {', '.join(names)}"]
+    session = exchange.session
+    if session is None or not all(session.declares(name) for name in names):
+        can_declare = all(revisions.supports(exchange.revision, name) for name in names)
+        why = "client" if can_declare else "words"
     return explanation_message(call, questions, why)
 
 
@@ -127,22 +136,3 @@ def _pages_message(call: Call, questions: Mapping[str, Any]) -> dict[str, Any]:
     pages = [{**each["params"], "elicitationId": f"{call.id}-{key}"} for key, each in questions.items()]
     error = {"code": URL_ELICITATION_REQUIRED, "message": pages[0]["message"], "data": {"elicitations": pages}}
     return responses.error_object_message(call.id, error)
-
-
-def _can_declare(revision: str, required: Mapping[str, Any]) -> bool:
-    """Return whether a client of this revision can declare the capabilities."""
-    for family, members in required.items():
-        names = [f"{family}.{member}" for member in members] if isinstance(members, dict) else []
-        if not all(revisions.supports(revision, name) for name in [family, *names]):
-            return False
-    return True
-
-
-def _includes(declared: Mapping[str, Any], required: Mapping[str, Any]) -> bool:
-    """Return whether the declared capabilities have all required members, at every depth."""
-    for name, members in required.items():
-        if not isinstance(declared.get(name), dict):
-            return False
-        if isinstance(members, dict) and not _includes(declared[name], members):
-            return False
-    return True

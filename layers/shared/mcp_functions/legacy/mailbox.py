@@ -6,26 +6,25 @@
     over     the call has ended, and its response waits for the client
 
 The item says in which of these phases the call is, so an answer that arrives twice counts once. A function claims the
-call before it runs it: it writes `running` and its own random name, for the time of a lease.
+call before it runs it: it writes `running`, for the time of a lease. The table accepts only one of two such writes.
 The call itself is in the item only in the phase `working`. In the phase `asked` the question's id holds it.
 """
 
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from mcp_functions import observability
 from mcp_functions.legacy.runner import Call
-from mcp_functions.legacy.sealed_ids import item_name, new_nonce
+from mcp_functions.legacy.sealed_ids import item_name
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.store import Conflict, Key, UnreadableItem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mcp_functions.legacy.sealed_ids import CallStream
+    from mcp_functions.legacy.sealed_ids import CallStream, IdSeals
     from mcp_functions.protocol.wire_types import RequestId
     from mcp_functions.store import Item, SealedTable
 
@@ -33,8 +32,7 @@ T = TypeVar("T")
 
 KIND = "mailbox"  # the kind of these items in the table
 LEASE_MARGIN = 2  # seconds between the end of a function and the end of its lease
-ATTEMPTS = 5  # how often a request to the table is tried while it is unavailable
-PAUSE_SECONDS = 0.2  # the pause after the first attempt; each further pause is twice the one before
+PAUSES = (0.2, 0.4, 0.8, 1.6)  # seconds before each further attempt, while the table or KMS is unavailable
 CONTENDED = "mailbox_contended"  # reasons in the log
 UNREADABLE = "mailbox_unreadable"
 
@@ -50,7 +48,6 @@ class CallRecord(NamedTuple):
     messages: Sequence[Mapping[str, Any]] = ()  # the messages that the client has not seen before this step
     call: Call | None = None  # the call that the next poll continues, in the phase `working`
     until: int = 0  # unix seconds until which an answer counts, or until which a running function holds its lease
-    by: str = ""  # the random name of the function that runs the call; it recognizes its write if no response came
 
 
 class StoredRecord(NamedTuple):
@@ -61,12 +58,23 @@ class StoredRecord(NamedTuple):
 
 
 class Mailbox:
-    """Stores call records. Every method may raise TemporarilyUnavailable and Misconfigured."""
+    """Stores call records. Every method may raise TemporarilyUnavailable and Misconfigured.
+
+    Attributes:
+        seals: the seals of the ids with which clients come back to a record.
+    """
 
     def __init__(
-        self, table: SealedTable, *, seconds: int, now: Callable[[], float], sleep: Callable[[float], object]
+        self,
+        table: SealedTable,
+        seals: IdSeals,
+        *,
+        seconds: int,
+        now: Callable[[], float],
+        sleep: Callable[[float], object],
     ) -> None:
         """Use a table that keeps each record for `seconds` after its last write; `now` is in unix seconds."""
+        self.seals = seals
         self._table = table
         self._seconds = seconds
         self._now = now
@@ -78,10 +86,13 @@ class Mailbox:
         Raises:
             ItemTooLarge: the record does not fit into an item.
         """
-        key = _key(stream)
-        with suppress(Conflict):  # an item of an earlier call exists
+        key = _key(stream.session, stream.request, stream.principal)
+        try:
             self._table.create(key, record._asdict(), expires=self._expires())
-            return
+        except Conflict:
+            self._replace_earlier_call(key, record)
+
+    def _replace_earlier_call(self, key: Key, record: CallRecord) -> None:
         # The causes say no more than the reasons do.
         try:
             item = self._table.get(key)
@@ -96,48 +107,31 @@ class Mailbox:
     def find(self, stream: CallStream) -> StoredRecord | None:
         """Return the record of a stream; None if it is gone or belongs to another call with the same id."""
         try:
-            item = self._table.get(_key(stream))
+            item = self._table.get(_key(stream.session, stream.request, stream.principal))
         except UnreadableItem:
             return None
         if item is None or item.payload["nonce"] != stream.nonce:
             return None
-        record = CallRecord(**item.payload)
+        # An earlier version stored one member more.
+        record = CallRecord(**{name: value for name, value in item.payload.items() if name in CallRecord._fields})
         if record.call:
             record = record._replace(call=Call(*record.call))  # a tuple is a list in JSON
         return StoredRecord(record, item)
 
     def claim(self, stored: StoredRecord, ends: float, deadline: float) -> StoredRecord | None:
-        """Reserve a call for a function that ends at `ends`; None if another was faster. See `retry`.
+        """Reserve a call for a function that ends at `ends`; None if another was faster. See `retry`."""
+        lease_end = math.ceil(ends) + LEASE_MARGIN
+        running = stored.record._replace(phase="running", messages=(), until=lease_end)
+        return self.replace(stored, running, deadline)
+
+    def replace(self, stored: StoredRecord, record: CallRecord, deadline: float) -> StoredRecord | None:
+        """Replace a record by another; None if another writer was faster. See `retry`.
 
         Raises:
-            TemporarilyUnavailable, Misconfigured: the table is unavailable, and the caller must not run the call.
+            ItemTooLarge: the record does not fit into an item.
         """
-        until = math.ceil(ends) + LEASE_MARGIN
-        record = stored.record._replace(phase="running", messages=(), until=until, by=new_nonce())
-
-        def claim() -> StoredRecord | None:
-            return self._replace(stored, record) or self._find_own_claim(stored, record)
-
-        return self.retry(claim, deadline)
-
-    def _find_own_claim(self, stored: StoredRecord, record: CallRecord) -> StoredRecord | None:
-        """Return the claim if an earlier attempt has written it, without a response; None if another function did."""
         try:
-            item = self._table.get(stored.item.key)
-        except UnreadableItem:
-            return None
-        if item is None or item.payload["by"] != record.by:
-            return None
-        return StoredRecord(record, item)
-
-    def replace(self, stored: StoredRecord, record: CallRecord, deadline: float) -> bool:
-        """Replace a record by another; False if another writer was faster. See `retry`."""
-        return self.retry(lambda: self._replace(stored, record), deadline) is not None
-
-    def _replace(self, stored: StoredRecord, record: CallRecord) -> StoredRecord | None:
-        """Replace a record once; None if another writer was faster."""
-        try:
-            return StoredRecord(record, self._write(stored.item, record))
+            return StoredRecord(record, self.retry(lambda: self._write(stored.item, record), deadline))
         except Conflict:
             return None
 
@@ -147,8 +141,7 @@ class Mailbox:
         Raises:
             TemporarilyUnavailable: every attempt failed.
         """
-        for number in range(ATTEMPTS - 1):
-            pause = PAUSE_SECONDS * 2**number
+        for pause in PAUSES:
             try:
                 return attempt()
             except TemporarilyUnavailable:
@@ -159,13 +152,14 @@ class Mailbox:
 
     def delete(self, session: str, request: RequestId, principal: str | None) -> None:
         """Delete the record of a cancelled call. A function that still runs the call then cannot store its result."""
+        notes = observability.current()
         try:
-            item = self._table.get(Key(KIND, item_name(session, request), principal))
+            item = self._table.get(_key(session, request, principal))
             if item:
                 self._table.delete(item)
-                observability.current().reason = "cancelled"
+                notes.reason = "cancelled"
         except (Conflict, UnreadableItem):
-            observability.current().reason = "not_cancelled"
+            notes.reason = "not_cancelled"
 
     def _write(self, item: Item, record: CallRecord) -> Item:
         return self._table.replace(item, record._asdict(), expires=self._expires())
@@ -174,5 +168,5 @@ class Mailbox:
         return int(self._now()) + self._seconds
 
 
-def _key(stream: CallStream) -> Key:
-    return Key(KIND, item_name(stream.session, stream.request), stream.principal)
+def _key(session: str, request: RequestId, principal: str | None) -> Key:
+    return Key(KIND, item_name(session, request), principal)

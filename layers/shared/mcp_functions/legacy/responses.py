@@ -49,7 +49,7 @@ class Reply(NamedTuple):
     messages: tuple[Mapping[str, Any], ...] = ()  # notifications, then the response
     events: tuple[StreamEvent, ...] = ()  # the reply in place of `messages`, if the client must return for more
     headers: Mapping[str, str] = {}  # further headers of the HTTP response
-    passed: Mapping[str, Any] | None = None  # another function's HTTP response, which goes to the client unchanged
+    refusal: Mapping[str, Any] | None = None  # the HTTP response 401 or 403, in place of `messages`
 
 
 def result_message(id_: RequestId, result: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,8 +70,8 @@ def error_object_message(id_: RequestId, error: Mapping[str, Any]) -> dict[str, 
 
 def reply_response(http: HttpRequest, reply: Reply, id_: RequestId) -> Response:
     """Return the HTTP response to one request."""
-    if reply.passed is not None:
-        return dict(reply.passed)
+    if reply.refusal is not None:
+        return dict(reply.refusal)
     if reply.events:
         return stream_response(reply.events, reply.headers)
     if len(reply.messages) > 1 and events.accepts_event_stream(http):
@@ -83,49 +83,6 @@ def reply_response(http: HttpRequest, reply: Reply, id_: RequestId) -> Response:
     except McpError as error:
         # The response is too large or not Unicode. As a JSON-RPC error it tells the client which request caused that.
         return responses.json(200, error_message(id_, error), reply.headers)
-
-
-def batch_response(http: HttpRequest, replies: Sequence[Reply]) -> Response:
-    """Return the HTTP response to a batch, in its order; 202 if the batch has no request."""
-    messages = [message for reply in replies for message in reply.messages]
-    if not messages:
-        return responses.empty(202)
-    headers = {name: value for reply in replies for name, value in reply.headers.items()}
-    try:
-        return check_size(_batch(http, messages, headers))
-    except McpError as error:
-        return _reduced_batch(http, messages, headers, error)
-
-
-def _reduced_batch(
-    http: HttpRequest, messages: Sequence[Mapping[str, Any]], headers: Mapping[str, str], error: McpError
-) -> Response:
-    """Replace the worst messages by errors until the batch can be sent, so that the others keep their results."""
-    kept = dict(enumerate(messages))
-    worst_first = sorted(kept, key=lambda index: _severity(kept[index]), reverse=True)
-    for index in worst_first:
-        if "id" in kept[index]:
-            kept[index] = error_message(kept[index]["id"], error)
-        else:
-            del kept[index]  # a notification
-        try:
-            return check_size(_batch(http, list(kept.values()), headers))
-        except McpError as still_refused:
-            error = still_refused
-    raise error
-
-
-def _batch(http: HttpRequest, messages: Sequence[Mapping[str, Any]], headers: Mapping[str, str]) -> Response:
-    """Return a stream if there are notifications and the client accepts one; otherwise the responses as an array."""
-    only_responses = [message for message in messages if "method" not in message]
-    if len(only_responses) < len(messages) and events.accepts_event_stream(http):
-        return stream_response([StreamEvent(message) for message in messages], headers)
-    return responses.json(200, only_responses, headers)
-
-
-def _severity(message: Mapping[str, Any]) -> tuple[bool, int]:
-    """Return the key by which messages are sorted: those that cannot be encoded are worst, then the longest."""
-    return not is_unicode([message]), len(json_writer.dumps(message))
 
 
 def stream_response(stream: Sequence[StreamEvent], headers: Mapping[str, str]) -> Response:

@@ -12,6 +12,7 @@ from mcp_functions.protocol.constants import META_PROTOCOL_VERSION
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+VERSION_HEADER = "mcp-protocol-version"
 OLDEST = "2025-03-26"
 JUNE = "2025-06-18"
 LATEST = "2025-11-25"
@@ -35,6 +36,7 @@ INTRODUCED = {
     "resource_link": JUNE,
     "lastModified": JUNE,
     "elicitation": JUNE,
+    "elicitation.form": JUNE,
     "icons": LATEST,
     "elicitation.url": LATEST,
     "elicitation.multi": LATEST,  # a field for several choices of a list
@@ -49,7 +51,7 @@ LAST = {"batches": OLDEST}
 Kind: TypeAlias = Literal["request", "notification", "response", "batch"]
 
 # No client before 2026-07-28 sends these methods. Without their envelope, the modern path explains what is missing.
-MODERN_METHODS = frozenset({"server/discover", "subscriptions/listen", "tasks/update"})
+MODERN_METHODS = ("server/discover", "subscriptions/listen", "tasks/update")
 MAX_BATCH = 50  # messages
 
 
@@ -74,40 +76,32 @@ def message_kind(body: object, header: str | None) -> Kind | None:
         body: the JSON value of the request's body.
         header: the header MCP-Protocol-Version, a key of `REVISION_OF_HEADER`.
     """
-    if isinstance(body, list):
-        return "batch" if _is_batch(body, header) else None
     if isinstance(body, dict):
         return _single_kind(body, header)
-    return None
+    if not isinstance(body, list) or not 0 < len(body) <= MAX_BATCH:
+        return None
+    are_legacy = all(isinstance(each, dict) and _single_kind(each, header) for each in body)
+    return "batch" if are_legacy else None
 
 
 def _single_kind(message: Mapping[str, object], header: str | None) -> Kind | None:
-    params = message.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    # 2026-07-28, basic/versioning: "A request carrying modern `_meta` is served … at this revision"
-    if isinstance(meta, dict) and META_PROTOCOL_VERSION in meta:
+    if message.get("jsonrpc") != "2.0" or _is_modern(message, header):
         return None
-    method = message.get("method")
-    if header is None and isinstance(method, str) and method in MODERN_METHODS:
-        return None
-    if message.get("jsonrpc") != "2.0":
-        return None
-    if isinstance(method, str) and (params is None or isinstance(params, dict)):
-        return _kind_by_id(message)
-    if isinstance(message.get("id"), str | int) and ("result" in message or "error" in message):
+    id_ = message.get("id")
+    if isinstance(message.get("method"), str) and isinstance(message.get("params"), dict | None):
+        if "id" not in message:
+            return "notification"
+        return "request" if type(id_) in (str, int) else None
+    if isinstance(id_, str | int) and ("result" in message or "error" in message):
         return "response"
     return None
 
 
-def _kind_by_id(message: Mapping[str, object]) -> Kind | None:
-    if "id" not in message:
-        return "notification"
-    return "request" if type(message["id"]) in (str, int) else None
-
-
-def _is_batch(body: list[object], header: str | None) -> bool:
-    if not supports(REVISION_OF_HEADER[header], "batches"):
-        return False
-    if not 0 < len(body) <= MAX_BATCH:
-        return False
-    return all(isinstance(each, dict) and message_kind(each, header) for each in body)
+def _is_modern(message: Mapping[str, object], header: str | None) -> bool:
+    """Return whether the path of 2026-07-28 must answer a message."""
+    params = message.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    # 2026-07-28, basic/versioning: "A request carrying modern `_meta` is served … at this revision"
+    if isinstance(meta, dict) and META_PROTOCOL_VERSION in meta:
+        return True
+    return header is None and message.get("method") in MODERN_METHODS

@@ -2,6 +2,9 @@
 
 The server is this function, or an endpoint that forwards each request to the function with its handler. A call may need
 several modern requests, its rounds: each runs the handler once more, with the answers and the state of earlier rounds.
+
+    run_request   one modern request
+    run_call      one round of a call, and more rounds while the call needs only time
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observability
-from mcp_functions.http import outcomes
+from mcp_functions.http import responses
 from mcp_functions.legacy import translation
 from mcp_functions.protocol.errors import InsufficientScope, InternalError, McpError, Unauthorized, is_ctrl_c
 from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
@@ -25,6 +28,8 @@ MIN_ROUND_SECONDS = 15.0  # a call that ended without a question runs again at o
 SPARE_SECONDS = 1.5  # the part of the gateway's time that a round must leave, to store and write the outcome
 UNAUTHORIZED = 401
 FORBIDDEN = 403
+# The JSON-RPC error for a problem with the access token, where no HTTP status can show it.
+ACCESS_DENIED = {"code": InsufficientScope.code, "message": InsufficientScope.default_message}
 
 
 class ModernServer(NamedTuple):
@@ -50,8 +55,12 @@ class Outcome(NamedTuple):
     result: Mapping[str, Any] | None = None  # None after an error
     error: Mapping[str, Any] | None = None  # a JSON-RPC error
     notifications: tuple[Mapping[str, Any], ...] = ()  # sent before the result
-    # The HTTP response of another function about the access token; it goes to the client unchanged.
-    passed: Mapping[str, Any] | None = None
+    refusal: Mapping[str, Any] | None = None  # the HTTP response 401 or 403, if the access token is the problem
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether the call needs another round."""
+        return self.result is not None and self.result.get("resultType") == "input_required"
 
     @property
     def questions(self) -> Mapping[str, Any]:
@@ -67,90 +76,79 @@ class Outcome(NamedTuple):
         return self.is_unfinished and not self.questions
 
     @property
-    def is_unfinished(self) -> bool:
-        """Whether the call needs another round."""
-        return (self.result or {}).get("resultType") == "input_required"
+    def state(self) -> str | None:
+        """The `requestState` with which the next round continues."""
+        return self.result.get("requestState") if self.result else None
 
 
-class Runner:
-    """Runs modern requests for legacy clients."""
+def run_call(
+    exchange: Exchange, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None = None
+) -> Outcome:
+    """Run a round of a call, and more rounds while it needs only time, and this exchange has time.
 
-    def __init__(self, server: ModernServer, now: Callable[[], float]) -> None:
-        """Use a server and a clock (unix seconds)."""
-        self._server = server
-        self._now = now
-        self.catalog = server.catalog
+    Args:
+        exchange: the HTTP request of the client.
+        call: the call, with the state of its last round.
+        capabilities: the client's capabilities that the round may use.
+        answers: the answers to the questions of the last round, by key; None if it asked nothing.
 
-    def call(
-        self,
-        exchange: Exchange,
-        call: Call,
-        capabilities: Mapping[str, Any],
-        answers: Mapping[str, Any] | None = None,
-        *,
-        raise_auth: bool = False,
-    ) -> tuple[Call, Outcome]:
-        """Run a round of a call, and more rounds while it needs only time, and this exchange has time.
+    Returns:
+        The outcome of the last round, with the notifications of all rounds.
+    """
+    notifications: tuple[Mapping[str, Any], ...] = ()
+    while True:
+        round_ = call._replace(params=_round_params(call, answers))
+        outcome = run_request(exchange, round_, capabilities)
+        notifications += outcome.notifications
+        seconds_left = exchange.deadline - exchange.deployment.now()
+        if not outcome.needs_time or seconds_left < MIN_ROUND_SECONDS:
+            return outcome._replace(notifications=notifications)
+        call = call._replace(state=outcome.state)
+        answers = None  # the state holds them now
 
-        Args:
-            exchange: the HTTP request of the client.
-            call: the call, with the state of its last round.
-            capabilities: the client's capabilities that the round may use.
-            answers: the answers to the questions of the last round, by key; None if it asked nothing.
-            raise_auth: True if a problem with the access token becomes an HTTP status.
 
-        Returns:
-            The call with the state for its next round, and the outcome of the last round, with all notifications.
-        """
-        notifications: tuple[Mapping[str, Any], ...] = ()
-        while True:
-            params = _round_params(call, answers)
-            outcome = self.run(exchange, call._replace(params=params), capabilities, raise_auth=raise_auth)
-            notifications += outcome.notifications
-            result = outcome.result or {}
-            call = call._replace(state=result.get("requestState"))
-            answers = None  # the state holds them now
-            if not outcome.needs_time or exchange.deadline - self._now() < MIN_ROUND_SECONDS:
-                return call, outcome._replace(notifications=notifications)
+def run_request(exchange: Exchange, call: Call, capabilities: Mapping[str, Any]) -> Outcome:
+    """Run one modern request; an exception becomes the outcome's error."""
+    notes = observability.current()
+    request = _modern_request(exchange, call, capabilities)
+    try:
+        answer = exchange.deployment.modern.answer(request)
+    except (Unauthorized, InsufficientScope) as error:
+        notes.add_error(error)
+        return Outcome(error=ACCESS_DENIED, refusal=responses.failure(error, call.id))
+    except McpError as error:
+        notes.add_error(error)
+        return Outcome(error=error.to_json())
+    except BaseException as error:  # a crash becomes a JSON-RPC error, so the client learns which request crashed
+        if is_ctrl_c(error):
+            raise
+        notes.add_error(error)
+        return _internal_error()
+    if isinstance(answer, Result):
+        outcome = Outcome(answer.result, notifications=answer.notifications)
+    else:
+        outcome = _forwarded_outcome(answer.response)
+    _note_outcome(outcome)
+    return outcome
 
-    def run(
-        self, exchange: Exchange, call: Call, capabilities: Mapping[str, Any], *, raise_auth: bool = False
-    ) -> Outcome:
-        """Run one request; with `raise_auth` a problem with the access token becomes an HTTP status."""
-        request = self._request(exchange, call, capabilities)
-        try:
-            outcome = _outcome(self._server.answer(request), pass_auth=raise_auth)
-        except (Unauthorized, InsufficientScope):
-            if raise_auth:
-                raise
-            return Outcome(error={"code": InsufficientScope.code, "message": InsufficientScope.default_message})
-        except McpError as error:
-            outcomes.note_error(observability.current(), error)
-            return Outcome(error=error.to_json())
-        except BaseException as error:  # a crash becomes a JSON-RPC error, so the client learns which request crashed
-            if is_ctrl_c(error):
-                raise
-            outcomes.note_crash(observability.current(), error)
-            return _internal_error()
-        _note_outcome(outcome)
-        return outcome
 
-    def _request(self, exchange: Exchange, call: Call, capabilities: Mapping[str, Any]) -> Request:
-        message = translation.modern_message(exchange, call.id, call.method, call.params, capabilities)
-        headers = translation.modern_headers(message, self.catalog, exchange.http.headers)
-        event = exchange.event
-        if self._server.forwards:  # a modern event copies the whole request
-            event = translation.modern_event(event, message, headers, spare_ms=int(SPARE_SECONDS * 1000))
-        return Request(
-            message=message,
-            headers=headers,
-            principal=exchange.caller.principal,
-            address=exchange.http.address,
-            deadline=exchange.deadline - SPARE_SECONDS,
-            event=event,
-            scopes=exchange.caller.scopes,
-            ends=exchange.ends,
-        )
+def _modern_request(exchange: Exchange, call: Call, capabilities: Mapping[str, Any]) -> Request:
+    modern = exchange.deployment.modern
+    message = translation.modern_message(exchange, call.id, call.method, call.params, capabilities)
+    headers = translation.modern_headers(message, modern.catalog, exchange.http.headers)
+    event = exchange.event
+    if modern.forwards:  # a modern event copies the whole request
+        event = translation.modern_event(event, message, headers, spare_ms=int(SPARE_SECONDS * 1000))
+    return Request(
+        message=message,
+        headers=headers,
+        principal=exchange.caller.principal,
+        address=exchange.http.address,
+        deadline=exchange.deadline - SPARE_SECONDS,
+        event=event,
+        scopes=exchange.caller.scopes,
+        ends=exchange.ends,
+    )
 
 
 def _round_params(call: Call, answers: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -160,6 +158,23 @@ def _round_params(call: Call, answers: Mapping[str, Any] | None) -> dict[str, An
     if answers is not None:
         params["inputResponses"] = dict(answers)
     return params
+
+
+def _forwarded_outcome(response: Mapping[str, Any]) -> Outcome:
+    """Read the HTTP response of another function: JSON or an event stream."""
+    if response["statusCode"] in (UNAUTHORIZED, FORBIDDEN):
+        return Outcome(error=ACCESS_DENIED, refusal=response)
+    body: str = response["body"]
+    texts = [body]
+    if body.startswith("event:"):
+        texts = [line.removeprefix("data: ") for line in body.split("\n") if line.startswith("data: ")]
+    try:
+        *notifications, last = map(json.loads, texts)
+        if "method" in last:
+            return _internal_error()  # the stream ended with a notification, without a response
+        return Outcome(last.get("result"), last.get("error"), tuple(notifications))
+    except (ValueError, AttributeError):
+        return _internal_error()  # the function's response has no message, or is not JSON-RPC
 
 
 def _note_outcome(outcome: Outcome) -> None:
@@ -185,30 +200,6 @@ def _is_failure(error: Mapping[str, Any]) -> bool:
     data = error.get("data")
     may_retry = isinstance(data, dict) and data.get("retryable") is True
     return error.get("code") == InternalError.code and not may_retry
-
-
-def _outcome(answer: Result | ForwardedResponse, *, pass_auth: bool) -> Outcome:
-    """Read an answer: a result of this function, or the HTTP response of another one."""
-    if isinstance(answer, Result):
-        return Outcome(answer.result, notifications=answer.notifications)
-    response = answer.response
-    if pass_auth and response["statusCode"] in (UNAUTHORIZED, FORBIDDEN):
-        return Outcome(passed=response)
-    try:
-        *notifications, last = _messages(response)
-        if "method" in last:
-            return _internal_error()  # the stream ended with a notification, without a response
-        return Outcome(last.get("result"), last.get("error"), tuple(notifications))
-    except (ValueError, AttributeError):
-        return _internal_error()  # the function's response has no message, or is not JSON-RPC
-
-
-def _messages(response: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the messages of a function's HTTP response: JSON or an event stream."""
-    body: str = response["body"]
-    if not body.startswith("event:"):
-        return [json.loads(body)]
-    return [json.loads(line.removeprefix("data: ")) for line in body.split("\n") if line.startswith("data: ")]
 
 
 def _internal_error() -> Outcome:

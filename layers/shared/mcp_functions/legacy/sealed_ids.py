@@ -20,7 +20,6 @@ from mcp_functions.legacy.errors import SessionNotFound, UnknownQuestion
 from mcp_functions.legacy.runner import Call
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import base64url, dumps
-from mcp_functions.seal.codec_adapter import CodecAdapter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.exchange import Exchange
     from mcp_functions.protocol.errors import InvalidRequest
     from mcp_functions.protocol.wire_types import RequestId
-    from mcp_functions.seal.envelope import Codec
+    from mcp_functions.seal.envelope import Seal
     from mcp_functions.settings import Settings
 
 # Labels: an id of one kind does not open as another.
@@ -47,9 +46,9 @@ _ITEM_BYTES = 24  # bytes of the digest that names the mailbox's item
 class IdSeal:
     """Seals JSON objects of one kind into ids, and opens them."""
 
-    def __init__(self, codec: Codec, label: bytes) -> None:
-        """Use a codec for one kind of id. An author's codec ignores labels, so the label is also sealed inside."""
-        self._codec = CodecAdapter(codec)
+    def __init__(self, seal: Seal, label: bytes) -> None:
+        """Use a seal for one kind of id. An author's codec ignores labels, so the label is also sealed inside."""
+        self._seal = seal
         self._prefix = label + b"\0"
 
     def seal(self, claims: Mapping[str, Any]) -> str:
@@ -59,7 +58,7 @@ class IdSeal:
             StateTooLarge: the id would be too long for its place in the message.
             TemporarilyUnavailable, Misconfigured: no key is available.
         """
-        return self._codec.seal(self._prefix + dumps(claims).encode("utf-8", "surrogatepass"))
+        return self._seal.seal(self._prefix + dumps(claims).encode("utf-8", "surrogatepass"))
 
     def open(self, token: str, caller_id: str) -> dict[str, Any]:
         """Return the claims of an id.
@@ -72,7 +71,7 @@ class IdSeal:
             InvalidRequestState: this seal did not make the id.
             TemporarilyUnavailable, Misconfigured: no key is available.
         """
-        plaintext = self._codec.unseal(token, caller=caller_id)
+        plaintext = self._seal.unseal(token, caller=caller_id)
         if not plaintext.startswith(self._prefix):
             raise InvalidRequestState(reason="label")
         claims: dict[str, Any] = json.loads(plaintext.removeprefix(self._prefix).decode("utf-8", "surrogatepass"))
@@ -92,15 +91,10 @@ def make_seals(seal_factory: SealFactory, settings: Settings) -> IdSeals:
     kept_seconds = settings.question_seconds + FETCH_SECONDS
     # A question's id comes back in a request body, which must have room for the answer too.
     max_question = max(1, min(MAX_QUESTION, settings.max_body_bytes // 2))
-
-    def make_seal(label: bytes, max_age: int, max_chars: int) -> IdSeal:
-        return IdSeal(seal_factory.seal(label, max_age=max_age, max_chars=max_chars), label)
-
-    return IdSeals(
-        sessions=make_seal(SESSION, settings.session_seconds, MAX_SESSION),
-        events=make_seal(EVENT, kept_seconds, MAX_EVENT),
-        questions=make_seal(QUESTION, kept_seconds, max_question),
-    )
+    sessions = seal_factory.seal(SESSION, max_age=settings.session_seconds, max_chars=MAX_SESSION)
+    events = seal_factory.seal(EVENT, max_age=kept_seconds, max_chars=MAX_EVENT)
+    questions = seal_factory.seal(QUESTION, max_age=kept_seconds, max_chars=max_question)
+    return IdSeals(IdSeal(sessions, SESSION), IdSeal(events, EVENT), IdSeal(questions, QUESTION))
 
 
 class CallStream(NamedTuple):
@@ -166,9 +160,7 @@ def _open(token: object, seal: IdSeal, exchange: Exchange, kind: str, refusal: t
     try:
         claims = seal.open(token, exchange.caller_id)
     except InvalidRequestState as error:
-        raise refusal(
-            reason=f"{kind}_{error.reason}"
-        ) from None  # the cause speaks of a requestState, which this is not
+        raise refusal(reason=f"{kind}_{error.reason}") from None  # the cause speaks of a requestState
     stream = CallStream(*claims["stream"])
     session = exchange.session
     if session is None or stream.session != session.id or stream.principal != exchange.principal:

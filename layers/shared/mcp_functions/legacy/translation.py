@@ -18,7 +18,7 @@ from mcp_functions.protocol.constants import (
     LISTS,
     META_CLIENT_CAPABILITIES,
     META_CLIENT_INFO,
-    META_EARLIER,
+    META_CLIENT_REVISION,
     META_LOG_LEVEL,
     META_PROTOCOL_VERSION,
     META_SERVER_INFO,
@@ -56,7 +56,7 @@ def modern_message(
         **params["_meta"],
         META_PROTOCOL_VERSION: PROTOCOL_VERSION,
         META_CLIENT_CAPABILITIES: dict(capabilities),
-        META_EARLIER: exchange.revision,
+        META_CLIENT_REVISION: exchange.revision,
     }
     if exchange.session:
         name, version = exchange.session.client
@@ -66,32 +66,43 @@ def modern_message(
     return cast("JSONRPCRequest", message)
 
 
-def modern_headers(message: JSONRPCRequest, offered: Mapping[str, Any], received: Mapping[str, str]) -> dict[str, str]:
-    """Return the received headers, with those that 2026-07-28 repeats from the body."""
+def modern_headers(message: JSONRPCRequest, catalog: Mapping[str, Any], received: Mapping[str, str]) -> dict[str, str]:
+    """Return the received headers, with those that 2026-07-28 repeats from the body.
+
+    Args:
+        message: the modern message.
+        catalog: the catalog, which tells the arguments of a tool that are repeated in headers.
+        received: the headers of the legacy client, with names in lower case.
+    """
     method = message["method"]
     params = message["params"]
-    written = {name: value for name, value in received.items() if name not in DROPPED_HEADERS}
-    written["accept"] = "application/json, text/event-stream"
-    written["content-type"] = "application/json"
-    written["mcp-protocol-version"] = PROTOCOL_VERSION
-    written["mcp-method"] = method
-    name = params.get(CALLS.get(method, ""))  # the param of a call that names its tool, prompt or resource
-    if isinstance(name, str):
-        written["mcp-name"] = headers.encode(name)
+    modern = {name: value for name, value in received.items() if name not in DROPPED_HEADERS}
+    modern["accept"] = "application/json, text/event-stream"
+    modern["content-type"] = "application/json"
+    modern["mcp-protocol-version"] = PROTOCOL_VERSION
+    modern["mcp-method"] = method
+    if method in CALLS:
+        name = params.get(CALLS[method])  # the tool, prompt or resource
+        if isinstance(name, str):
+            modern["mcp-name"] = headers.encode(name)
     if method == "tools/call":
         sent = params.get("arguments")
-        arguments = sent if isinstance(sent, dict) else {}
-        declared = lookup.header_arguments(offered, name)
-        written |= header_parameters.write(declared, arguments)
-    return written
+        declared = lookup.header_arguments(catalog, params.get("name"))
+        modern |= header_parameters.write(declared, sent if isinstance(sent, dict) else {})
+    return modern
 
 
 def modern_event(
-    event: Mapping[str, Any], message: JSONRPCRequest, written: Mapping[str, str], *, spare_ms: int
+    event: Mapping[str, Any], message: JSONRPCRequest, modern: Mapping[str, str], *, spare_ms: int
 ) -> dict[str, Any]:
     """Return the event that API Gateway would have sent for a modern client.
 
-    Its time is `spare_ms` milliseconds earlier, so that the function which gets the event ends before this one must.
+    Args:
+        event: the event of the legacy client.
+        message: the modern message.
+        modern: the modern headers.
+        spare_ms: the milliseconds by which the event is dated back, so that the function which gets it ends before this
+            one must.
     """
     context = dict(event["requestContext"])
     context["http"] = {**context["http"], "method": "POST"}
@@ -99,7 +110,7 @@ def modern_event(
         context["timeEpoch"] -= spare_ms
     return {
         **event,
-        "headers": dict(written),
+        "headers": dict(modern),
         "requestContext": context,
         "body": dumps_utf8(message).decode(),
         "isBase64Encoded": False,

@@ -76,8 +76,7 @@ def document(value: object) -> Response:
 
 def redirect(status: int, location: str, cookies: Sequence[str] = ()) -> Response:
     """Make a redirect."""
-    response = _response(status, "", {"location": location})
-    return {**response, "cookies": list(cookies)} if cookies else response
+    return _response(status, "", {"location": location}, cookies)
 
 
 def page(status: int, title: str, content: str, cookies: Sequence[str] = ()) -> Response:
@@ -100,8 +99,7 @@ def page(status: int, title: str, content: str, cookies: Sequence[str] = ()) -> 
         # With no-referrer, a browser would send `Origin: null` with the page's own form.
         "referrer-policy": "same-origin",
     }
-    response = _response(status, body, headers)
-    return {**response, "cookies": list(cookies)} if cookies else response
+    return _response(status, body, headers, cookies)
 
 
 def refused(error: OAuthError, http: HttpRequest) -> Response:
@@ -124,7 +122,8 @@ def failed(error: McpError, http: HttpRequest) -> Response:
     else:
         code = CODES.get(status, errors.INVALID_REQUEST)
         response = _error(OAuthError(code, SENTENCES[code], status), {})
-    return {**response, "headers": {**response["headers"], **error.headers}}
+    response["headers"].update(error.headers)
+    return response
 
 
 def _error(error: OAuthError, headers: Mapping[str, str]) -> Response:
@@ -135,8 +134,12 @@ def _error(error: OAuthError, headers: Mapping[str, str]) -> Response:
 def _error_page(status: int) -> Response:
     """Make the page of a sign-in that cannot go on. Its text never changes: an attacker may have led the user here."""
     response = page(status, "Sign-in stopped", ERROR_PAGE)
-    return {**response, "headers": {**response["headers"], "referrer-policy": "no-referrer"}}
+    response["headers"]["referrer-policy"] = "no-referrer"
+    return response
 
 
-def _response(status: int, body: str, headers: Mapping[str, str]) -> Response:
-    return responses.response(status, {**HEADERS, **headers}, body)
+def _response(status: int, body: str, headers: Mapping[str, str], cookies: Sequence[str] = ()) -> Response:
+    response = responses.response(status, {**HEADERS, **headers}, body)
+    if cookies:
+        response["cookies"] = list(cookies)
+    return response

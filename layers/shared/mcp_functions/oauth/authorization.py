@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from mcp_functions.oauth import answers, consent_page, errors, redirects
-from mcp_functions.oauth.browsers import consent_name
+from mcp_functions.oauth.browsers import consent_name, new_browser
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.sealed_values import CONSENT, REQUEST
-from mcp_functions.protocol.errors import InvalidRequestState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,9 +28,9 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import Response
     from mcp_functions.oauth.browsers import Browser
     from mcp_functions.oauth.client_metadata import Client
-    from mcp_functions.oauth.front import Parts
+    from mcp_functions.oauth.front import Services
+    from mcp_functions.oauth.request import OAuthRequest
     from mcp_functions.oauth.settings import FrontSettings
-    from mcp_functions.oauth.visits import Visit
 
 CHALLENGE = r"[A-Za-z0-9_-]{43}"  # a PKCE challenge: SHA-256 in base64url
 STATE = r"[ -~]{0,1536}"  # printable ASCII (RFC 6749, appendix A.5); limited, because a URL may carry it twice
@@ -43,118 +42,127 @@ SEE_OTHER = 303
 
 
 class SignIn(NamedTuple):
-    """A checked request of a client. Sealed, it is in the consent page, in the provider's `state` and in the code."""
+    """A checked request of a client. Sealed, it is in the consent page and in the provider's `state`."""
 
     client: str  # the digest of the client's id
     redirect: str  # the redirect URI, to which the answer goes
     state: str  # the client's `state`; "" if it sent none
-    challenge: str = ""  # the client's PKCE challenge
-    scope: str = ""  # the scope that the client asked for
-    prompt: str = ""  # the `prompt` for the provider; "" for none
-    consent: str = ""  # the name of the consent, if the browser may remember it
+    challenge: str  # the client's PKCE challenge
+    scope: str  # the scope that the client asked for
+    prompt: str  # the `prompt` for the provider; "" for none
+    consent: str  # the name of the consent; "" if the browser may not remember it
 
     @classmethod
     def of(cls, claims: Mapping[str, Any]) -> SignIn:
         """Read the claims of a sealed value."""
         return cls(**{name: claims[name] for name in cls._fields})  # the sealed value has other claims too
 
-    def answer_url(self, issuer: str, **answer: str) -> str:
-        """Return the redirect URI with an answer, the client's state, and `iss` (RFC 9207)."""
-        if self.state:
-            answer["state"] = self.state
-        return redirects.with_answer(self.redirect, {**answer, "iss": issuer})
+    @property
+    def may_be_remembered(self) -> bool:
+        """Whether the browser may remember the consent."""
+        return self.consent != ""
 
 
-def begin(visit: Visit, parts: Parts) -> Response:
+def begin(request: OAuthRequest, services: Services) -> Response:
     """Answer `GET /authorize`: with the consent page, or with a redirect.
 
     Raises:
         OAuthError: nothing may be sent to the redirect URI, so the browser shows a page.
     """
-    parameters = visit.parameters
-    client = parts.clients.find(parameters.get("client_id", ""), visit.caller_id)
-    redirect = parameters.get("redirect_uri", "")
-    state = parameters.get("state", "")
-    parts.clients.check_redirect(client, redirect)
-    if not re.fullmatch(STATE, state):  # the client could not use an answer without its whole state
+    parameters = request.parameters
+    client = services.clients.find(parameters.get("client_id", ""), request.caller_id)
+    # Until the redirect URI and the state are checked, no answer goes to the client.
+    if not client.may_receive_at(parameters.get("redirect_uri", "")):
+        raise OAuthError(errors.INVALID_REQUEST, "redirect_uri is not registered for this client")
+    if not re.fullmatch(STATE, parameters.get("state", "")):  # the client could not use an answer without its state
         raise OAuthError(errors.INVALID_REQUEST, "state is too long, or not in ASCII")
-    unchecked = SignIn(client=parts.digest(client.id), redirect=redirect, state=state)
     try:
-        sign_in = _check_request(unchecked, client, parameters, parts.settings)
+        sign_in = _check_request(client, parameters, services.settings)
     except OAuthError as error:
-        if not _is_trusted(visit, client, redirect, parts):
+        if not _is_trusted(request, client, services):
             raise
-        return _refuse(unchecked, error, parts)
-    browser = parts.browsers.meet(visit)
-    cookies = parts.browsers.cookies(browser)
+        return _refuse(parameters["redirect_uri"], parameters.get("state", ""), error, services)
+    browser = services.browsers.recognise(request)
     must_ask = "consent" in sign_in.prompt.split()
-    if not must_ask and parts.browsers.has_consented(visit, browser, sign_in.consent):
-        return _redirect_to_provider(sign_in, browser, parts, cookies)
-    sealed = parts.values.seal(CONSENT, sign_in._asdict(), browser.bound)
-    page = consent_page.write(client, sign_in, sealed, parts.settings)
+    if browser and not must_ask and services.browsers.has_consented(request, browser, sign_in.consent):
+        return _redirect_to_provider(sign_in, browser, services, cookies=[])
+    cookies = []
+    if browser is None:
+        browser = new_browser()
+        cookies.append(services.browsers.cookie(browser))
+    sealed_sign_in = services.values.seal(CONSENT, sign_in._asdict(), (browser.digest,))
+    page = consent_page.render(client, sign_in, sealed_sign_in, services.settings)
     return answers.page(200, consent_page.TITLE, page, cookies)
 
 
-def decide(visit: Visit, parts: Parts) -> Response:
+def decide(request: OAuthRequest, services: Services) -> Response:
     """Answer the form of the consent page, `POST /authorize`.
 
     Raises:
         OAuthError: the form was not sent by the page, in the browser to which the page was shown.
     """
-    headers = visit.http.headers
-    browser = parts.browsers.recognise(visit)
-    is_same_site = headers.get("sec-fetch-site", "same-origin") == "same-origin"  # older browsers do not send it
-    if headers.get("origin") != parts.origin or not is_same_site:
+    headers = request.http.headers
+    browser = services.browsers.recognise(request)
+    fetch_site = headers.get("sec-fetch-site", "same-origin")  # older browsers do not send it
+    if headers.get("origin") != services.settings.origin or fetch_site != "same-origin":
         raise OAuthError(errors.INVALID_REQUEST, "the form comes from another site", status=403)
     if browser is None:
         raise OAuthError(errors.INVALID_REQUEST, "the browser sent no cookie", status=403)
-    try:
-        claims = parts.values.open(CONSENT, visit.parameters.get("request", ""), visit.caller_id, browser.bound)
-    except InvalidRequestState:  # hidden, because the form's value is no requestState
-        raise OAuthError(errors.INVALID_REQUEST, "the page was not shown to this browser, or some time ago") from None
+    claims = services.values.open(CONSENT, request.parameters.get("request", ""), request.caller_id, (browser.digest,))
+    if claims is None:
+        raise OAuthError(errors.INVALID_REQUEST, "the page was not shown to this browser, or some time ago")
     sign_in = SignIn.of(claims)
-    if visit.parameters.get("decision") != "allow":
-        return _refuse(sign_in, OAuthError(errors.ACCESS_DENIED, "the user did not consent"), parts)
+    if request.parameters.get("decision") != "allow":
+        denied = OAuthError(errors.ACCESS_DENIED, "the user did not consent")
+        return _refuse(sign_in.redirect, sign_in.state, denied, services)
     cookies = []
-    if sign_in.consent and visit.parameters.get("remember") == "yes":
-        cookies.append(parts.browsers.remember(visit, browser, sign_in.consent))
-    return _redirect_to_provider(sign_in, browser, parts, cookies)
+    if sign_in.may_be_remembered and request.parameters.get("remember") == "yes":
+        cookies.append(services.browsers.remember(request, browser, sign_in.consent))
+    return _redirect_to_provider(sign_in, browser, services, cookies)
 
 
-def _redirect_to_provider(sign_in: SignIn, browser: Browser, parts: Parts, cookies: list[str]) -> Response:
+def _redirect_to_provider(sign_in: SignIn, browser: Browser, services: Services, cookies: list[str]) -> Response:
     """Send the browser to the provider. The front's PKCE verifier and nonce derive from the seed of this sign-in."""
     seed = secrets.token_urlsafe(32)
-    state = parts.values.seal(REQUEST, {**sign_in._asdict(), "seed": seed}, browser.bound)
-    url = parts.provider.authorization_url(state, seed, sign_in.scope, sign_in.prompt)
+    state = services.values.seal(REQUEST, {**sign_in._asdict(), "seed": seed}, (browser.digest,))
+    url = services.provider.authorization_url(state, seed, sign_in.scope, sign_in.prompt)
     return answers.redirect(SEE_OTHER, url, cookies)
 
 
-def _is_trusted(visit: Visit, client: Client, redirect: str, parts: Parts) -> bool:
+def _is_trusted(request: OAuthRequest, client: Client, services: Services) -> bool:
     """Check whether an error may be sent to a client before the user has done anything (RFC 9700, 4.11.2).
 
     Anybody may register a client: its errors would make every link to this front an open redirect.
     """
-    if client.id in parts.settings.clients:
+    if client.id in services.settings.clients:
         return True
-    browser = parts.browsers.recognise(visit)
+    browser = services.browsers.recognise(request)
     if browser is None:
         return False
     try:
-        scope = _scope(visit.parameters.get("scope", ""), parts.settings)
+        scope = _scope(request.parameters.get("scope", ""), services.settings)
     except OAuthError:
         return False
-    return parts.browsers.has_consented(visit, browser, _consent(client, redirect, scope))
+    return services.browsers.has_consented(
+        request, browser, _consent(client, request.parameters["redirect_uri"], scope)
+    )
 
 
-def _refuse(sign_in: SignIn, error: OAuthError, parts: Parts) -> Response:
+def _refuse(redirect: str, state: str, error: OAuthError, services: Services) -> Response:
     """Send the browser back to the client with an error."""
-    parts.note(error)
-    url = sign_in.answer_url(parts.settings.url, error=error.code, error_description=error.description)
+    error.note()
+    answer = {"error": error.code, "error_description": error.description}
     # With 303 the browser does not send the page's form again, to the client (RFC 9700, 4.12).
-    return answers.redirect(SEE_OTHER, url)
+    return answers.redirect(SEE_OTHER, answer_url(redirect, state, answer, services.settings))
 
 
-def _check_request(sign_in: SignIn, client: Client, parameters: Mapping[str, str], settings: FrontSettings) -> SignIn:
+def answer_url(redirect: str, state: str, answer: Mapping[str, str], settings: FrontSettings) -> str:
+    """Return a redirect URI with an answer, the client's state if it sent one, and `iss` (RFC 9207)."""
+    state_parameter = {"state": state} if state else {}
+    return redirects.with_answer(redirect, {**answer, **state_parameter, "iss": settings.url})
+
+
+def _check_request(client: Client, parameters: Mapping[str, str], settings: FrontSettings) -> SignIn:
     """Check a request whose client and redirect URI are known; its errors go to the client."""
     if "request" in parameters or "request_uri" in parameters:
         raise OAuthError(errors.REQUEST_NOT_SUPPORTED, "request objects are not supported")
@@ -168,9 +176,16 @@ def _check_request(sign_in: SignIn, client: Client, parameters: Mapping[str, str
         raise OAuthError(errors.INVALID_REQUEST, "PKCE is required: code_challenge, and code_challenge_method=S256")
     check_resource(parameters, settings)
     scope = _scope(parameters.get("scope", ""), settings)
-    prompt = _prompt(parameters.get("prompt", ""))
-    consent = _consent(client, sign_in.redirect, scope)
-    return sign_in._replace(challenge=challenge, scope=scope, prompt=prompt, consent=consent)
+    redirect = parameters["redirect_uri"]
+    return SignIn(
+        client=client.id_digest,
+        redirect=redirect,
+        state=parameters.get("state", ""),
+        challenge=challenge,
+        scope=scope,
+        prompt=_prompt(parameters.get("prompt", "")),
+        consent=_consent(client, redirect, scope),
+    )
 
 
 def _consent(client: Client, redirect: str, scope: str) -> str:

@@ -14,28 +14,26 @@ import secrets
 from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_functions.oauth.sealed_values import REMEMBERED, SealedValues
-from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import base64url
 
 if TYPE_CHECKING:
+    from mcp_functions.oauth.request import OAuthRequest
     from mcp_functions.oauth.settings import FrontSettings
-    from mcp_functions.oauth.visits import Visit
 
 BROWSER = "mcp-browser"
 CONSENTS = "mcp-consents"
-BROWSER_SECONDS = REMEMBERED.seconds  # how long a browser keeps both cookies
-BROWSER_ID = r"[A-Za-z0-9_-]{43}"  # 32 random bytes as base64url
+BROWSER_SECONDS = REMEMBERED.lifetime_seconds  # how long a browser keeps both cookies
+BROWSER_ID = r"[A-Za-z0-9_-]{43}"
 MAX_REMEMBERED = 24  # the consents that a cookie has room for
 
 
 class Browser(NamedTuple):
     """A browser."""
 
-    id: str  # random; only the cookie of the browser and this request know it
-    is_known: bool  # True if the browser has the cookie already
+    id: str  # 32 random bytes as base64url; only the cookie of the browser and this request know it
 
     @property
-    def bound(self) -> str:
+    def digest(self) -> str:
         """The text to which sealed values are bound. It does not reveal the cookie."""
         return base64url(hashlib.sha256(b"browser\0" + self.id.encode()).digest())
 
@@ -50,42 +48,36 @@ class Browsers:
         # so a front without https, on this machine, does without it.
         self._is_secure = settings.url.startswith("https://")
 
-    def recognise(self, visit: Visit) -> Browser | None:
+    def recognise(self, request: OAuthRequest) -> Browser | None:
         """Return the browser of a request; None if it has no cookie."""
-        value = visit.cookies.get(self._name(BROWSER), "")
+        value = request.cookies.get(self._name(BROWSER), "")
         if not re.fullmatch(BROWSER_ID, value):
             return None
-        return Browser(value, is_known=True)
+        return Browser(value)
 
-    def meet(self, visit: Visit) -> Browser:
-        """Return the browser of a request, a new one if it has no cookie."""
-        return self.recognise(visit) or Browser(secrets.token_urlsafe(32), is_known=False)
+    def cookie(self, browser: Browser) -> str:
+        """Return the cookie by which a browser is recognised later."""
+        return self._cookie(BROWSER, browser.id)
 
-    def cookies(self, browser: Browser) -> list[str]:
-        """Return the cookies to set in a browser that has none."""
-        if browser.is_known:
-            return []
-        return [self._cookie(BROWSER, browser.id)]
-
-    def has_consented(self, visit: Visit, browser: Browser, consent: str) -> bool:
+    def has_consented(self, request: OAuthRequest, browser: Browser, consent: str) -> bool:
         """Check whether this browser remembers a consent."""
-        return consent in self._remembered(visit, browser)
+        return consent in self._remembered(request, browser)
 
-    def remember(self, visit: Visit, browser: Browser, consent: str) -> str:
+    def remember(self, request: OAuthRequest, browser: Browser, consent: str) -> str:
         """Return the cookie with which a browser remembers one more consent."""
-        others = [other for other in self._remembered(visit, browser) if other != consent]
+        others = [other for other in self._remembered(request, browser) if other != consent]
         newest = [*others, consent][-MAX_REMEMBERED:]
-        sealed = self._values.seal(REMEMBERED, {"consents": newest}, browser.bound)
+        sealed = self._values.seal(REMEMBERED, {"consents": newest}, (browser.digest,))
         return self._cookie(CONSENTS, sealed)
 
-    def _remembered(self, visit: Visit, browser: Browser) -> list[str]:
-        value = visit.cookies.get(self._name(CONSENTS))
-        if not value or not browser.is_known:
+    def _remembered(self, request: OAuthRequest, browser: Browser) -> list[str]:
+        value = request.cookies.get(self._name(CONSENTS))
+        if not value:
             return []
-        try:
-            consents: list[str] = self._values.open(REMEMBERED, value, visit.caller_id, browser.bound)["consents"]
-        except InvalidRequestState:
-            return []  # the cookie is too old or another browser's, so the user is asked again
+        claims = self._values.open(REMEMBERED, value, request.caller_id, (browser.digest,))
+        if claims is None:  # the cookie is too old or another browser's, so the user is asked again
+            return []
+        consents: list[str] = claims["consents"]
         return consents
 
     def _name(self, name: str) -> str:
@@ -99,8 +91,13 @@ class Browsers:
         return f"{self._name(name)}={value}; {attributes}"
 
 
+def new_browser() -> Browser:
+    """Return a browser that has no cookie yet."""
+    return Browser(secrets.token_urlsafe(32))
+
+
 def consent_name(client_id: str, redirect_uri: str, scope: str) -> str:
     """Return the name of a consent: a digest of the client, the redirect URI and the scopes in any order."""
     scopes = " ".join(sorted(scope.split()))
-    parts = f"{client_id}\0{redirect_uri}\0{scopes}"
-    return base64url(hashlib.sha256(parts.encode()).digest()[:16])
+    consent = f"{client_id}\0{redirect_uri}\0{scopes}"
+    return base64url(hashlib.sha256(consent.encode()).digest()[:16])

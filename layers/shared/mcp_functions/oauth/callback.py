@@ -13,17 +13,16 @@ import re
 from typing import TYPE_CHECKING
 
 from mcp_functions.oauth import answers, errors
-from mcp_functions.oauth.authorization import SignIn
+from mcp_functions.oauth.authorization import SignIn, answer_url
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.sealed_values import CODE, REQUEST
-from mcp_functions.protocol.errors import InvalidRequestState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.http.events import Response
-    from mcp_functions.oauth.front import Parts
-    from mcp_functions.oauth.visits import Visit
+    from mcp_functions.oauth.front import Services
+    from mcp_functions.oauth.request import OAuthRequest
 
 FOUND = 302
 # A provider's code: visible ASCII (RFC 6749, A.11) without `"` and the backslash, which JSON would make longer.
@@ -32,36 +31,35 @@ CODE_SYNTAX = r"[!#-\[\]-~]{1,4096}"
 FORWARDED_ERRORS = {errors.ACCESS_DENIED, errors.TEMPORARILY_UNAVAILABLE}
 
 
-def receive(visit: Visit, parts: Parts) -> Response:
+def receive(request: OAuthRequest, services: Services) -> Response:
     """Answer `GET /callback`.
 
     Raises:
         OAuthError: this browser did not start the sign-in, or another provider answered.
     """
-    parameters = visit.parameters
-    browser = parts.browsers.recognise(visit)
+    parameters = request.parameters
+    browser = services.browsers.recognise(request)
     if browser is None:
         raise OAuthError(errors.INVALID_REQUEST, "the browser sent no cookie", status=403)
-    try:
-        claims = parts.values.open(REQUEST, parameters.get("state", ""), visit.caller_id, browser.bound)
-    except InvalidRequestState:  # hidden, because the provider's `state` is no requestState
-        raise OAuthError(errors.INVALID_REQUEST, "this browser did not start the sign-in, or some time ago") from None
-    parts.provider.check_issuer(parameters.get("iss"))
+    claims = services.values.open(REQUEST, parameters.get("state", ""), request.caller_id, (browser.digest,))
+    if claims is None:
+        raise OAuthError(errors.INVALID_REQUEST, "this browser did not start the sign-in, or some time ago")
+    services.provider.check_issuer(parameters.get("iss"))
     sign_in = SignIn.of(claims)
-    answer = _answer(sign_in, claims["seed"], parameters, parts)
-    return answers.redirect(FOUND, sign_in.answer_url(parts.settings.url, **answer))
+    answer = _answer(sign_in, claims["seed"], parameters, services)
+    return answers.redirect(FOUND, answer_url(sign_in.redirect, sign_in.state, answer, services.settings))
 
 
-def _answer(sign_in: SignIn, seed: str, parameters: Mapping[str, str], parts: Parts) -> dict[str, str]:
+def _answer(sign_in: SignIn, seed: str, parameters: Mapping[str, str], services: Services) -> dict[str, str]:
     """Return the parameters for the client: the front's code, or an error."""
     code = parameters.get("code", "")
     if "error" in parameters or not re.fullmatch(CODE_SYNTAX, code):
         error = _error(parameters.get("error", ""))
-        parts.note(error)
+        error.note()
         return {"error": error.code, "error_description": error.description}
     claims = {"code": code, "seed": seed, "challenge": sign_in.challenge, "scope": sign_in.scope}
-    sealed = parts.values.seal(CODE, claims, sign_in.client, sign_in.redirect, parts.settings.resource)
-    return {"code": sealed}
+    bound_to = (sign_in.client, sign_in.redirect, services.settings.resource)
+    return {"code": services.values.seal(CODE, claims, bound_to)}
 
 
 def _error(code: str) -> OAuthError:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.oauth.client_metadata import Client
     from mcp_functions.oauth.clients import Clients
-    from mcp_functions.oauth.visits import Visit
+    from mcp_functions.oauth.request import OAuthRequest
 
 ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"  # RFC 7523, section 2.2
 MAX_ASSERTION_SECONDS = 600  # the longest time for which an assertion may still be valid
@@ -33,11 +33,11 @@ class Credentials(NamedTuple):
     secret: str = ""  # the client's secret; "" if the method needs none
 
 
-def authenticate(visit: Visit, clients: Clients, audiences: set[str], now: float) -> Client:
+def authenticate(request: OAuthRequest, clients: Clients, audiences: set[str], now: float) -> Client:
     """Return the client that sent a request to the token or the revocation endpoint.
 
     Args:
-        visit: the request.
+        request: the request.
         clients: the registry that finds the client.
         audiences: the accepted audiences of assertions: the issuer of this authorization server, and the endpoint.
         now: the current time in unix seconds.
@@ -46,27 +46,25 @@ def authenticate(visit: Visit, clients: Clients, audiences: set[str], now: float
         OAuthError: the client does not prove its identity.
         McpError: KMS does not answer, or the caller's budget is empty.
     """
-    credentials = _credentials(visit)
-    client = clients.find(credentials.client_id, visit.caller_id)
+    credentials = _credentials(request)
+    client = clients.find(credentials.client_id, request.caller_id)
     # RFC 9700, 2.5: a client that registered a key or a secret may not do without it.
     if credentials.method != client.method:
         raise OAuthError(errors.INVALID_CLIENT, "the client authenticates by another method than it registered")
     if client.method in SECRET_METHODS and not hmac.compare_digest(digest(credentials.secret), client.secret_digest):
         raise OAuthError(errors.INVALID_CLIENT, "the client's secret is wrong")
     if client.method == PRIVATE_KEY:
-        keys = clients.keys(client, visit.caller_id)
-        _check_assertion(visit.parameters["client_assertion"], client, keys, audiences, now)
+        keys = clients.keys(client, request.caller_id)
+        _check_assertion(request.parameters["client_assertion"], client, keys, audiences, now)
     return client
 
 
-def _credentials(visit: Visit) -> Credentials:
+def _credentials(request: OAuthRequest) -> Credentials:
     """Read the credentials of a request, which may use one method only."""
-    form = visit.parameters
-    header = visit.http.headers.get("authorization", "")
-    ways = [name for name in ("client_secret", "client_assertion") if name in form]
-    if header:
-        ways.append("authorization")
-    if len(ways) > 1:  # "The client MUST NOT use more than one authentication method in each request."
+    form = request.parameters
+    header = request.http.headers.get("authorization", "")
+    given = [bool(header), "client_secret" in form, "client_assertion" in form]
+    if given.count(True) > 1:  # "The client MUST NOT use more than one authentication method in each request."
         raise OAuthError(errors.INVALID_REQUEST, "the request has more than one way of client authentication")
     if header:
         client_id, secret = _basic(header)

@@ -5,13 +5,14 @@ A client registers its metadata, publishes it under a URL, or the operator confi
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.oauth import errors, redirects
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.oauth.safe_fetch import may_be_fetched
-from mcp_functions.protocol.json_writer import dumps_ascii
+from mcp_functions.protocol.json_writer import base64url, dumps_ascii
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,6 +49,16 @@ class Client(NamedTuple):
     keys: Mapping[str, Any] | None = None  # the client's JWK set; None if it has a URL, or needs no keys
     keys_url: str = ""  # the URL of the client's JWK set
     site: str = ""  # the host of its metadata document, which its owner controls; "" for any other client
+
+    @property
+    def id_digest(self) -> str:
+        """The digest of the id, to which codes and refresh tokens are bound."""
+        return base64url(hashlib.sha256(self.id.encode()).digest())
+
+    def may_receive_at(self, uri: str) -> bool:
+        """Return whether the client may receive answers at a URI."""
+        # A client id is valid for months, so it may have been registered under looser rules than today's.
+        return redirects.matches(uri, self.redirect_uris) and redirects.may_be_registered(uri)
 
 
 def read(metadata: object, client_id: str = "") -> Client:

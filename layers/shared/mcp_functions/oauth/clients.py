@@ -17,10 +17,8 @@ from mcp_functions import observability
 from mcp_functions.oauth import client_metadata, errors, redirects
 from mcp_functions.oauth.client_metadata import NONE, PRIVATE_KEY, SECRET_METHODS, Client
 from mcp_functions.oauth.errors import OAuthError
-from mcp_functions.oauth.https import NoAnswer
 from mcp_functions.oauth.sealed_values import CLIENT, PREFIX, SealedValues
 from mcp_functions.observability import lines
-from mcp_functions.protocol.errors import InvalidRequestState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +33,7 @@ class Clients:
     """Finds clients by their ids, and registers new ones."""
 
     def __init__(self, settings: FrontSettings, values: SealedValues, documents: SafeFetch) -> None:
-        """Keep the parts; no client is looked up.
+        """Keep the arguments; no client is looked up.
 
         Args:
             settings: the settings of the front.
@@ -61,21 +59,11 @@ class Clients:
         names = {lines.digest(client_id), client_id, _site(client_id)}  # an operator may block any of these
         if not names.isdisjoint(self._settings.blocked_clients):
             raise OAuthError(errors.INVALID_CLIENT, "the client is blocked")
-        client = self._find(client_id, caller_id)
+        client = self._look_up(client_id, caller_id)
         # Each request of the client is checked, because its refresh tokens live longer than an operator may wait.
         if self._leads_to_blocked_host(client):
             raise OAuthError(errors.INVALID_CLIENT, "the host of a redirect URI is blocked")
         return client
-
-    def check_redirect(self, client: Client, uri: str) -> None:
-        """Check that a client may receive answers at a URI. Nothing is sent there before this check.
-
-        Raises:
-            OAuthError: the client has not registered the URI.
-        """
-        # A client id is valid for months, so it may have been registered under looser rules than today's.
-        if not redirects.matches(uri, client.redirect_uris) or not redirects.may_be_registered(uri):
-            raise OAuthError(errors.INVALID_REQUEST, "redirect_uri is not registered for this client")
 
     def keys(self, client: Client, caller_id: str) -> Mapping[str, Any]:
         """Return the JWK set of a client.
@@ -85,10 +73,10 @@ class Clients:
         """
         if client.keys is not None:
             return client.keys
-        try:
-            return self._documents.get(client.keys_url, caller_id)
-        except NoAnswer:  # hidden, because the description says the same
-            raise OAuthError(errors.INVALID_CLIENT, "the keys of the client cannot be fetched") from None
+        keys = self._documents.get(client.keys_url, caller_id)
+        if keys is None:
+            raise OAuthError(errors.INVALID_CLIENT, "the keys of the client cannot be fetched")
+        return keys
 
     def register(self, metadata: object) -> tuple[Client, str]:
         """Register a client, and return it with its secret ("" if it has none).
@@ -110,7 +98,7 @@ class Clients:
         hosts = {redirects.host(uri) for uri in client.redirect_uris}
         return not hosts.isdisjoint(self._settings.blocked_hosts)
 
-    def _find(self, client_id: str, caller_id: str) -> Client:
+    def _look_up(self, client_id: str, caller_id: str) -> Client:
         metadata = self._settings.clients.get(client_id)
         if metadata is not None:
             return _pre_registered(client_id, metadata)
@@ -122,11 +110,8 @@ class Clients:
 
     def _registered(self, client_id: str, caller_id: str) -> Client:
         """Read the client that is sealed in an id. An id that does not open is unknown, whatever the reason."""
-        try:
-            claims = self._values.open(CLIENT, client_id, caller_id)
-        except InvalidRequestState:  # hidden, because the id is no requestState
-            raise OAuthError(errors.INVALID_CLIENT, UNKNOWN) from None
-        if claims["generation"] != self._settings.client_generation:
+        claims = self._values.open(CLIENT, client_id, caller_id)
+        if claims is None or claims["generation"] != self._settings.client_generation:
             raise OAuthError(errors.INVALID_CLIENT, UNKNOWN)
         return Client(
             id=client_id,
@@ -153,10 +138,9 @@ class Clients:
 
     def _published(self, url: str, caller_id: str) -> Client:
         """Read a metadata document (draft-ietf-oauth-client-id-metadata-document)."""
-        try:
-            document = self._documents.get(url, caller_id)
-        except NoAnswer:  # hidden, as in `keys`
-            raise OAuthError(errors.INVALID_CLIENT, "the client's metadata document cannot be fetched") from None
+        document = self._documents.get(url, caller_id)
+        if document is None:
+            raise OAuthError(errors.INVALID_CLIENT, "the client's metadata document cannot be fetched")
         # "The client_id property … MUST match the URL of the document using simple string comparison"
         if document.get("client_id") != url:
             raise OAuthError(errors.INVALID_CLIENT, "the client's metadata document has another client_id")

@@ -17,13 +17,13 @@ UNNAMED = "an application without a name"
 ELSEWHERE = "Attention: the answer goes to another site than the one that publishes the application."
 
 
-def write(client: Client, sign_in: SignIn, sealed: str, settings: FrontSettings) -> str:
-    """Return the content of the page.
+def render(client: Client, sign_in: SignIn, sealed_sign_in: str, settings: FrontSettings) -> str:
+    """Return the content of the page, as HTML.
 
     Args:
         client: the client that asks.
         sign_in: the request of the client.
-        sealed: the sign-in, for the form.
+        sealed_sign_in: the same request, encrypted and authenticated; the form sends it back.
         settings: the settings of the front.
     """
     name = client.name or UNNAMED
@@ -42,14 +42,17 @@ def write(client: Client, sign_in: SignIn, sealed: str, settings: FrontSettings)
         f"<dl>{listed}</dl>{warning}"
         "<p>Allow this only if you have just started it yourself. Then you sign in.</p>"
         f'<form method="post" action="{escape(settings.url)}/authorize">'
-        f'<input type="hidden" name="request" value="{escape(sealed)}">{_remember(sign_in)}'
+        f'<input type="hidden" name="request" value="{escape(sealed_sign_in)}">{_checkbox(sign_in)}'
         '<p><button name="decision" value="allow">Allow</button> '
         '<button name="decision" value="deny">Cancel</button></p></form>'
     )
 
 
 def _destination(redirect: str) -> str:
-    """Describe where a redirect leads. On the user's machine any program may receive it, so no name is promised."""
+    """Describe where a redirect leads.
+
+    Any program on the user's computer may receive a redirect to it, so the page cannot say which one does.
+    """
     host = redirects.host(redirect)
     if redirects.is_web(redirect):
         return host
@@ -63,7 +66,8 @@ def _leads_elsewhere(client: Client, redirect: str) -> bool:
     return bool(client.site) and redirects.is_web(redirect) and redirects.host(redirect) != client.site
 
 
-def _remember(sign_in: SignIn) -> str:
-    if not sign_in.consent:  # any program may listen on a loopback port, so the browser never remembers this consent
+def _checkbox(sign_in: SignIn) -> str:
+    """Return the checkbox with which the user has the browser remember the consent."""
+    if not sign_in.may_be_remembered:
         return ""
     return '<p><label><input type="checkbox" name="remember" value="yes"> Do not ask again in this browser</label></p>'

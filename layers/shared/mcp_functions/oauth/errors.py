@@ -5,6 +5,8 @@ An OAuthError hides its cause (`from None`), because the cause may quote the req
 
 from __future__ import annotations
 
+from mcp_functions import observability
+
 # Error codes of RFC 6749, 7009, 7591, 8707 and of OpenID Connect.
 ACCESS_DENIED = "access_denied"
 INTERACTION_REQUIRED = "interaction_required"
@@ -38,3 +40,7 @@ class OAuthError(Exception):
         self.code = code
         self.description = description
         self.status = 401 if code == INVALID_CLIENT else status
+
+    def note(self) -> None:
+        """Note for the log line of this request why it was refused."""
+        observability.current().conclude("refused", self.description)

@@ -1,4 +1,4 @@
-"""The routes of the sign-in front, and the parts that answer them.
+"""The routes of the sign-in front, and the services that its endpoints share.
 
     GET   /authorize      check a client's request, show the consent page or redirect to the provider
     POST  /authorize      read the form of the consent page, and redirect to the provider
@@ -14,46 +14,44 @@ providers do, asks the user for consent, and sends the user to the provider to s
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from mcp_functions import observability
 from mcp_functions.dispatch.seal_factory import SealFactory
-from mcp_functions.oauth import answers, authorization, callback, discovery, registration, settings, token, visits
+from mcp_functions.oauth import answers, authorization, callback, discovery, registration, token
 from mcp_functions.oauth.browsers import Browsers
 from mcp_functions.oauth.caller_budgets import FETCHES, REFUSALS, CallerBudgets
 from mcp_functions.oauth.client_secret import ClientSecret
 from mcp_functions.oauth.clients import Clients
 from mcp_functions.oauth.provider import Provider
 from mcp_functions.oauth.provider_api import ProviderApi
+from mcp_functions.oauth.request import read as read_request
 from mcp_functions.oauth.safe_fetch import SafeFetch
 from mcp_functions.oauth.sealed_values import SealedValues
+from mcp_functions.oauth.settings import read as read_settings
 from mcp_functions.protocol.errors import FunctionStopped
-from mcp_functions.protocol.json_writer import base64url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.http.events import HttpRequest, Response
-    from mcp_functions.oauth.errors import OAuthError
+    from mcp_functions.oauth.request import OAuthRequest
     from mcp_functions.oauth.safe_fetch import Network
     from mcp_functions.oauth.settings import FrontSettings
-    from mcp_functions.oauth.visits import Visit
     from mcp_functions.seal.data_keys import Wrapping
 
-REGISTER = "/register"
-ENDPOINTS: dict[tuple[str, str], Callable[[Visit, Parts], Response]] = {
-    ("GET", "/authorize"): authorization.begin,
-    ("POST", "/authorize"): authorization.decide,
-    ("GET", "/callback"): callback.receive,
-    ("POST", "/token"): token.issue,
-    ("POST", "/revoke"): token.revoke,
+REGISTER = "/register"  # its body is JSON; the other endpoints read a query or a form
+ENDPOINTS: dict[str, dict[str, Callable[[OAuthRequest, Services], Response]]] = {
+    "/authorize": {"GET": authorization.begin, "POST": authorization.decide},
+    "/callback": {"GET": callback.receive},
+    "/token": {"POST": token.issue},
+    "/revoke": {"POST": token.revoke},
 }
 
 
-class Parts(NamedTuple):
-    """The parts that the endpoints of one deployment share."""
+class Services(NamedTuple):
+    """The services that the endpoints of one deployment share."""
 
     settings: FrontSettings
     values: SealedValues  # seals what browsers and clients carry
@@ -63,8 +61,8 @@ class Parts(NamedTuple):
     refusals: CallerBudgets  # limits how often one caller makes the provider refuse
     now: Callable[[], float]  # the clock, in unix seconds
 
-    def at(self, context: Mapping[str, Any]) -> Parts:
-        """Return the parts for the domain that a request called; they share what is kept in memory."""
+    def at(self, context: Mapping[str, Any]) -> Services:
+        """Return the services for the domain that a request called; they share what is kept in memory."""
         settings = self.settings.at(context)
         return self._replace(
             settings=settings,
@@ -72,78 +70,63 @@ class Parts(NamedTuple):
             provider=Provider(settings, self.provider.api, self.now),
         )
 
-    @property
-    def origin(self) -> str:
-        """The origin of the front's pages."""
-        url = urlsplit(self.settings.url)
-        return f"{url.scheme}://{url.netloc}"
 
-    def digest(self, client_id: str) -> str:
-        """Return the digest of a client id, to which codes and refresh tokens are bound."""
-        return base64url(hashlib.sha256(client_id.encode()).digest())
+def answer(event: Mapping[str, Any], http: HttpRequest, services: Services) -> Response:
+    """Answer one request.
 
-    def note(self, error: OAuthError) -> None:
-        """Note for the log why a client was refused by a redirect."""
-        observability.current().conclude("refused", error.description)
+    Args:
+        event: the event of API Gateway.
+        http: the same request, read from the event.
+        services: the services of the deployment.
 
-
-class Front:
-    """Answers the requests of one deployment."""
-
-    def __init__(self, parts: Parts) -> None:
-        """Keep the parts, and the methods and paths of the endpoints."""
-        self._parts = parts
-        self._routes = list(ENDPOINTS)
-        if parts.settings.registration:
-            self._routes.append(("POST", REGISTER))
-
-    def answer(self, event: Mapping[str, Any], http: HttpRequest) -> Response:
-        """Answer one request.
-
-        Raises:
-            OAuthError: the request is refused.
-            McpError: KMS or the provider does not answer.
-        """
-        notes = observability.current()
-        parts = self._parts.at(http.context)
-        document = discovery.documents(parts.settings).get(http.path)
-        path = self._endpoint(http.path)
-        if document is not None:
-            methods = ["GET"]
-            notes.method = "metadata"
-        else:
-            methods = [method for method, route in self._routes if route == path]
-            if not methods:
-                notes.reason = "not_found"
-                return answers.empty(404)
-            notes.method = path.removeprefix("/")
-        if http.method == "OPTIONS" and path not in answers.PAGES:
-            return answers.empty(204, answers.PREFLIGHT)
-        if http.method not in methods:
-            notes.reason = "http_method"
-            return answers.empty(405, {"allow": ", ".join(methods)})
-        if document is not None:
-            return answers.document(document)
-        if path == REGISTER:
-            return registration.register(http, parts)
-        return ENDPOINTS[http.method, path](visits.read(event, http), parts)
-
-    def _endpoint(self, path: str) -> str:
-        """Return the path of a request within the front, whose URL may have a path of its own."""
-        base = urlsplit(self._parts.settings.url).path
-        if path.startswith(f"{base}/"):
-            return path.removeprefix(base)
-        return path
+    Raises:
+        OAuthError: the request is refused.
+        McpError: KMS or the provider does not answer.
+    """
+    notes = observability.current()
+    services = services.at(http.context)
+    document = discovery.documents(services.settings).get(http.path)
+    path = _path_in_front(http.path, services.settings)
+    methods = ["GET"] if document is not None else _methods(path, services.settings)
+    if not methods:
+        notes.reason = "not_found"
+        return answers.empty(404)
+    notes.method = "metadata" if document is not None else path.removeprefix("/")
+    if http.method == "OPTIONS" and path not in answers.PAGES:
+        return answers.empty(204, answers.PREFLIGHT)
+    if http.method not in methods:
+        notes.reason = "http_method"
+        return answers.empty(405, {"allow": ", ".join(methods)})
+    if document is not None:
+        return answers.document(document)
+    if path == REGISTER:
+        return registration.register(http, services)
+    return ENDPOINTS[path][http.method](read_request(event, http), services)
 
 
-def make(
+def _path_in_front(path: str, settings: FrontSettings) -> str:
+    """Return the path of a request within the front, whose URL may have a path of its own."""
+    base = urlsplit(settings.url).path
+    if path.startswith(f"{base}/"):
+        return path.removeprefix(base)
+    return path
+
+
+def _methods(path: str, settings: FrontSettings) -> list[str]:
+    """Return the methods of an endpoint; none if there is no such endpoint."""
+    if path == REGISTER and settings.registration:
+        return ["POST"]
+    return list(ENDPOINTS.get(path, {}))
+
+
+def make_services(
     environ: Mapping[str, str],
     function_name: str,
     wrapping: Sequence[Wrapping] | None,
     network: Network | None,
     now: Callable[[], float],
-) -> Front:
-    """Make the front of one deployment.
+) -> Services:
+    """Make the services of one deployment.
 
     Args:
         environ: the environment, as `os.environ`.
@@ -156,22 +139,21 @@ def make(
         FunctionStopped: the operator stopped the front.
         Misconfigured: a variable is missing or invalid.
     """
-    configured = settings.read(environ)
-    common = configured.common
+    settings = read_settings(environ)
+    common = settings.common
     folder = common.folder(function_name)
     if folder in common.stopped_functions:
         raise FunctionStopped
     values = SealedValues(SealFactory(common, f"{common.stack}/{folder}", wrapping, now=now), now)
-    secret = ClientSecret(configured.secret_arn, now)
+    secret = ClientSecret(settings.secret_arn, now)
     api = ProviderApi(common.jwt_issuer, common.oauth_client_id, secret, now)
     documents = SafeFetch(now, CallerBudgets(FETCHES, "fetch_budget", now), network)
-    parts = Parts(
-        settings=configured,
+    return Services(
+        settings=settings,
         values=values,
-        clients=Clients(configured, values, documents),
-        browsers=Browsers(configured, values),
-        provider=Provider(configured, api, now),
+        clients=Clients(settings, values, documents),
+        browsers=Browsers(settings, values),
+        provider=Provider(settings, api, now),
         refusals=CallerBudgets(REFUSALS, "provider_budget", now),
         now=now,
     )
-    return Front(parts)

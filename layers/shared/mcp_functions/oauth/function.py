@@ -13,10 +13,11 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws
-from mcp_functions.http import events, outcomes
+from mcp_functions.http import events
+from mcp_functions.http.request_log import RequestLog, note_response
 from mcp_functions.oauth import answers, front
 from mcp_functions.oauth.errors import OAuthError
-from mcp_functions.protocol.errors import is_ctrl_c
+from mcp_functions.protocol.errors import is_ctrl_c, to_mcp_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -67,8 +68,8 @@ class SignInFunction:
         self.now = now
         self._wrapping = wrapping
         self._network = network
-        self._log = outcomes.RequestLog(logger)
-        self._front: front.Front | None = None
+        self._log = RequestLog(logger)
+        self._services: front.Services | None = None
         self._lock = Lock()
 
     def __call__(self, event: Mapping[str, Any], context: LambdaContext) -> Response:
@@ -80,24 +81,27 @@ class SignInFunction:
         http = events.read(event)
         with self._log.request(context, http) as notes:
             try:
-                response = self._ready(context).answer(event, http)
+                response = front.answer(event, http, self._get_services(context))
             except OAuthError as error:
-                notes.conclude("refused", error.description)
+                error.note()
                 response = answers.refused(error, http)
             except BaseException as error:  # also SystemExit, which must not end the environment
                 if is_ctrl_c(error):
                     raise
-                response = answers.failed(outcomes.note_exception(notes, error), http)
-            outcomes.note_response(notes, response)
+                notes.add_error(error)
+                response = answers.failed(to_mcp_error(error), http)
+            note_response(notes, response)
         return response
 
     def fresh(self, *, now: Callable[[], float] | None = None) -> SignInFunction:
         """Make the same function as in a new container, with nothing cached. Tests pass their own clock."""
         return SignInFunction(self._wrapping, self._network, self._log.logger, now or self.now)
 
-    def _ready(self, context: LambdaContext) -> front.Front:
-        """Make the front once. Lambda runs one request at a time, but the local harness runs several."""
+    def _get_services(self, context: LambdaContext) -> front.Services:
+        """Make the services once. Lambda runs one request at a time, but the local harness runs several."""
         with self._lock:
-            if self._front is None:
-                self._front = front.make(os.environ, context.function_name, self._wrapping, self._network, self.now)
-            return self._front
+            if self._services is None:
+                self._services = front.make_services(
+                    os.environ, context.function_name, self._wrapping, self._network, self.now
+                )
+            return self._services

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -146,7 +147,7 @@ class Provider:
         # The causes are hidden: for the user's client they would look like faults of its request.
         try:
             claims = json_web_tokens.claims_of(token)
-            access_tokens.check(claims, {}, self._settings.common, now)
+            access_tokens.check_claims(claims, {}, self._settings.common, now)
         except BadToken:
             raise Misconfigured(reason="provider:access_token_is_no_jwt") from None
         except Unauthorized as error:
@@ -169,7 +170,7 @@ class Provider:
 
     def _check_id_token(self, token: object, nonce: str) -> None:
         """Check that an ID token belongs to this sign-in (OpenID Connect Core, 3.1.3.7). It goes no further."""
-        claims = self._verified(token)
+        claims = self._verify(token)
         audience = claims.get("aud")
         audiences = audience if isinstance(audience, list) else [audience]
         if claims.get("iss") != self.api.issuer or self.api.client_id not in audiences:
@@ -183,15 +184,15 @@ class Provider:
         if not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
             raise OAuthError(errors.INVALID_GRANT, "the ID token is of another sign-in")
 
-    def _verified(self, token: object) -> dict[str, Any]:
+    def _verify(self, token: object) -> dict[str, Any]:
+        """Return the claims of an ID token that the provider has signed."""
         if token is None:
             raise Misconfigured(reason="provider:no_id_token")
-        # A provider may have changed its keys a moment ago, so a second attempt accepts only keys that were just read.
-        for max_age in (FRESH_SECONDS, RETRY_SECONDS):
-            try:
-                return json_web_tokens.verify(token, self.api.keys(max_age))
-            except BadToken:
-                continue
+        with suppress(BadToken):
+            return json_web_tokens.verify(token, self.api.keys(FRESH_SECONDS))
+        # The provider may have changed its keys since they were read, so they are read again if they are not new.
+        with suppress(BadToken):
+            return json_web_tokens.verify(token, self.api.keys(RETRY_SECONDS))
         raise OAuthError(errors.INVALID_GRANT, "the provider has not signed the ID token")
 
 

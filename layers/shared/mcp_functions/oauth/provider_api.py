@@ -9,19 +9,22 @@ import base64
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_plus, urlencode, urlsplit
 
-from mcp_functions.aws.connection import Deadline
+from mcp_functions.aws.connection import Deadline, open_connection, tls_context
+from mcp_functions.aws.endpoints import PORTS
 from mcp_functions.oauth import errors, https
 from mcp_functions.oauth.errors import OAuthError
-from mcp_functions.oauth.https import Answer, NoAnswer
+from mcp_functions.oauth.https import NoAnswer
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from mcp_functions.aws.connection import Response
     from mcp_functions.oauth.client_secret import ClientSecret
 
 DISCOVERY = "/.well-known/openid-configuration"
 SECONDS = 6.0  # the time limit of one request
+CONNECT_SECONDS = 2.0  # the time limit for a connection to one address, and for the TLS handshake
 MAX_BYTES = 128 * 1024  # the largest response that is read
 FRESH_SECONDS = 3600  # how long metadata and keys stay in memory
 OK = 200
@@ -37,7 +40,7 @@ REFUSALS = {
     errors.INVALID_SCOPE: errors.INVALID_SCOPE,
 }
 # Errors of the token endpoint that only a configuration can cause, the provider's or this deployment's.
-OPERATOR = {"invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_target"}
+OPERATOR_ERRORS = {"invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_target"}
 
 
 class ProviderApi:
@@ -88,9 +91,9 @@ class ProviderApi:
             OAuthError: the provider does not accept the code or the refresh token.
             TemporarilyUnavailable, Misconfigured: as `metadata`.
         """
-        answer = self._post(str(self.metadata()["token_endpoint"]), form)
-        self._check_status(answer)
-        return _json(answer)
+        response = self._post(str(self.metadata()["token_endpoint"]), form)
+        self._check_status(response)
+        return _json(response)
 
     def revoke(self, token: str) -> None:
         """Revoke a refresh token.
@@ -103,24 +106,25 @@ class ProviderApi:
         if endpoint is None:
             raise OAuthError(errors.CANNOT_REVOKE, "the provider cannot revoke tokens")
         _check_url(endpoint)
-        answer = self._post(str(endpoint), {"token": token, "token_type_hint": "refresh_token"})
-        self._check_status(answer)
+        response = self._post(str(endpoint), {"token": token, "token_type_hint": "refresh_token"})
+        self._check_status(response)
 
-    def _check_status(self, answer: Answer) -> None:
+    def _check_status(self, response: Response) -> None:
         """Raise the error of a response that is not 200."""
-        if answer.status == OK:
+        if response.status == OK:
             return
-        if answer.status >= SERVER_FAULT or answer.status == TOO_MANY:
+        if response.status >= SERVER_FAULT or response.status == TOO_MANY:
             raise _unavailable()
-        code = _json(answer).get("error")
+        code = str(_json(response).get("error"))
         if code in REFUSALS:
             raise OAuthError(REFUSALS[code], "the provider does not accept it: it was used, revoked, or has expired")
         if code == "invalid_client":
             self._secret.reset()  # the secret may have been rotated: the next request reads it again
-        logged = code if code in OPERATOR else "unexpected_error"  # any other text is the provider's, and is not logged
+        # Any other code may be any text of the provider, and is not logged.
+        logged = code if code in OPERATOR_ERRORS else "unexpected_error"
         raise Misconfigured(reason=f"provider:{logged}")
 
-    def _post(self, url: str, form: Mapping[str, str]) -> Answer:
+    def _post(self, url: str, form: Mapping[str, str]) -> Response:
         """Send a form with this client's own authentication."""
         secret = self._secret.get()
         headers = {"content-type": "application/x-www-form-urlencoded"}
@@ -138,13 +142,13 @@ class ProviderApi:
     def _get(self, url: str, max_age: float) -> dict[str, Any]:
         """Return a public document of the provider that is at most so old."""
         _check_url(url)
-        fetched, document = self._documents.get(url, (0.0, {}))
-        if document and self._now() < fetched + max_age:
+        fetched_at, document = self._documents.get(url, (0.0, {}))
+        if document and self._now() < fetched_at + max_age:
             return document
-        answer = _request(url, {}, None)
-        if answer.status != OK:
+        response = _request(url, {}, None)
+        if response.status != OK:
             raise _unavailable()
-        document = _json(answer)
+        document = _json(response)
         self._documents[url] = (self._now(), document)
         return document
 
@@ -163,24 +167,25 @@ def _check_url(url: object) -> None:
         raise Misconfigured(reason="an endpoint of the provider is not https")
 
 
-def _request(url: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
+def _request(url: str, headers: Mapping[str, str], body: bytes | None) -> Response:
+    """Send a GET, or a POST if there is a body."""
     parts = urlsplit(url)
-    port = parts.port
-    if port is None:
-        port = 443 if parts.scheme == "https" else 80
     target = parts.path or "/"
     if parts.query:
         target += f"?{parts.query}"
+    host = str(parts.hostname)
+    port = parts.port or PORTS[parts.scheme]
+    context = tls_context() if parts.scheme == "https" else None
     # The cause is hidden: it may quote the response, which can hold a token.
     try:
-        connection = https.connect(parts.scheme, str(parts.hostname), port, Deadline.after(SECONDS))
+        connection = open_connection(host, port, context, CONNECT_SECONDS, Deadline.after(SECONDS))
         return https.exchange(connection, https.Request(target, headers, body), MAX_BYTES)
     except (OSError, NoAnswer):
         raise _unavailable() from None
 
 
-def _json(answer: Answer) -> dict[str, Any]:
+def _json(response: Response) -> dict[str, Any]:
     try:
-        return answer.json()
+        return https.read_json(response)
     except NoAnswer:
         raise TemporarilyUnavailable(reason="provider:no_json") from None  # the cause says no more

@@ -8,23 +8,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.http import events
-from mcp_functions.oauth import answers, errors
+from mcp_functions.oauth import answers, errors, sealed_values
 from mcp_functions.oauth.client_metadata import GRANTS
 from mcp_functions.oauth.errors import OAuthError
-from mcp_functions.oauth.sealed_values import CLIENT
 from mcp_functions.protocol import json_reader
 from mcp_functions.protocol.errors import ParseError
 
 if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest, Response
     from mcp_functions.oauth.client_metadata import Client
-    from mcp_functions.oauth.front import Parts
+    from mcp_functions.oauth.front import Services
 
 MAX_BODY = 16 * 1024  # bytes
 CREATED = 201
 
 
-def register(http: HttpRequest, parts: Parts) -> Response:
+def register(http: HttpRequest, services: Services) -> Response:
     """Answer `POST /register`.
 
     Raises:
@@ -33,10 +32,10 @@ def register(http: HttpRequest, parts: Parts) -> Response:
     """
     try:
         metadata = json_reader.loads(events.read_body(http, MAX_BODY))
-    except ParseError:
-        raise OAuthError(errors.INVALID_CLIENT_METADATA, "the body is not JSON") from None  # the cause is JSON-RPC's
-    client, secret = parts.clients.register(metadata)
-    return answers.json(CREATED, describe(client, secret, int(parts.now())))
+    except ParseError:  # hidden, because it is an error of JSON-RPC, and this is no JSON-RPC request
+        raise OAuthError(errors.INVALID_CLIENT_METADATA, "the body is not JSON") from None
+    client, secret = services.clients.register(metadata)
+    return answers.json(CREATED, describe(client, secret, int(services.now())))
 
 
 def describe(client: Client, secret: str, now: int) -> dict[str, Any]:
@@ -59,7 +58,7 @@ def describe(client: Client, secret: str, now: int) -> dict[str, Any]:
         described["client_name"] = client.name
     if secret:
         described["client_secret"] = secret
-        described["client_secret_expires_at"] = now + CLIENT.seconds
+        described["client_secret_expires_at"] = now + sealed_values.CLIENT.lifetime_seconds
     if client.keys is not None:
         described["jwks"] = client.keys
     if client.keys_url:

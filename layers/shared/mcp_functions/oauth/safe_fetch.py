@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import re
 import socket
-from collections import OrderedDict
-from http.client import HTTPConnection
-from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.aws.connection import Deadline, DeadlineSocket, tls_context
+from mcp_functions.aws.connection import Connection, Deadline, encrypt, tls_context
 from mcp_functions.oauth import addresses, https
 from mcp_functions.oauth.https import NoAnswer
 
@@ -74,6 +73,13 @@ class Network(NamedTuple):
     tls: Callable[[], SSLContext] = tls_context
 
 
+class Fetched(NamedTuple):
+    """The result of the last fetch of a URL."""
+
+    document: dict[str, Any] | None  # None if there was no usable document
+    fresh_until: float  # when it has to be fetched again, in unix seconds
+
+
 class SafeFetch:
     """Fetches JSON objects from URLs that strangers chose, and keeps them in memory for some minutes."""
 
@@ -89,41 +95,40 @@ class SafeFetch:
         self._budgets = budgets
         self._network = network or Network()
         self._lock = Lock()
-        # URL -> until when it is kept (unix seconds), and the document; None after a failure
-        self._kept: OrderedDict[str, tuple[float, dict[str, Any] | None]] = OrderedDict()
+        self._memory: dict[str, Fetched] = {}  # by URL, the oldest first
 
-    def get(self, url: str, caller_id: str) -> dict[str, Any]:
-        """Return the JSON object at a URL.
+    def get(self, url: str, caller_id: str) -> dict[str, Any] | None:
+        """Return the JSON object at a URL; None if the URL may not be fetched, or has no usable document.
 
         Args:
             url: the URL that a client named.
             caller_id: the caller whose budget of fetches is used if the object is not in memory.
 
         Raises:
-            NoAnswer: the URL may not be fetched, or has no usable document.
+            Busy: the caller's budget is empty.
         """
-        with self._lock:
-            until, document = self._kept.get(url, (0.0, None))
-        if self._now() >= until:
+        fetched = self._memory.get(url)
+        if fetched is None or self._now() >= fetched.fresh_until:
             self._budgets.charge(caller_id)
-            document = self._fetch(url)
-        if document is None:
-            raise NoAnswer(reason="the client's URL has no usable document")
-        return document
+            fetched = self._fetch(url)
+            self._remember(url, fetched)
+        return fetched.document
 
-    def _fetch(self, url: str) -> dict[str, Any] | None:
-        """Fetch a document, and keep it or its failure in memory; the oldest entries make room."""
+    def _fetch(self, url: str) -> Fetched:
         try:
-            document: dict[str, Any] | None = fetch(url, self._network)
+            document = fetch(url, self._network)
         except NoAnswer:
-            document = None
-        lifetime = FAILED_SECONDS if document is None else FRESH_SECONDS
+            return Fetched(None, self._now() + FAILED_SECONDS)
+        return Fetched(document, self._now() + FRESH_SECONDS)
+
+    def _remember(self, url: str, fetched: Fetched) -> None:
+        """Keep a document or a failure in memory; the oldest entry makes room."""
         with self._lock:
-            self._kept[url] = (self._now() + lifetime, document)
-            self._kept.move_to_end(url)
-            while len(self._kept) > MAX_ENTRIES:
-                self._kept.popitem(last=False)
-        return document
+            self._memory.pop(url, None)  # so that this entry becomes the newest
+            self._memory[url] = fetched
+            if len(self._memory) > MAX_ENTRIES:
+                oldest = next(iter(self._memory))
+                del self._memory[oldest]
 
 
 def fetch(url: str, network: Network) -> dict[str, Any]:
@@ -132,56 +137,40 @@ def fetch(url: str, network: Network) -> dict[str, Any]:
     Raises:
         NoAnswer: the URL or its host is not allowed, or the response is not a small JSON object.
     """
-    parts = re.fullmatch(URL, url)
-    if parts is None or not may_be_fetched(url):
+    url_parts = re.fullmatch(URL, url)
+    if url_parts is None or not may_be_fetched(url):
         raise NoAnswer(reason="the URL is not https on port 443, with a host name and a path")
+    host = url_parts["host"]
     deadline = Deadline.after(SECONDS)
-    public = _public_addresses(parts["host"], network, deadline)
-    connection = _open(parts["host"], public, network, deadline)
-    answer = https.exchange(connection, https.Request(parts["target"]), MAX_BYTES)
-    if answer.status != OK:  # a redirect is refused too, because nothing has checked where it leads
+    public = _public_addresses(host, network, deadline)
+    connection = _open(host, public, network, deadline)
+    response = https.exchange(connection, https.Request(url_parts["target"]), MAX_BYTES)
+    if response.status != OK:  # a redirect is refused too, because nothing has checked where it leads
         raise NoAnswer(reason="the response is not a document")
-    return answer.json()
+    return https.read_json(response)
 
 
-def _public_addresses(host: str, network: Network, deadline: Deadline) -> list[str]:
-    """Resolve a host. One address that is not public is enough to refuse the host.
-
-    The resolver has no time limit, so a thread waits for it.
-    """
-    resolved: list[str] = []
-
-    def ask() -> None:
-        try:
-            resolved.extend(network.resolve(host))
-        except (OSError, UnicodeError):
-            return  # the host has no address, or cannot be one: `resolved` stays empty
-
-    thread = Thread(target=ask, daemon=True)
-    thread.start()
-    thread.join(max(0.0, deadline.ends - deadline.clock()))
-    candidates = list(resolved)  # a copy, because the thread may still run
-    is_resolved = bool(candidates) and not thread.is_alive()
-    if not is_resolved or not all(addresses.is_public(address) for address in candidates):
+def _public_addresses(host: str, network: Network, deadline: Deadline) -> Sequence[str]:
+    """Resolve a host. One address that is not public is enough to refuse the host."""
+    resolver = ThreadPoolExecutor(max_workers=1)  # the system's resolver has no time limit, so a thread waits for it
+    try:
+        resolved = resolver.submit(network.resolve, host).result(deadline.remaining())
+    except (OSError, UnicodeError):  # it took too long, or the host has no address, or cannot be one
+        resolved = []
+    finally:
+        resolver.shutdown(wait=False)
+    if not resolved or not all(addresses.is_public(address) for address in resolved):
         raise NoAnswer(reason="the host has no address, or one that is not public")
-    return candidates
+    return resolved
 
 
-def _open(host: str, public: Sequence[str], network: Network, deadline: Deadline) -> HTTPConnection:
+def _open(host: str, public: Sequence[str], network: Network, deadline: Deadline) -> Connection:
     """Connect to one of the checked addresses; the certificate must be that of the host."""
     for address in public:
         try:
             connected = network.connect(address, deadline.remaining())
+            encrypted = encrypt(connected, host, network.tls(), deadline)
         except OSError:
-            continue
-        try:
-            connected.settimeout(deadline.remaining())
-            encrypted = network.tls().wrap_socket(connected, server_hostname=host)
-        except OSError:
-            connected.close()
-            continue
-        connection: Any = HTTPConnection(host, PORT)
-        connection.default_port = PORT  # without this, http.client would write the port into the Host header
-        connection.sock = DeadlineSocket(encrypted, deadline)
-        return cast("HTTPConnection", connection)
+            continue  # the next address may accept
+        return Connection(encrypted, "https", host, PORT, deadline)
     raise NoAnswer(reason="the host does not accept a connection")

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import json
 import struct
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import dumps_ascii
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.dispatch.seal_factory import SealFactory
-    from mcp_functions.seal.envelope import Envelope
+    from mcp_functions.seal.envelope import Seal
 
 PREFIX = "ks1."  # how every sealed value begins
 MINUTE = 60  # seconds
@@ -34,7 +33,7 @@ class Purpose(NamedTuple):
     """A purpose of a sealed value."""
 
     label: bytes
-    seconds: int  # how long a value is valid
+    lifetime_seconds: int
     max_chars: int  # the greatest length of a value
 
 
@@ -58,45 +57,50 @@ class SealedValues:
             now: the clock, unix seconds.
         """
         self._now = now
+        self._seals: dict[Purpose, Seal] = {}
+        for purpose in PURPOSES:
+            max_age = purpose.lifetime_seconds
+            self._seals[purpose] = seals.seal(purpose.label, max_age=max_age, max_chars=purpose.max_chars)
 
-        def envelope(purpose: Purpose) -> Envelope:
-            sealed = seals.seal(purpose.label, max_age=purpose.seconds, max_chars=purpose.max_chars)
-            return cast("Envelope", sealed)  # no codec of an author replaces it here
-
-        self._envelope = lru_cache(envelope)
-
-    def seal(self, purpose: Purpose, claims: Mapping[str, Any], *bound: str) -> str:
-        """Return a value that holds the claims, and opens only with the same `bound` texts.
+    def seal(self, purpose: Purpose, claims: Mapping[str, Any], bound_to: tuple[str, ...] = ()) -> str:
+        """Return a value that holds the claims, and opens only with the texts that it is bound to.
 
         Raises:
             StateTooLarge: the value would be too long.
             TemporarilyUnavailable, Misconfigured: no key is available.
         """
-        expires = int(self._now()) + purpose.seconds
+        expires = int(self._now()) + purpose.lifetime_seconds
         plaintext = dumps_ascii({**claims, "exp": expires}).encode()
-        return self._envelope(purpose).seal(plaintext, about=about(*bound))
+        return self._seals[purpose].seal(plaintext, about=about(bound_to))
 
-    def open(self, purpose: Purpose, value: str, caller_id: str, *bound: str) -> dict[str, Any]:
+    def open(
+        self, purpose: Purpose, value: str, caller_id: str, bound_to: tuple[str, ...] = ()
+    ) -> dict[str, Any] | None:
         """Return the claims of a value.
+
+        The claims are None if this front did not seal the value for this purpose and these texts, or it has expired.
 
         Args:
             purpose: the purpose of the value.
             value: the text from a client or a browser.
             caller_id: the caller for whom calls of KMS that fail are counted, because these are limited.
-            bound: the texts to which the value must be bound.
+            bound_to: the texts to which the value must be bound, in their order.
 
         Raises:
-            InvalidRequestState: this front did not seal the value for this purpose and these texts, or it has expired.
             TemporarilyUnavailable, Misconfigured: no key is available, or the caller's budget is empty.
         """
-        opened = self._envelope(purpose).unseal(value, caller=caller_id, about=about(*bound))
-        claims: dict[str, Any] = json.loads(opened)
-        if not self._now() < claims["exp"]:
-            raise InvalidRequestState(reason="expired")
-        return claims
+        try:
+            plaintext = self._seals[purpose].unseal(value, caller=caller_id, about=about(bound_to))
+        except InvalidRequestState:
+            return None
+        claims: dict[str, Any] = json.loads(plaintext)
+        return claims if self._now() < claims["exp"] else None
 
 
-def about(*bound: str) -> bytes:
-    """Return the bytes that bind a value: each text with its length, so that no two lists of texts are the same."""
-    parts = [text.encode() for text in bound]
-    return b"".join(struct.pack(">H", len(part)) + part for part in parts)
+def about(bound_to: tuple[str, ...]) -> bytes:
+    """Return the bytes that bind a value to texts.
+
+    Each text follows its length, so no two tuples of texts have the same bytes: ("ab",) and ("a", "b") differ.
+    """
+    encoded = [text.encode() for text in bound_to]
+    return b"".join(struct.pack(">H", len(text)) + text for text in encoded)

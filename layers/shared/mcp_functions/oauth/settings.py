@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from mcp_functions.http import metadata
 from mcp_functions.protocol.errors import Misconfigured
-from mcp_functions.settings import boolean, words
 from mcp_functions.settings import read as read_common
+from mcp_functions.settings import read_switch, read_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,6 +43,12 @@ class FrontSettings(NamedTuple):
     def url(self) -> str:
         """The front's own issuer, without a slash at its end."""
         return self.common.oauth_url
+
+    @property
+    def origin(self) -> str:
+        """The origin of the front's pages."""
+        url = urlsplit(self.url)
+        return f"{url.scheme}://{url.netloc}"
 
     @property
     def resource(self) -> str:
@@ -80,12 +87,12 @@ def read(environ: Mapping[str, str]) -> FrontSettings:
         common=common,
         secret_arn=environ.get("MCP_OAUTH_SECRET_ARN", ""),
         resource_parameter=parameter,
-        extra_scopes=words(environ, "MCP_OAUTH_EXTRA_SCOPES"),
-        registration=boolean(environ, "MCP_OAUTH_REGISTRATION"),
-        documents=boolean(environ, "MCP_OAUTH_CLIENT_DOCUMENTS"),
+        extra_scopes=read_words(environ, "MCP_OAUTH_EXTRA_SCOPES"),
+        registration=read_switch(environ, "MCP_OAUTH_REGISTRATION"),
+        documents=read_switch(environ, "MCP_OAUTH_CLIENT_DOCUMENTS"),
         clients=_clients(environ.get("MCP_OAUTH_CLIENTS") or "[]"),
-        blocked_clients=frozenset(words(environ, "MCP_OAUTH_BLOCKED_CLIENTS")),
-        blocked_hosts=frozenset(host.lower() for host in words(environ, "MCP_OAUTH_BLOCKED_HOSTS")),
+        blocked_clients=frozenset(read_words(environ, "MCP_OAUTH_BLOCKED_CLIENTS")),
+        blocked_hosts=frozenset(host.lower() for host in read_words(environ, "MCP_OAUTH_BLOCKED_HOSTS")),
         client_generation=environ.get("MCP_OAUTH_CLIENT_GENERATION") or "1",
     )
 

@@ -11,7 +11,7 @@ META_CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 META_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 META_LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 # The toolkit's own: the revision of a client of 2025, whose request `legacy` translated into one of this revision.
-META_EARLIER = "mcp-functions/earlier"
+META_CLIENT_REVISION = "mcp-functions/earlier"
 
 # The methods that call a handler, and the parameter with its name, which the header `Mcp-Name` repeats.
 # "Servers MUST NOT send InputRequiredResult responses on any other client requests."

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mcp_functions.protocol.messages import Principal
-from mcp_functions.rounds.input_requests import is_declared
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager, AbstractContextManager
     from typing import Self
 
-    from mcp_functions.rounds.input_requests import AnyQuestion
     from mcp_functions.rounds.round import Round
 
 ANONYMOUS = Principal("", "", "")
@@ -46,22 +44,6 @@ class Capability:
     def for_round(cls, round_: Round, _args: tuple[Any, ...]) -> Self:
         """Make the capability for one round; `_args` are the types in its brackets in the signature."""
         return cls(round_)
-
-
-class AskingCapability(Capability):
-    """The base of the capabilities that ask the client."""
-
-    needs_state = True
-
-    def _ask(self, *questions: AnyQuestion[Any]) -> list[Any]:
-        """Return the answers, or end the round with the questions."""
-        round_ = self._round
-        with round_.noting_errors():
-            wire_questions = [question.to_wire(camel_case=round_.request.camel_case) for question in questions]
-        return round_.ask(*wire_questions)
-
-    def _is_declared(self, capability: str, member: str = "") -> bool:
-        return is_declared(self._round.request.capabilities, capability, member)
 
 
 class Ask(NamedTuple):

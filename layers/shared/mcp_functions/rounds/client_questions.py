@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from mcp_functions.protocol import content_blocks
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.plain_values import MESSAGE, NotJson, result_part, to_json, type_name
-from mcp_functions.rounds.capabilities import AskingCapability
-from mcp_functions.rounds.input_requests import AnyQuestion, InputRequest
-from mcp_functions.rounds.questions import WireQuestion
+from mcp_functions.rounds.asking import AnyQuestion, AskingCapability, InputRequest, WireQuestion
 from mcp_functions.schemas.forms import InvalidAnswer
 
 if TYPE_CHECKING:
@@ -41,7 +39,7 @@ class CreateMessageRequest(InputRequest):
         self.max_tokens = max_tokens
         self.options = options or {}
 
-    def to_question(self, key: str, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - only forms use camelCase
+    def to_wire_question(self, key: str, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - only forms use camelCase
         """Return the CreateMessageRequest, with the function that reads its CreateMessageResult."""
         if self.max_tokens < 1:
             raise DeveloperError(rule="max_tokens must be 1 or more")
@@ -61,7 +59,7 @@ class CreateMessageRequest(InputRequest):
 class ListRootsRequest(InputRequest):
     """Asks the client which folders it works in."""
 
-    def to_question(self, key: str, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - only forms use camelCase
+    def to_wire_question(self, key: str, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - only forms use camelCase
         """Return the ListRootsRequest, with the function that reads its ListRootsResult."""
         return WireQuestion(key, {"method": "roots/list", "params": {}}, _read_roots)
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered
-from mcp_functions.rounds.capabilities import AskingCapability
-from mcp_functions.rounds.input_requests import AnyQuestion, InputRequest
-from mcp_functions.rounds.questions import WireQuestion
+from mcp_functions.rounds.asking import AnyQuestion, AskingCapability, InputRequest, WireQuestion
 from mcp_functions.schemas import forms
 from mcp_functions.schemas.forms import InvalidAnswer
 
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol import wire_types
 
-Form = TypeVar("Form")
+Answer = TypeVar("Answer")
 A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
@@ -50,16 +48,16 @@ class ElicitRequest(InputRequest):
         """Ask the user to open a page. An accept is consent to open it, not completion of what happens there."""
         return ElicitUrlRequest(message, url)
 
-    def to_question(self, key: str, *, camel_case: bool) -> WireQuestion:
+    def to_wire_question(self, key: str, *, camel_case: bool) -> WireQuestion:
         """Return the message for the client, with the function that reads its response."""
-        fields = forms.read_form(self.form, key, camel_case=camel_case)
+        form = forms.read_form(self.form, key, camel_case=camel_case)
 
         def read(response: Mapping[str, Any]) -> object:
             _check_accepted(key, self.message, response)
-            return fields.accept(response.get("content"))
+            return form.accept(response.get("content"))
 
         params: wire_types.ElicitRequestFormParams = {
-            "mode": "form", "message": self.message, "requestedSchema": fields.schema(),
+            "mode": "form", "message": self.message, "requestedSchema": form.schema(),
         }  # fmt: skip
         return WireQuestion(key, {"method": "elicitation/create", "params": params}, read)
 
@@ -72,28 +70,30 @@ class ElicitUrlRequest(ElicitRequest):
         super().__init__(message, form=None)  # a page has no form
         self.page_url = url
 
-    def to_question(self, key: str, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - only forms use camelCase
+    def to_wire_question(self, key: str, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - only forms use camelCase
         """Return the message for the client, with the function that reads its response."""
+        _check_url(self.page_url)
 
         def read(response: Mapping[str, Any]) -> None:
             _check_accepted(key, self.message, response)
 
-        # `read_once`: an accept answers one call only. It means that the user agrees to open the page, and not that the
-        # user has finished there. So a handler asks in a loop, `while not connected(user): elicit.url(…)`, and the
-        # second call in a round must ask the user again.
-        return WireQuestion(key, _url_request(self.message, self.page_url), read, read_once=True)
+        params: wire_types.ElicitRequestURLParams = {"mode": "url", "message": self.message, "url": self.page_url}
+        # `read_once`: an accept means that the user agrees to open the page, and not that the user has finished there.
+        # So a handler asks in a loop, `while not connected(user): elicit.url(…)`, and its second call in a round must
+        # ask the user again.
+        return WireQuestion(key, {"method": "elicitation/create", "params": params}, read, read_once=True)
 
 
-class Question(AnyQuestion[Form]):
+class Question(AnyQuestion[Answer]):
     """One form among several: `elicit.together(Question("where", "Where to?", City), …)`."""
 
-    def __init__(self, key: str, message: str, form: TypeForm[Form]) -> None:
+    def __init__(self, key: str, message: str, form: TypeForm[Answer]) -> None:
         """Take the key in `inputRequests`, the text for the user, and the type of the answer."""
         super().__init__(key, ElicitRequest(message, form))
         self.message = message
         self.form = form
 
-    def formatted(self, arguments: Mapping[str, Any]) -> Question[Form]:
+    def formatted(self, arguments: Mapping[str, Any]) -> Question[Answer]:
         """Return the question with arguments in place of `{name}` in its message."""
         return Question(self.key, self.message.format(**arguments), self.form)
 
@@ -103,7 +103,7 @@ class Elicit(AskingCapability):
 
     asks = True  # the catalog lists a tool with this capability as one that asks its user
 
-    def __call__(self, key: str, message: str, form: TypeForm[Form]) -> Form:
+    def __call__(self, key: str, message: str, form: TypeForm[Answer]) -> Answer:
         """Return the user's answer as a value of the form's type, in this round or a later one.
 
         Args:
@@ -118,9 +118,9 @@ class Elicit(AskingCapability):
             Cancelled: the user closed the question. (Both are NotAnswered.)
         """
         (answer,) = self._ask(Question(key, message, form))
-        return cast("Form", answer)
+        return cast("Answer", answer)
 
-    def outcome(self, key: str, message: str, form: TypeForm[Form]) -> Form | Declined | Cancelled:
+    def outcome(self, key: str, message: str, form: TypeForm[Answer]) -> Answer | Declined | Cancelled:
         """Ask, and return the answer, Declined or Cancelled, for a `match` statement."""
         try:
             return self(key, message, form)
@@ -172,7 +172,8 @@ class Elicit(AskingCapability):
         return self._round.request.has_app or self._is_declared("elicitation", "url")
 
 
-def _url_request(message: str, url: str) -> wire_types.InputRequest:
+def _check_url(url: str) -> None:
+    """Refuse an address that a client should not open: it could be relative, or readable on the network."""
     from urllib.parse import urlsplit  # noqa: PLC0415 - only for pages
 
     parts = urlsplit(url)
@@ -181,10 +182,10 @@ def _url_request(message: str, url: str) -> wire_types.InputRequest:
     if not parts.hostname or has_blank or not (parts.scheme == "https" or is_local):
         text = "an elicitation in URL mode needs an absolute https:// URL (http:// on this machine alone)"
         raise DeveloperError(text)
-    return {"method": "elicitation/create", "params": {"mode": "url", "message": message, "url": url}}
 
 
 def _check_accepted(key: str, message: str, response: Mapping[str, Any]) -> None:
+    """Raise what the handler gets in place of an answer, unless the user accepted."""
     action = response.get("action")
     if action == "accept":
         return

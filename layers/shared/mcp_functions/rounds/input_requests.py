@@ -1,9 +1,13 @@
-"""The requests that a server sends to a client: their classes, fingerprints, text, and the capabilities they need."""
+"""What the server reads from its own requests to a client: a fingerprint, a text, and the capabilities they need.
+
+A request (`InputRequest` of the specification) asks the user, the client's model, or the client for its roots. The
+functions take it as the dict that the client gets.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions.protocol.json_writer import base64url, dumps_sorted
 from mcp_functions.protocol.messages import shows_forms
@@ -12,42 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mcp_functions.protocol import wire_types
-    from mcp_functions.rounds.questions import WireQuestion
-
-Answer_co = TypeVar("Answer_co", covariant=True)
-
-
-class InputRequest:
-    """One of the three requests that a server may make: ElicitRequest, CreateMessageRequest or ListRootsRequest."""
-
-    def __eq__(self, other: object) -> bool:
-        """Compare with another request, for unit tests."""
-        return type(self) is type(other) and vars(self) == vars(other)
-
-    def __hash__(self) -> int:
-        """Hash the type only, because options are a dict."""
-        return hash(type(self))
-
-    def to_question(self, key: str, *, camel_case: bool) -> WireQuestion:
-        """Return the message under its key in `inputRequests`, with the function that reads its response."""
-        raise NotImplementedError
-
-    def wire(self, key: str = "answer", *, camel_case: bool = False) -> wire_types.InputRequest:
-        """Return the message of the specification."""
-        return self.to_question(key, camel_case=camel_case).request
-
-
-class AnyQuestion(Generic[Answer_co]):
-    """A question that `elicit.together` can ask; the type in brackets is the type of its answer."""
-
-    def __init__(self, key: str, request: InputRequest) -> None:
-        """Take the key in `inputRequests`, and the request."""
-        self.key = key
-        self.request = request
-
-    def to_wire(self, *, camel_case: bool) -> WireQuestion:
-        """Return the question for the client."""
-        return self.request.to_question(self.key, camel_case=camel_case)
 
 
 def fingerprint(request: wire_types.InputRequest) -> str:
@@ -71,20 +39,28 @@ def repeat_request(request: wire_types.InputRequest, reason: str) -> wire_types.
 
 
 def describe_request(request: wire_types.InputRequest) -> str:
-    """Return a question as text, for a model or a person whose client cannot show it."""
-    match request:
-        case {"params": {"mode": "url", "message": str(message), "url": str(url)}}:
-            return f"{message} ({url})"
-        case {"params": {"message": str(message), "requestedSchema": {"properties": dict(fields)}}}:
-            return f"{message} ({'; '.join(_field_in_words(name, field) for name, field in fields.items())})"
-        case {"method": "sampling/createMessage"}:
-            return "a message of the client's model"
-    return "the client's roots"
+    """Return a question as text, for a model or a person whose client cannot show it.
+
+    A form has its fields in brackets, "Where to? (city: string; class: first | second)", and a page has its address.
+    """
+    params: Mapping[str, Any] = request.get("params", {})
+    if request["method"] == "roots/list":
+        return "the client's roots"
+    if request["method"] == "sampling/createMessage":
+        return "a message of the client's model"
+    if params.get("mode") == "url":
+        return f"{params['message']} ({params['url']})"
+    fields = params["requestedSchema"]["properties"]
+    described = [f"{name}: {_describe_field(field)}" for name, field in fields.items()]
+    return f"{params['message']} ({'; '.join(described)})"
 
 
-def _field_in_words(name: str, field: Mapping[str, Any]) -> str:
+def _describe_field(field: Mapping[str, Any]) -> str:
+    """Return the choices that a field of a form offers, or its description, or else its type."""
     choices = field.get("enum") or [choice["const"] for choice in field.get("oneOf", ())]
-    return f"{name}: {' | '.join(map(str, choices)) or field.get('description') or field.get('type')}"
+    if choices:
+        return " | ".join(str(choice) for choice in choices)
+    return str(field.get("description") or field.get("type"))
 
 
 def missing_capabilities(requests: Iterable[wire_types.InputRequest], declared: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,15 +91,13 @@ def is_declared(declared: Mapping[str, Any], capability: str, member: str) -> bo
 
 def _needed(request: wire_types.InputRequest) -> tuple[str, str]:
     """Return the capability that a request needs, and the member of it; "" if it needs no member."""
-    match request:
-        case {"method": "elicitation/create", "params": {"mode": "url"}}:
-            return "elicitation", "url"
-        case {"method": "elicitation/create"}:
-            return "elicitation", "form"
-        case {"method": "sampling/createMessage", "params": {"tools": _} | {"toolChoice": _}}:
-            return "sampling", "tools"
-        case {"method": "sampling/createMessage", "params": {"includeContext": "thisServer" | "allServers"}}:
-            return "sampling", "context"
-        case {"method": "sampling/createMessage"}:
-            return "sampling", ""
-    return "roots", ""
+    params: Mapping[str, Any] = request.get("params", {})
+    if request["method"] == "roots/list":
+        return "roots", ""
+    if request["method"] == "elicitation/create":
+        return "elicitation", "url" if params.get("mode") == "url" else "form"
+    if "tools" in params or "toolChoice" in params:
+        return "sampling", "tools"
+    if params.get("includeContext") in ("thisServer", "allServers"):
+        return "sampling", "context"
+    return "sampling", ""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
     from mcp_functions.protocol.wire_types import JSONObject
-    from mcp_functions.rounds.input_requests import InputRequest
+    from mcp_functions.rounds.asking import InputRequest
     from mcp_functions.rounds.round import Round
 
 Answer = TypeVar("Answer")
@@ -53,15 +53,17 @@ class InputResponses(Capability, Mapping[str, "JSONObject"]):
 
     def __getitem__(self, key: str) -> JSONObject:
         """Return one answer: ElicitResult, CreateMessageResult or ListRootsResult."""
-        return self._round.record.last_answer(key)
+        answers = list(self._round.record.answers[key].values())  # there are several if the question was reworded
+        answer: JSONObject = copy_json(answers[-1])
+        return answer
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the keys that have an answer."""
-        return iter(self._round.record.answered_keys())
+        return iter(self._round.record.answers)
 
     def __len__(self) -> int:
         """Count the answers."""
-        return len(self._round.record.answered_keys())
+        return len(self._round.record.answers)
 
     @property
     def unproven(self) -> dict[str, JSONObject]:
@@ -91,12 +93,12 @@ class RequestState(Capability, Generic[State]):
         """Read `value`, a model of the type in brackets; `InputRequiredResult(request_state=…)` keeps the next one."""
         super().__init__(round_)
         self.value = model()
-        if round_.record.previous_state is not None:
+        if round_.record.state is not None:
             # Another deployed version may have written the state with other fields. The model may migrate them in a
             # validator of mode "before". Otherwise the state starts empty, and the recorded answers still count.
             with suppress(ValueError, TypeError, LookupError, AttributeError):
                 # JSON has no dates or sets, so even a strict model reads them from text and lists.
-                self.value = model.model_validate_json(round_.record.previous_state, strict=False)
+                self.value = model.model_validate_json(round_.record.state, strict=False)
 
     @classmethod
     def check(cls, parameter: str, args: tuple[Any, ...]) -> None:

@@ -4,7 +4,12 @@ A handler runs from its first line in every round. A question returns its answer
 otherwise the round ends with the question. A step returns its result if an earlier round ran it. The record has these
 answers and results. It reaches the next round in a sealed state that the client sends, or for a task in a table.
 
-A round can end before its handler returns. Then InputRequired leaves the author's function:
+    Round(request, record, asked)    reads the previous round's record, and adds the responses of the request
+    ask, check_may_run               the handler asks and runs steps, maybe in several threads or tasks
+    close                            the handler has returned: no question or step is possible any more
+    requests, next_record            what the client and the next round get, if the round has ended before the handler
+
+A round ends before its handler if one of these methods raises InputRequired, which leaves the author's function:
 
     ask                     a question has no answer yet
     end_with                a low-level function returned an InputRequiredResult
@@ -17,28 +22,33 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import contextmanager, suppress
-from threading import TIMEOUT_MAX
+from contextvars import ContextVar
+from threading import TIMEOUT_MAX, Condition
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.protocol.errors import DeveloperError, InputRequired, ToolError
 from mcp_functions.rounds.input_requests import message_of
-from mcp_functions.rounds.questions import Questions
+from mcp_functions.rounds.questions import CHANGING_KEY, MAX_KEY_CHANGES, Questions
 from mcp_functions.rounds.record import EMPTY, Record, write_state
-from mcp_functions.rounds.running_steps import RunningSteps
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from asyncio import Task
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.protocol.messages import Principal
     from mcp_functions.protocol.wire_types import InputRequest, JSONObject
+    from mcp_functions.rounds.asking import WireQuestion
+    from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.rounds.low_level import InputRequiredResult
-    from mcp_functions.rounds.questions import WireQuestion
+    from mcp_functions.rounds.step_call import StepCall
 
 # The time that must remain between the end of a step and the deadline: to seal the state, and to answer. It also allows
 # for a difference between the clocks of the gateway and this machine.
 MARGIN_SECONDS = 2.0
+
+# The step in which the author's code runs. A task or thread that a step started keeps it, even when the step has ended.
+step_of_context: ContextVar[StepCall | None] = ContextVar("step_of_context", default=None)
 
 
 class RoundRequest(NamedTuple):
@@ -67,42 +77,8 @@ class RoundRequest(NamedTuple):
 DEFAULT_REQUEST = RoundRequest()
 
 
-class AuditRecord(NamedTuple):
-    """The questions that one round asked, and how the questions of the round before were answered.
-
-    If a client repeats a round, its record comes again with the same `flow` and `round`: use them as the key.
-
-    Attributes:
-        flow: the id of the conversation.
-        round: the number of the round, from 1.
-        handler: the name of the tool, prompt or resource.
-        principal: a digest of the caller, as in the state's claims; None without authentication.
-        asked: the open questions by key, each as the message that the user sees (or the request's method).
-        answered: the actions of this request's answers by key: "accept", "decline" or "cancel"; "answer" if the
-            client's model or the client itself answered; "invalid" if the answer did not fit and the question is asked
-            again. It never holds the content of an answer.
-        answered_by: "client" where an elicitation of the client was answered; "app" for a form that the host showed,
-            which proves possession of the state and not a person; "model" for answers that the model relayed.
-    """
-
-    flow: str
-    round: int
-    handler: str
-    principal: str | None
-    asked: Mapping[str, str]
-    answered: Mapping[str, str]
-    answered_by: str = "client"
-
-
 class Round:
     """One round: it combines the request with the record, and ends with a result or with questions."""
-
-    ended = False  # True once InputRequired was raised, even if the author's code caught it
-    closed = False  # True once the handler has returned: no step or question is possible any more
-    error: DeveloperError | ToolError | None = None  # the first rule that was broken, or why the call cannot continue
-    progress_message = ""  # the last message that the function reported
-    on_step_recorded: Callable[[], object] | None = None  # a task's hook, which writes the record after each step
-    must_stop: Callable[[], bool] | None = None  # a task's hook, which ends the round before a step
 
     def __init__(
         self,
@@ -118,15 +94,26 @@ class Round:
             asked: the fingerprints of the previous round's questions by key, as the sealed state proves them.
         """
         self.request = request
-        self.record = Record(record, asked)
-        self.questions = Questions(self.record, request.responses)
-        self.steps = RunningSteps()
+        self.record = Record(record)
+        self.questions = Questions(self.record, asked, request.responses)
+        self.lock = Condition()  # guards the record, the questions and the running steps: a handler may use threads
+        self.running_steps: set[str] = set()  # the keys of the steps that run now
+        self.steps_recorded = 0  # the number of steps that ran in this round
+        self.step_tasks: set[Task[None]] = set()  # a task for each step for which an async handler waits
         self.notifications: list[dict[str, Any]] = []  # messages that the client gets before the result
+        self.progress_message = ""  # the last message that the function reported
+        self.ended = False  # True once InputRequired was raised, even if the author's code caught it
+        self.closed = False  # True once the handler has returned: no step or question is possible any more
+        self.error: DeveloperError | ToolError | None = None  # what `stop` raised first
+        self.on_step_recorded: Callable[[], object] | None = None  # a task's hook, which writes the record
+        self.must_stop: Callable[[], bool] | None = None  # a task's hook, which ends the round before a step
+        self._has_state = bool(record or asked)
+        self._has_renamed_key = False  # True if the handler asked an answered question under another key
 
     @property
     def requests(self) -> dict[str, InputRequest]:
         """The open questions, by key."""
-        return self.questions.open_requests()
+        return self.questions.open_requests
 
     @property
     def seconds_left(self) -> float:
@@ -134,24 +121,23 @@ class Round:
         return self.request.deadline - MARGIN_SECONDS - self.request.now()
 
     @property
-    def started_at(self) -> int:
+    def began(self) -> int:
         """When the conversation began, in unix milliseconds: the recorded time, or now."""
-        recorded = self.record.started_at
-        return int(self.request.now() * 1000) if recorded is None else recorded
+        return int(self.request.now() * 1000) if self.record.began is None else self.record.began
 
-    @contextmanager
-    def noting_errors(self) -> Iterator[None]:
-        """Note the error that stops the round, so that the author's code cannot hide it."""
-        try:
-            yield
-        except (DeveloperError, ToolError) as error:
-            self.error = self.error or error
-            raise
+    def stop(self, error: DeveloperError | ToolError) -> NoReturn:
+        """Raise an error and note it, so that the author's code cannot hide it by catching it."""
+        self.error = self.error or error
+        raise error
 
     def fail(self, rule: str, **values: object) -> NoReturn:
-        """Note and raise the DeveloperError of a rule: a constant text, and the values for each `{name}` in it."""
-        with self.noting_errors():
-            raise DeveloperError(rule, **values)
+        """Stop with the DeveloperError of a rule: a constant text, and the values for each `{name}` in it."""
+        self.stop(DeveloperError(rule, **values))
+
+    def check_can_continue(self) -> None:
+        """Raise again what has stopped this round, because the author's code may have caught it."""
+        if self.error:
+            raise self.error
 
     def ask(self, *questions: WireQuestion) -> list[Any]:
         """Return the answers to some questions, or end the round with those that have none yet.
@@ -162,20 +148,24 @@ class Round:
             Exception: the outcome of a question, as its `read` raised it, once all questions have answers.
         """
         self.check_can_continue()
-        step = self.steps.current_key
-        if questions and step is not None:
+        step = self.current_step()
+        if questions and step:
             rule = "{question!r} is asked inside step {step!r}, which would run again: ask before it"
-            self.fail(rule, question=questions[0].key, step=step)
-        with self.noting_errors(), self.record.lock:
+            self.fail(rule, question=questions[0].key, step=step.step_key)
+        with self.lock:
             if self.closed:
                 raise InputRequired
-            states = [self.questions.read(question) for question in questions]
-        if any(state.request for state in states):
+            try:
+                outcomes = [self.questions.answer(question) for question in questions]
+            except DeveloperError as error:
+                self.stop(error)
+            has_open_question = any(question.key in self.requests for question in questions)
+        if has_open_question:
             self.end()
-        for state in states:
-            if state.error:
-                raise state.error
-        return [state.answer for state in states]
+        for outcome in outcomes:
+            if isinstance(outcome, Exception):
+                raise outcome
+        return outcomes
 
     def end_with(self, result: InputRequiredResult) -> NoReturn:
         """End the round with the questions and the state that a low-level function returned.
@@ -184,11 +174,12 @@ class Round:
         """
         if not result.input_requests and result.request_state is None:
             self.fail("an InputRequiredResult needs input_requests or a request_state")
-        with self.noting_errors():
+        try:
             for key, request in result.input_requests.items():
                 self.questions.open_low_level(key, request.wire(key, camel_case=self.request.camel_case))
-            if result.request_state is not None:
-                self.record.next_state = write_state(result.request_state)
+            self.record.state = None if result.request_state is None else write_state(result.request_state)
+        except DeveloperError as error:
+            self.stop(error)
         self.end()
 
     def end_without_question(self) -> NoReturn:
@@ -200,26 +191,22 @@ class Round:
             ToolError: too many rounds in a row ended without a question. Clients limit such rounds.
         """
         self.check_can_continue()
-        if not self.steps.recorded:
+        if not self.steps_recorded:
             self.fail("a round that ends without a question must have recorded a step, or it would only repeat itself")
         if self.record.sheds >= self.request.max_sheds:
             text = (
                 f"This call takes longer than {self.request.max_sheds + 1} rounds without a question. "
                 "(The server's author can raise max_sheds.)"
             )
-            with self.noting_errors():
-                raise ToolError(text)
+            self.stop(ToolError(text))
         self.end()
 
     def require_state(self) -> None:
         """End the round if its request has no state, so that the client gets one with the conversation's id.
 
         Without a state, a repeated request would begin another conversation.
-
-        Raises:
-            InputRequired: the request has no state, so this is the first round.
         """
-        if self.record.is_new and self.request.max_sheds:
+        if not self._has_state and self.request.max_sheds:
             self.end()
 
     def end(self) -> NoReturn:
@@ -227,42 +214,12 @@ class Round:
         self.ended = True
         raise InputRequired
 
-    def close(self) -> None:
-        """Refuse further steps and questions, because the handler has returned.
-
-        A round that has ended waits for the steps in other threads, until the deadline. Steps that the record misses
-        would run again in the next round.
-        """
-        with self.record.lock:
-            if self.ended:
-                timeout = min(max(0.0, self.seconds_left), TIMEOUT_MAX)
-                self.record.lock.wait_for(lambda: not self.steps.keys, timeout)
-            self.closed = True
-        if self.ended:
-            with suppress(DeveloperError), self.noting_errors():
-                self.questions.check_keys()
-
-    def next_record(self) -> dict[str, Any]:
-        """Return the record for the next round, as JSON."""
-        return self.record.to_json(has_questions=bool(self.requests), renamed_key=self.questions.has_renamed_key)
-
-    def audit(self, handler: str, principal: str | None, *, sent: bool, answered_by: str = "client") -> AuditRecord:
-        """Return the audit record of this round; `sent` is False if the client does not get its questions."""
-        requests = self.requests if sent else {}
-        return AuditRecord(
-            flow=self.request.flow,
-            round=self.request.number,
-            handler=handler,
-            principal=principal,
-            asked={key: message_of(request) for key, request in requests.items()},
-            answered=dict(self.questions.actions),
-            answered_by=answered_by,
-        )
-
-    def check_can_continue(self) -> None:
-        """Raise again what has stopped this round, because the author's code may have caught it."""
-        if self.error:
-            raise self.error
+    def current_step(self) -> StepCall | None:
+        """Return the step of this round in which the calling code runs; None outside of steps."""
+        step = step_of_context.get()
+        if step and step.round is self and step.step_key in self.running_steps:
+            return step
+        return None
 
     def check_may_run(self, max_seconds: float | None) -> None:
         """End the round before a step if the task, `single_use` or the deadline requires it.
@@ -277,7 +234,65 @@ class Round:
             self.end()
         if self.request.single_use:
             self.require_state()
-        needed = self.record.longest_step() if max_seconds is None else max_seconds
-        is_first = self.steps.recorded == 0  # it always runs, or no round would make progress
-        if not is_first and needed > self.seconds_left:
+        if self.steps_recorded == 0:
+            return  # the first step of a round always runs, or no round would make progress
+        if max_seconds is None:
+            with self.lock:
+                max_seconds = max(step.milliseconds for step in self.record.steps.values()) / 1000
+        if max_seconds > self.seconds_left:
             self.end_without_question()
+
+    async def wait_for_steps(self) -> None:
+        """Wait for the steps that an async handler has left running, so that the record has them."""
+        import asyncio  # noqa: PLC0415 - its caller runs in it
+
+        if not self.ended:
+            self.closed = True  # the handler has its result, so its tasks start no more steps
+        while self.step_tasks:
+            await asyncio.wait(self.step_tasks)
+
+    def close(self) -> None:
+        """Refuse further steps and questions, because the handler has returned.
+
+        A round that has ended waits for the steps in other threads, until the deadline. Steps that the record misses
+        would run again in the next round.
+        """
+        with self.lock:
+            if self.ended:
+                timeout = min(max(0.0, self.seconds_left), TIMEOUT_MAX)
+                self.lock.wait_for(lambda: not self.running_steps, timeout)
+            self.closed = True
+        if self.ended:
+            self._check_keys()
+
+    def next_record(self) -> dict[str, Any]:
+        """Return the record for the next round, as JSON."""
+        with self.lock:
+            sheds = 0 if self.requests else self.record.sheds + 1
+            lost_answers = self.record.lost_answers + 1 if self._has_renamed_key else 0
+            return self.record.to_json(sheds=sheds, lost_answers=lost_answers)
+
+    def audit(self, handler: str, principal: str | None, *, sent: bool, answered_by: str = "client") -> AuditRecord:
+        """Return the audit record of this round; `sent` is False if the client does not get its questions."""
+        from mcp_functions.rounds.audit import AuditRecord  # noqa: PLC0415 - only for serve(audit=…)
+
+        requests = self.requests if sent else {}
+        return AuditRecord(
+            flow=self.request.flow,
+            round=self.request.number,
+            handler=handler,
+            principal=principal,
+            asked={key: message_of(request) for key, request in requests.items()},
+            answered=dict(self.questions.actions),
+            answered_by=answered_by,
+        )
+
+    def _check_keys(self) -> None:
+        """Stop a conversation whose keys change in every round, because no round would ever read an answer."""
+        renamed = self.questions.find_renamed_key()
+        if renamed is None:
+            return
+        self._has_renamed_key = True
+        if self.record.lost_answers >= MAX_KEY_CHANGES:
+            old, new = renamed
+            self.error = self.error or DeveloperError(CHANGING_KEY, old=old, new=new)

@@ -7,6 +7,7 @@ round leaves for the next; it has the results of the steps that ran. A call of a
     check      if too little time is left, end the round, and the next round runs the step
     run        call the author's function
     record     write its result into the record, as JSON
+    release    the step no longer runs
     read       return the recorded JSON as the type in the function's return annotation
 
 The round that ran a step reads its result from the record, too. So every round gets the same value.
@@ -16,18 +17,18 @@ from __future__ import annotations
 
 import inspect
 import json
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.protocol.errors import InputRequired
+from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.rounds.record import RecordedStep
-from mcp_functions.rounds.running_steps import current_call
+from mcp_functions.rounds.round import step_of_context
 from mcp_functions.rounds.step_values import digest_arguments, is_json, read_return_type, to_record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.rounds.round import Round
 
@@ -52,15 +53,15 @@ class StepCall:
         kwargs: Mapping[str, object],
     ) -> None:
         """Refuse a call inside another step, and arguments that JSON cannot carry."""
-        outer = round_.steps.current_key
-        if outer is not None:
-            round_.fail("step {key!r} runs inside step {outer!r}: a step is recorded as a whole", key=key, outer=outer)
         self.round = round_
         self.step_key = key
+        outer = round_.current_step()
+        if outer:
+            rule = "step {key!r} runs inside step {outer!r}: a step is recorded as a whole"
+            round_.fail(rule, key=key, outer=outer.step_key)
         self._function = function
         self._call = partial(function, *args, **kwargs)
         self._returns = read_return_type(function)
-        self._seconds = 0.0  # how long the function ran
         try:
             self.arguments_digest = digest_arguments(args, kwargs)
         except (TypeError, ValueError, RecursionError):
@@ -76,52 +77,23 @@ class StepCall:
             InputRequired: the round ends before the step, and the next round runs it.
             DeveloperError: the call breaks a rule.
         """
-        with self._reservation(max_seconds) as must_run:
-            if must_run:
-                with self._running():
-                    result = self._call()
-                self._refuse_awaitable(result)
-                self._record(result)
+        if self._reserve_unless_recorded():
+            try:
+                self.round.check_may_run(max_seconds)
+                self._run_and_record()
+            finally:
+                self._release()
         return self._recorded_result()
 
     async def wait(self, max_seconds: float | None) -> object:
-        """Return the recorded result of an async function; await the function first if the record has none.
-
-        The function runs in a task of its own, so that a cancellation of the caller need not stop it.
-        """
-        import asyncio  # noqa: PLC0415 - whoever awaits this has imported it; steps that are not async do not need it
-
-        with self._reservation(max_seconds) as must_run:
-            if must_run:
-                task = self.round.steps.start(self._await_and_record())
-                try:
-                    await asyncio.shield(task)
-                except asyncio.CancelledError:
-                    if self.round.ended:
-                        # Another task asked a question, and the end of the round cancelled this one. The function runs
-                        # to its end and its result is recorded; otherwise the next round would run it again.
-                        await task
-                    else:
-                        # The author's code cancelled the call, so the function is cancelled, too. It may clean up.
-                        task.cancel()
-                        await task
-                    # An exception of the function has left `await task` in place of this cancellation.
-                    raise
+        """Return the recorded result of an async function; await the function first if the record has none."""
+        if self._reserve_unless_recorded():
+            try:
+                self.round.check_may_run(max_seconds)
+                await self._run_in_task()
+            finally:
+                self._release()
         return self._recorded_result()
-
-    @contextmanager
-    def _reservation(self, max_seconds: float | None) -> Iterator[bool]:
-        """Reserve the step's key for the block. Yield True if the step must run, and False if it is recorded."""
-        if not self._reserve_unless_recorded():
-            yield False
-            return
-        try:
-            self.round.check_may_run(max_seconds)
-            yield True
-        finally:
-            with self.round.record.lock:
-                self.round.steps.keys.discard(self.step_key)
-                self.round.record.lock.notify_all()
 
     def _reserve_unless_recorded(self) -> bool:
         """Add the key to the running steps and return True; return False if the record already has the step."""
@@ -130,18 +102,19 @@ class StepCall:
         round_.check_can_continue()
         if not isinstance(key, str):
             self._fail("a step's key is text, and not of type {type}", type=type(key).__name__)
-        with round_.record.lock:
+        with round_.lock:
             if round_.ended or round_.closed:
                 raise InputRequired
-            if key in round_.steps.keys:
+            if key in round_.running_steps:
                 self._fail(
                     "step {key!r} is called again while its first call still runs, in another task or thread: "
                     "give each call a key of its own"
                 )
-            if key not in round_.record.steps:
-                round_.steps.keys.add(key)
+            recorded = round_.record.steps.get(key)
+            if recorded is None:
+                round_.running_steps.add(key)
                 return True
-            if round_.record.steps[key].arguments_digest != self.arguments_digest:
+            if recorded.arguments_digest != self.arguments_digest:
                 self._fail(
                     "step {key!r} ran with other arguments before: give each call a key of its own, a new one too if a"
                     " deployment calls it with something else, and make its arguments from what later rounds know as "
@@ -149,30 +122,49 @@ class StepCall:
                 )
             return False
 
-    @contextmanager
-    def _running(self) -> Iterator[None]:
-        """Set the running step for `Step.key`, and measure how long the block runs."""
-        now = self.round.request.now
-        token = current_call.set(self)
-        started = now()
+    def _release(self) -> None:
+        """Remove the key from the running steps, for which the end of the round may be waiting."""
+        with self.round.lock:
+            self.round.running_steps.discard(self.step_key)
+            self.round.lock.notify_all()
+
+    def _run_and_record(self) -> None:
+        began = self.round.request.now()
+        token = step_of_context.set(self)
         try:
-            yield
+            result = self._call()
         finally:
-            current_call.reset(token)
-            self._seconds = max(0.0, now() - started)  # a wall clock may be set back
-
-    async def _await_and_record(self) -> None:
-        with self._running():
-            result = await self._call()
-        self._record(result)
-
-    def _refuse_awaitable(self, result: object) -> None:
+            step_of_context.reset(token)
         if inspect.iscoroutine(result):
             result.close()
         if inspect.isawaitable(result):
             self._fail("step {key!r} calls an async function: await step.wait({key!r}, …)")
+        self._record(result, began)
 
-    def _record(self, result: object) -> None:
+    async def _run_in_task(self) -> None:
+        """Await the function in a task of its own, so that a cancellation of the caller need not stop it."""
+        import asyncio  # noqa: PLC0415 - whoever awaits this has imported it; steps that are not async do not need it
+
+        task = asyncio.ensure_future(self._await_and_record())
+        self.round.step_tasks.add(task)
+        task.add_done_callback(self.round.step_tasks.discard)
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            # If the round has ended, another task asked a question, and so this one was cancelled. The function runs to
+            # its end, and its result is recorded; otherwise the next round would run it again.
+            if not self.round.ended:
+                task.cancel()  # the author's code cancelled the call, so the function is cancelled, too
+            await task
+            raise  # if the function raised an exception, `await task` has raised that instead
+
+    async def _await_and_record(self) -> None:
+        began = self.round.request.now()
+        step_of_context.set(self)  # it ends with the context of this task
+        result = await self._call()
+        self._record(result, began)
+
+    def _record(self, result: object, began: float) -> None:
         """Record the result as JSON, so that this round reads the same value as later rounds."""
         try:
             text = dumps(to_record(result))
@@ -190,15 +182,15 @@ class StepCall:
                 type=type(result).__name__,
             )
         round_ = self.round
-        with round_.record.lock:
-            recorded = RecordedStep(self.arguments_digest, value, milliseconds=int(self._seconds * 1000))
-            round_.record.steps[self.step_key] = recorded
-            round_.steps.recorded += 1
+        seconds = max(0.0, round_.request.now() - began)  # a wall clock may be set back
+        with round_.lock:
+            round_.record.steps[self.step_key] = RecordedStep(self.arguments_digest, value, int(seconds * 1000))
+            round_.steps_recorded += 1
         if round_.on_step_recorded:
             round_.on_step_recorded()
 
     def _recorded_result(self) -> object:
-        value = self.round.record.step_result(self.step_key)
+        value = copy_json(self.round.record.steps[self.step_key].result)
         try:
             return self._returns.read(value) if self._returns else value
         except ValueError as error:

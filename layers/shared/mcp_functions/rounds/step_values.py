@@ -35,11 +35,7 @@ def digest_arguments(args: Sequence[object], kwargs: Mapping[str, object]) -> st
 
 def read_return_type(function: Callable[..., Any]) -> JsonType | None:
     """Read the return annotation of a function; None if it has no type that JSON can be read as."""
-    inner: Any = function
-    while inner:
-        function = inner
-        # A decorator has the function inside it as `__wrapped__`, and functools.partial as `func`.
-        inner = getattr(function, "__wrapped__", None) or getattr(function, "func", None)
+    function = _without_wrappers(function)
     if not inspect.isroutine(function) and not isinstance(function, type):
         function = type(function).__call__
     try:
@@ -49,6 +45,12 @@ def read_return_type(function: Callable[..., Any]) -> JsonType | None:
         return None if annotation in (None, Any, object) else read_type(annotation)
     except (TypeError, NameError, AttributeError):
         return None  # a name that only type checkers see, or a type that JSON cannot hold
+
+
+def _without_wrappers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function inside decorators, which have it as `__wrapped__`, and inside functools.partial (`func`)."""
+    inner: Any = getattr(function, "__wrapped__", None) or getattr(function, "func", None)
+    return _without_wrappers(inner) if inner else function
 
 
 def is_json(value: object) -> bool:

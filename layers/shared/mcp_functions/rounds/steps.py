@@ -1,8 +1,8 @@
 """Steps: work that runs once in a conversation, although its handler runs in every round.
 
 A conversation is one call of a tool, over several requests. Each request is a round: the handler runs from its first
-line until it returns, or until it asks what no earlier round has an answer to. Then `InputRequired` leaves the handler.
-The client gets the question and a sealed state, and its next request brings an answer and the state back.
+line until it returns, or until it asks a question that is still unanswered. Then `elicit` raises `InputRequired`, which
+ends the handler. The client gets the question and a sealed state, and its next request brings an answer and the state.
 
                                       round 1              round 2
     step("reserve", reserve, city)    runs, is recorded    returns the recorded result
@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast
 from uuid import UUID
 
 from mcp_functions.rounds.capabilities import Capability
-from mcp_functions.rounds.running_steps import current_call
 from mcp_functions.rounds.step_call import StepCall
 
 if TYPE_CHECKING:
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+KEY_BYTES = 16  # the length of an idempotency key: two keys are never equal by chance
 
 
 class Step(Capability):
@@ -49,7 +50,7 @@ class Step(Capability):
     @classmethod
     def for_round(cls, round_: Round, _args: tuple[Any, ...]) -> Self:
         """Make the capability for one round, and record when the conversation began, for `now`."""
-        round_.record.started_at = round_.started_at
+        round_.record.began = round_.began
         return cls(round_)
 
     def __call__(self, key: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -87,7 +88,7 @@ class Step(Capability):
 
     @property
     def keyed(self) -> KeyedStep:
-        """Pass the idempotency key: `step.keyed("charge", charge, flight)` calls `charge(flight, key="…")`.
+        """The step with an idempotency key: `step.keyed("charge", charge, flight)` calls `charge(flight, key="…")`.
 
         The key is `step.key`. In a conversation's first round, the step does not run: the round ends without a
         question, and the client repeats the request with a state. Without a state, a repeated request would begin
@@ -99,20 +100,21 @@ class Step(Capability):
     def key(self) -> str:
         """The idempotency key of the running step, 32 hexadecimal digits, for a service that must not act twice.
 
-        It is the same when a client repeats a round after a lost response. In the first
-        round, which has no state, it may change. If that matters, use `step.keyed`.
+        It is the same when a client repeats a round after a lost response. In the first round, which has no state, it
+        may change. If that matters, use `step.keyed`.
 
         Raises:
             DeveloperError: no step is running.
         """
-        call = current_call.get()
-        if call is None or call.round is not self._round:
+        call = self._round.current_step()
+        if call is None:
             self._round.fail("step.key is the key of a running step: read it in the function that the step calls")
-        return self._derive("step", f"{call.step_key}\0{call.arguments_digest}").hex()[:32]
+        # A digest has no zero byte, so no two pairs of a step's key and its arguments are written alike.
+        return self._derive("step", f"{call.step_key}\0{call.arguments_digest}")[:KEY_BYTES].hex()
 
     def now(self) -> datetime:
         """Return when the conversation began: the record has it, so it is the same in all rounds."""
-        return datetime.fromtimestamp(self._round.started_at / 1000, UTC)
+        return datetime.fromtimestamp(self._round.began / 1000, UTC)
 
     def uuid(self, key: str) -> UUID:
         """Return a UUID for a key, the same in all rounds of this conversation."""

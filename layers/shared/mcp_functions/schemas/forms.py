@@ -8,17 +8,15 @@ becomes an object with one property. A type that the restricted schema cannot ex
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas.json_types import read_part
 from mcp_functions.schemas.parameters import to_camel_case
 from mcp_functions.schemas.type_reader import read_type
-from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from mcp_functions.schemas.json_types import JsonType
 
@@ -44,14 +42,48 @@ class InvalidAnswer(Exception):
     """An accepted form does not fit; the message names the field and the reason, for the user."""
 
 
-class Form(NamedTuple):
+class Form:
     """A type that a user fills in."""
 
-    # Returns the `requestedSchema`. It raises a DeveloperError if the restricted schema cannot express a field.
-    schema: Callable[[], dict[str, Any]]
-    wire: Mapping[str, str]  # the name of each field on the wire, by its name in the type
-    # Makes the answer from the fields that the user filled in. It raises ValueError if they do not fit the type.
-    read: Callable[[dict[str, Any]], Any]
+    def __init__(self, annotation: object, type_: JsonType, key: str, *, camel_case: bool) -> None:
+        """Take a type with named fields; any other type becomes the only property of a form."""
+        self.annotation = annotation
+        self._type = type_
+        self._object = _follow_reference(type_.schema, type_.schema.get("$defs", {}))  # the JSON Schema of the form
+        self._value_name = ""  # the name of the only property, if the type is one value
+        if "properties" not in self._object:
+            self._value_name = re.sub(r"[^\w-]+", "_", key) or "answer"  # a client may read a dot in a name as a path
+            is_optional = {"type": "null"} in self._object.get("anyOf", ())
+            required = [] if is_optional else [self._value_name]
+            self._object = {"properties": {self._value_name: type_.schema}, "required": required}
+        # The name of each property on the wire, by the name of the type's field.
+        self.wire_names = {name: to_camel_case(name) if camel_case else name for name in self._object["properties"]}
+        self._requested: dict[str, Any] | None = None
+
+    def schema(self) -> dict[str, Any]:
+        """Return the `requestedSchema`, which every round sends unchanged.
+
+        It is not made with the form. `InputResponses.accepted` may read an answer with a type that is stricter than any
+        form, a string with a pattern for example.
+
+        Raises:
+            DeveloperError: the restricted schema cannot express a field.
+        """
+        if self._requested is None:
+            self._requested = self._write_schema()
+        return self._requested
+
+    def _write_schema(self) -> dict[str, Any]:
+        definitions = self._type.schema.get("$defs", {})
+        # An error names a field as "City.name", and the only property of a form as "name".
+        prefix = "" if self._value_name else f"{getattr(self.annotation, '__name__', '')}."
+        properties = {}
+        for name, field in self._object["properties"].items():
+            properties[self.wire_names[name]] = _property(prefix + name, name, field, definitions)
+        requested: dict[str, Any] = {"type": "object", "properties": properties}
+        if self._object.get("required"):
+            requested["required"] = [self.wire_names[name] for name in self._object["required"]]
+        return requested
 
     def accept(self, content: object) -> Any:  # noqa: ANN401 - a value of the author's type
         """Read the user's answer.
@@ -65,11 +97,19 @@ class Form(NamedTuple):
         if not isinstance(content, dict):
             message = "the form came back without content"
             raise InvalidAnswer(message)
-        filled = {name: content[wire] for name, wire in self.wire.items() if wire in content}
+        filled = {name: content[wire] for name, wire in self.wire_names.items() if wire in content}
         try:
-            return self.read(filled)
+            if self._value_name:
+                return read_part(self._value_name, self._type, filled.get(self._value_name))
+            return self._type.read(filled)
         except ValueError as error:
             raise InvalidAnswer(str(error)) from None
+
+
+# The forms that were read, because every round asks with the same types again. The key has the id of the type, because
+# Literal["a", "b"] equals Literal["b", "a"], but these are two forms. A form keeps its type, so the id stays its own.
+_forms: dict[tuple[int, str, bool], Form] = {}
+MAX_FORMS = 256  # a function may make types and keys without end
 
 
 def read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
@@ -83,65 +123,35 @@ def read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
     Raises:
         DeveloperError: JSON has no such type.
     """
-    # Only classes are cached: Literal["a", "b"] equals Literal["b", "a"], but their forms differ.
-    if isinstance(annotation, type):
-        return _read_cached(annotation, key, camel_case=camel_case)
-    return _read_form(annotation, key, camel_case=camel_case)
-
-
-def _read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
+    cache_key = (id(annotation), key, camel_case)
+    known = _forms.get(cache_key)
+    if known:
+        return known
     try:
         type_ = read_type(annotation)
     except (TypeError, NameError, AttributeError, SyntaxError) as error:  # an annotation can be any expression
         rule = "{key}: a form is a dataclass, a TypedDict, a pydantic model, or the type of one value ({reason})"
         raise DeveloperError(rule, key=key, reason=error) from error
-    definitions = type_.schema.get("$defs", {})
-    fields = _follow_reference(type_.schema, definitions)
-    place = f"{getattr(annotation, '__name__', '')}."  # what an error message writes before the name of a field
-    read: Callable[[dict[str, Any]], Any] = type_.read
-    if "properties" not in fields:
-        name = re.sub(r"[^\w-]+", "_", key) or "answer"  # a client may read a dot in a name as a path
-        is_optional = {"type": "null"} in fields.get("anyOf", ())
-        required = [] if is_optional else [name]
-        fields = {"properties": {name: type_.schema}, "required": required, "$defs": definitions}
-        place = ""
-        read = partial(_read_value, name, type_)
-    wire = {name: to_camel_case(name) if camel_case else name for name in fields["properties"]}
-    schema = cache(partial(_requested_schema, place, fields, wire))  # every round asks for it, and it never changes
-    return Form(schema, wire, read)
+    form = Form(annotation, type_, key, camel_case=camel_case)
+    if len(_forms) >= MAX_FORMS:
+        _forms.clear()
+    _forms[cache_key] = form
+    return form
 
 
-_read_cached = lru_cache(maxsize=256)(_read_form)
-
-
-def _read_value(name: str, type_: JsonType, filled: dict[str, Any]) -> object:
-    return read_part(name, type_, filled.get(name))
-
-
-def _requested_schema(place: str, fields: Mapping[str, Any], wire: Mapping[str, str]) -> dict[str, Any]:
-    """Write the `requestedSchema` of a type; errors name a field by `place` and its name."""
-    definitions = fields.get("$defs", {})
-    properties = {
-        wire[name]: _property(place + name, name, field, definitions) for name, field in fields["properties"].items()
-    }
-    requested: dict[str, Any] = {"type": "object", "properties": properties}
-    if fields.get("required"):
-        requested["required"] = [wire[name] for name in fields["required"]]
-    return requested
-
-
-def _property(place: str, name: str, field: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+def _property(path: str, name: str, field: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """Write one property of a form; errors name the field by its path."""
     # "Servers MUST NOT request sensitive information through form mode": it would pass through client and model.
     if name.lower().replace("_", "").replace("-", "") in SECRET_NAMES:
-        _refuse(place, "a form is no place for secrets: elicit.url(…) leads to a page of your own")
+        _refuse(path, "a form is no place for secrets: elicit.url(…) leads to a page of your own")
     schema = _simplify(field, definitions)
     # Pydantic makes a title from the name. Clients do the same, so it is left out.
     if schema.get("title") == name.replace("_", " ").title().strip():
         del schema["title"]
     if schema.get("type") == "array":
         items = _simplify(schema.get("items", {}), definitions)
-        schema["items"] = _choices(place, items)
-    _check_property(place, schema)
+        schema["items"] = _choices(path, items)
+    _check_property(path, schema)
     return schema
 
 
@@ -176,32 +186,32 @@ def _simplify(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[
     return schema
 
 
-def _choices(place: str, items: dict[str, Any]) -> dict[str, Any]:
+def _choices(path: str, items: dict[str, Any]) -> dict[str, Any]:
     """Return the `items` of a list, which must be choices; choices with titles are `anyOf` there, and not `oneOf`."""
     items.pop("title", None)
     if "oneOf" in items:
         items = {"anyOf": items["oneOf"]}
     if set(items) not in ITEM_KEYWORDS or items.get("type", "string") != "string":
-        _refuse(place, "a list in a form is a choice among fixed strings: list[Literal[…]] or a list of an Enum")
+        _refuse(path, "a list in a form is a choice among fixed strings: list[Literal[…]] or a list of an Enum")
     return items
 
 
-def _check_property(place: str, schema: dict[str, Any]) -> None:
+def _check_property(path: str, schema: dict[str, Any]) -> None:
     allowed = ALLOWED.get(str(schema.get("type")))
     choices = schema.get("enum", [])
     if allowed is None:
-        _refuse(place, "a form holds strings, numbers, booleans and choices; nothing nested")
+        _refuse(path, "a form holds strings, numbers, booleans and choices; nothing nested")
     if not all(isinstance(choice, str) for choice in choices):
-        _refuse(place, "the choices of a form are strings")
+        _refuse(path, "the choices of a form are strings")
     # "enumNames: (Legacy) Display names for enum values", for clients without `oneOf`.
     if "enumNames" in schema and len(schema["enumNames"]) != len(choices):
-        _refuse(place, "enumNames names each of the choices, in their order")
+        _refuse(path, "enumNames names each of the choices, in their order")
     unknown = sorted(set(schema) - allowed)
     if unknown:
-        _refuse(place, "a form cannot say {unknown!r} (the specification's restricted schema)", unknown=unknown[0])
+        _refuse(path, "a form cannot say {unknown!r} (the specification's restricted schema)", unknown=unknown[0])
     if "format" in schema and schema["format"] not in FORMATS:
-        _refuse(place, "a form knows the formats {formats}", formats=", ".join(sorted(FORMATS)))
+        _refuse(path, "a form knows the formats {formats}", formats=", ".join(sorted(FORMATS)))
 
 
-def _refuse(place: str, reason: str, **values: object) -> NoReturn:
-    raise DeveloperError("{where}: " + reason, where=place, **values)
+def _refuse(path: str, reason: str, **values: object) -> NoReturn:
+    raise DeveloperError("{where}: " + reason, where=path, **values)

@@ -26,11 +26,10 @@ class Header(NamedTuple):
 
 
 class Parameter(NamedTuple):
-    """A parameter of an author's function."""
+    """A parameter of an author's function before `*`."""
 
     name: str  # the name in the function
     default: Any  # the default; MISSING if there is none, or if only `make_default` knows it
-    keyword_only: bool = False  # True after `*`
     # Makes the default for one call; None if there is none, or if Python's own default may be used.
     make_default: Callable[[], Any] | None = None
     alias: str | None = None  # the name on the wire, if `Field` gives one

@@ -1,20 +1,18 @@
-"""Bounds on the cost of KMS: a cache of opened keys, and a budget for each caller (envelope.md §6.3, §6.5)."""
+"""Limits on the calls of one container to KMS: a cache of data keys, turns, and budgets (envelope.md §6.3, §6.5)."""
 
 from __future__ import annotations
 
 import threading
-from collections import Counter, OrderedDict
-from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections import Counter
+from typing import TYPE_CHECKING
 
+from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mcp_functions.seal.key_choice import DataKey, Header
 
-T = TypeVar("T")
+WAIT_SECONDS = 5.0  # how long a thread waits for its turn; a call to KMS with its retries takes less
 
 
 class Limits(NamedTuple):
@@ -27,39 +25,28 @@ class Limits(NamedTuple):
     ratio: int = 20  # how many successful unwraps cost as much as a failed one
 
 
-class SingleFlight:
-    """Runs a call once for all threads that make it at the same time."""
+class Turns:
+    """Lets one thread at a time call KMS. The next thread often finds the key that it needs in the cache.
+
+    While KMS does not answer, the threads must not queue up. So each gives up after a few seconds.
+    """
 
     def __init__(self) -> None:
-        """Make the lock and the table of the calls that run."""
+        """Make the lock."""
         self._lock = threading.Lock()
-        self._futures: dict[object, Future[Any]] = {}
 
-    def run(self, name: object, call: Callable[[], T], admit: Callable[[], None] = lambda: None) -> T:
-        """Return the result of `call`, or raise its exception. Other threads wait for the same outcome.
+    def __enter__(self) -> None:
+        """Wait for the turn.
 
-        Args:
-            name: the name of the call, by which threads share it.
-            call: the function to run once.
-            admit: a check that raises if this thread may not call; threads that only wait do not run it.
+        Raises:
+            TemporarilyUnavailable: another thread has waited for KMS all the time.
         """
-        with self._lock:
-            flight = self._futures.get(name)
-            is_first = flight is None
-            if flight is None:
-                admit()
-                flight = self._futures[name] = Future()
-        if is_first:
-            try:
-                flight.set_result(call())
-            except BaseException as error:
-                flight.set_exception(error)
-                raise
-            finally:
-                with self._lock:
-                    del self._futures[name]
-        result: T = flight.result()
-        return result
+        if not self._lock.acquire(timeout=WAIT_SECONDS):
+            raise TemporarilyUnavailable(reason="kms:NoTurn")
+
+    def __exit__(self, *_error: object) -> None:
+        """Give the turn to the next thread."""
+        self._lock.release()
 
 
 class CachedKey(NamedTuple):
@@ -67,21 +54,20 @@ class CachedKey(NamedTuple):
 
     key: DataKey
     caller: str | None  # the caller whose token made this container ask KMS; None if this container generated the key
-    is_proven: bool  # True if this container generated the key, or if a token under it was authentic
 
 
 class KeyCache:
-    """The data keys that a container has opened.
+    """The data keys that a container generated, or under which it opened an authentic token.
 
     If the cache is full, it drops a key of the caller with the most keys: the least recently used one. So a caller who
     sends tokens under a thousand keys loses some of these, and other callers' keys stay.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, capacity: int) -> None:
         """Set the maximal number of keys."""
-        self._most = most
-        self._lock = threading.RLock()
-        self._keys: OrderedDict[Header, CachedKey] = OrderedDict()
+        self._capacity = capacity
+        self._lock = threading.Lock()
+        self._keys: dict[Header, CachedKey] = {}  # the least recently used one is first
 
     def all(self) -> list[CachedKey]:
         """Return the keys, the least recently used one first."""
@@ -91,34 +77,27 @@ class KeyCache:
     def get(self, header: Header) -> DataKey | None:
         """Return a key, and count this as a use."""
         with self._lock:
-            if header not in self._keys:
+            cached = self._keys.pop(header, None)
+            if cached is None:
                 return None
-            self._keys.move_to_end(header)
-            return self._keys[header].key
+            self._keys[header] = cached  # at the end, as the most recently used one
+            return cached.key
 
-    def add(self, cached: CachedKey) -> None:
-        """Add a key, if the cache does not have it."""
+    def add(self, key: DataKey, caller: str | None) -> None:
+        """Add a key, and drop another if the cache is full."""
         with self._lock:
-            self._keys.setdefault(cached.key.header, cached)
-            while len(self._keys) > self._most:
-                counts = Counter(each.caller for each in self._keys.values())
-                most = max(counts.values())
-                candidates = (header for header, each in self._keys.items() if counts[each.caller] == most)
-                del self._keys[next(candidates)]  # the least recently used one is first
+            self._keys[key.header] = CachedKey(key, caller)
+            if len(self._keys) > self._capacity:
+                self._drop_one()
 
-    def prove(self, key: DataKey) -> None:
-        """Mark a key as proven: a token under it was authentic."""
-        with self._lock:
-            cached = self._keys.pop(key.header, CachedKey(key, "", is_proven=False))
-            self.add(cached._replace(is_proven=True))
-
-    def drop_unproven(self, header: Header) -> bool:
-        """Drop a key, unless it is proven; return whether it is not proven."""
-        with self._lock:
-            if header in self._keys and self._keys[header].is_proven:
-                return False
-            self._keys.pop(header, None)
-            return True
+    def _drop_one(self) -> None:
+        """Drop the first key of a caller with the most keys."""
+        counts = Counter(cached.caller for cached in self._keys.values())
+        largest_count = max(counts.values())
+        for header, cached in self._keys.items():
+            if counts[cached.caller] == largest_count:
+                del self._keys[header]
+                return
 
 
 class UnwrapBudgets:
@@ -129,28 +108,38 @@ class UnwrapBudgets:
     """
 
     def __init__(self, limits: Limits) -> None:
-        """Take the limits. A caller without an entry has a full bucket."""
+        """Begin without entries. A caller without an entry has a full bucket."""
         self._limits = limits
         self._full = float(limits.burst * limits.ratio)
+        self._units_per_second = limits.ratio / limits.refill_seconds
         self._lock = threading.Lock()
-        # By caller: how many units were left, and when (unix seconds). The least recently charged caller is first.
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        # By caller: how many units were left, and when (unix seconds). The least recently changed bucket is first.
+        self._buckets: dict[str, tuple[float, float]] = {}
 
     def charge(self, caller: str, now: float, units: float) -> bool:
         """Charge a caller; return False, and charge nothing, if the bucket has fewer units."""
         with self._lock:
-            left, since = self._buckets.pop(caller, (self._full, now))
-            refilled = max(0.0, now - since) * self._limits.ratio / self._limits.refill_seconds
-            left = min(self._full, left + refilled)
-            allowed = units <= left
-            if allowed:
-                left = min(self._full, left - units)
-            if left < self._full:  # a full bucket needs no memory
-                self._buckets[caller] = (left, now)
-            while len(self._buckets) > self._limits.callers:
-                self._buckets.popitem(last=False)
-            return allowed
+            left = self._units_left(caller, now)
+            if left < units:
+                return False
+            self._store(caller, left - units, now)
+            return True
 
     def refund(self, caller: str, now: float, units: float) -> None:
         """Return units to a caller's bucket."""
-        self.charge(caller, now, -units)
+        with self._lock:
+            self._store(caller, self._units_left(caller, now) + units, now)
+
+    def _units_left(self, caller: str, now: float) -> float:
+        left, since = self._buckets.get(caller, (self._full, now))
+        seconds = max(0.0, now - since)  # a clock may be set back
+        return min(self._full, left + seconds * self._units_per_second)
+
+    def _store(self, caller: str, left: float, now: float) -> None:
+        self._buckets.pop(caller, None)
+        if left >= self._full:
+            return  # a full bucket needs no memory
+        self._buckets[caller] = (left, now)
+        if len(self._buckets) > self._limits.callers:
+            least_recently_changed = next(iter(self._buckets))
+            del self._buckets[least_recently_changed]

@@ -1,6 +1,10 @@
-"""The canonical form of a JSON value, and its digest (envelope.md §9.3).
+r"""The canonical form of a JSON value, and its digest (envelope.md §9.3).
 
-Arguments that differ only in their spelling have the same form, so a client may write `2` or `2.0`, or reorder keys.
+Arguments that differ only in their spelling have the same form, so a client may write `2` or `2.0`, or reorder keys:
+
+    {"n": 2.0, "a": "é"}  ->  {"a":"\u00e9","n":2}
+
+A state is bound to this digest. With other bytes here, states that were sealed before would be refused.
 """
 
 from __future__ import annotations
@@ -13,9 +17,6 @@ from mcp_functions.protocol.json_writer import chunks, dumps_ascii
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-_RUN = 256  # how many items of a list are written at once, if they are scalars
-_SCALARS = frozenset({int, float, bool, type(None)})
 
 
 def canonical_digest(label: bytes, value: object) -> bytes:
@@ -32,9 +33,7 @@ def canonical_digest(label: bytes, value: object) -> bytes:
 
 
 def write_canonical(value: object, write: Callable[[str], object], levels: int = MAX_DEPTH) -> None:
-    """Write the canonical form of a JSON value, piece by piece; no piece is large.
-
-    Integers are exact, integral floats become integers, keys are sorted, strings are ASCII with escapes.
+    """Write the canonical form of a JSON value, piece by piece.
 
     Args:
         value: the value, which may have at most `levels` levels of objects and arrays.
@@ -46,53 +45,56 @@ def write_canonical(value: object, write: Callable[[str], object], levels: int =
     """
     if isinstance(value, str):
         _write_string(value, write)
-    elif type(value) is int:
-        write(str(value))
     elif not isinstance(value, CONTAINERS):
-        write(_scalars([value]))
-    elif not levels:
+        write(_scalar(value))
+    elif levels == 0:
         message = f"nested deeper than {MAX_DEPTH}"
         raise ValueError(message)
     elif isinstance(value, dict):
-        _write_members(value, write, levels - 1)
+        _write_object(value, write, levels - 1)
     else:
-        _write_items(value, write, levels - 1)
+        _write_array(value, write, levels - 1)
+
+
+def _write_object(members: dict[str, Any], write: Callable[[str], object], levels: int) -> None:
+    write("{")
+    for position, name in enumerate(sorted(members)):  # Python compares texts by code points, as §9.3 does
+        if position > 0:
+            write(",")
+        _write_string(name, write)
+        write(":")
+        write_canonical(members[name], write, levels)
+    write("}")
+
+
+def _write_array(items: Sequence[Any], write: Callable[[str], object], levels: int) -> None:
+    write("[")
+    for position, item in enumerate(items):
+        if position > 0:
+            write(",")
+        write_canonical(item, write, levels)
+    write("]")
 
 
 def _write_string(text: str, write: Callable[[str], object]) -> None:
     write('"')
-    for part in chunks(text):
-        write(dumps_ascii(part)[1:-1])
+    for part in chunks(text):  # in parts, because with escapes a long text takes six times its memory
+        write(dumps_ascii(part)[1:-1])  # without the quotes of the part
     write('"')
 
 
-def _write_members(members: dict[str, Any], write: Callable[[str], object], levels: int) -> None:
-    before = "{"
-    for key in sorted(members):
-        write(before)
-        _write_string(key, write)
-        write(":")
-        write_canonical(members[key], write, levels)
-        before = ","
-    write("}" if members else "{}")
-
-
-def _write_items(items: Sequence[Any], write: Callable[[str], object], levels: int) -> None:
-    before = "["
-    for start in range(0, len(items), _RUN):
-        run = items[start : start + _RUN]
-        if _SCALARS.issuperset(map(type, run)):  # so a long list of numbers takes few calls
-            write(before + _scalars(run))
-            before = ","
-            continue
-        for item in run:
-            write(before)
-            write_canonical(item, write, levels)
-            before = ","
-    write("]" if items else "[]")
-
-
-def _scalars(values: Sequence[Any]) -> str:
-    """Write numbers, booleans and nulls with commas between them; an integral float is written as an integer."""
-    exact = [int(value) if isinstance(value, float) and value.is_integer() else value for value in values]
-    return dumps_ascii(exact)[1:-1]
+def _scalar(value: object) -> str:
+    """Return the text of null, a boolean or a number."""
+    match value:
+        case None:
+            return "null"
+        case True:
+            return "true"
+        case False:
+            return "false"
+        case int():
+            return str(value)
+        case float() if value.is_integer():
+            return str(int(value))  # 2.0 is 2, and 1e23 has all of its digits
+        case _:
+            return dumps_ascii(value)  # the shortest digits of a fraction; raises for NaN and for any other type

@@ -26,7 +26,8 @@ from mcp_functions.seal.binding import Binding
 from mcp_functions.tuples import NamedTuple
 
 VERSION = 1
-MAX_RECORD_DEPTH = 200  # lower than the limit of any JSON parser
+# `json.loads` is recursive, and fails at about 1,000 levels minus the frames of its callers. This is far below.
+MAX_RECORD_DEPTH = 200
 # The type of each member on the wire.
 _TYPES: dict[str, tuple[type, ...]] = {
     "v": (int,), "aud": (str,), "m": (str,), "t": (str,), "a": (str,), "p": (str, type(None)), "iat": (int,),
@@ -73,9 +74,10 @@ class Claims(NamedTuple):
 
 
 def encode_claims(claims: Claims) -> bytes:
-    """Write the claims as one line of JSON, followed by the text of a low-level function.
+    r"""Write the claims as one line of JSON, followed by the text of a low-level function.
 
-    Half of a surrogate pair, which an answer may hold, is encoded as if it were a character.
+    A text may hold half of a surrogate pair, for example "\ud83d" alone, which UTF-8 refuses. The next round must read
+    the same text again, so "surrogatepass" encodes the half as if it were a character.
 
     Raises:
         DeveloperError: the record is not JSON, or is nested too deep.
@@ -95,6 +97,7 @@ def encode_claims(claims: Claims) -> bytes:
     except (TypeError, ValueError):
         message = "the state is not JSON: keep str, int, finite float, bool, None, list and dict with str keys in it"
         raise DeveloperError(message) from None
+    # After writing, because writing fails for a list that contains itself, and counting its levels would never end.
     if is_deeper(record, MAX_RECORD_DEPTH):
         raise DeveloperError(rule="the state is nested deeper than {most}", most=MAX_RECORD_DEPTH)
     return payload
@@ -141,8 +144,10 @@ def _is_document(members: object) -> bool:
     """Check whether a JSON value is an object with the members of this version, each of its type."""
     if not isinstance(members, dict) or members.keys() != _TYPES.keys():
         return False
-    has_types = all(type(members[name]) in types for name, types in _TYPES.items())
-    if not has_types or members["v"] != VERSION:
+    for name, types in _TYPES.items():
+        if type(members[name]) not in types:  # not `isinstance`, because True is an int
+            return False
+    if members["v"] != VERSION:
         return False
     return all(isinstance(fingerprint, str) for fingerprint in members["q"].values())
 

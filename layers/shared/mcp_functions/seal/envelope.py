@@ -13,10 +13,10 @@ The specification is envelope.md. `token_format` has the outer layer of a token,
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from mcp_functions import observability
-from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, StateTooLarge
+from mcp_functions.protocol.errors import Misconfigured, StateTooLarge
 from mcp_functions.seal import chunked_encryption, token_format
 from mcp_functions.seal.token_format import CEILING
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcp_functions.seal.data_keys import Keyring
+    from mcp_functions.seal.key_choice import DataKey
 
 MAX_CHARS = 24 * 1024  # the default limit of a token
 MAX_AGE = 3600  # the default lifetime of a token, in seconds
@@ -40,10 +41,18 @@ class Codec(Protocol):
         """Return the payload, or raise `InvalidRequestState`; any other exception counts as that."""
 
 
+class Seal(Protocol):
+    """An `Envelope`, or an author's codec in a `CodecAdapter`."""
+
+    def seal(self, payload: bytes, *, about: bytes = b"") -> str:
+        """See `Envelope.seal`."""
+
+    def unseal(self, token: str, *, caller: str = "", about: bytes = b"") -> bytes:
+        """See `Envelope.unseal`."""
+
+
 class Envelope:
     """Seals bytes into a token and opens it again, in one scope and under one label."""
-
-    knows_callers: ClassVar[bool] = True  # `unseal` has the parameter `caller`, which an author's codec does not have
 
     def __init__(
         self,
@@ -60,7 +69,8 @@ class Envelope:
             keys: the keyring of the scope.
             label: the kind of payload; a token opens only under the label that sealed it.
             max_chars: the limit of a token in characters, when sealing and when opening.
-            max_age: how long a token may live, in seconds; it bounds the age of the data keys.
+            max_age: how long a token may live after it was sealed, in seconds. If the data key of a token is so old
+                that every token under it must have ended, the token is refused before KMS is asked.
             rand: the function that returns a number of random bytes. After a snapshot only `os.urandom` does not
                 repeat them.
 
@@ -108,13 +118,12 @@ class Envelope:
             Misconfigured: KMS fails until the operator acts.
         """
         parsed = token_format.parse(token, self.max_chars)
-        key = self._keys.key_to_open(parsed.header, caller, max_age=self.max_age)
-        try:
-            payload = chunked_encryption.decrypt(key.plaintext, self._context + about + parsed.head, parsed.message)
-        except InvalidRequestState:
-            self._keys.reject(key, caller)
-            raise
-        self._keys.confirm(key)
+        context = self._context + about + parsed.head
+
+        def decrypt(key: DataKey) -> bytes:
+            return chunked_encryption.decrypt(key.plaintext, context, parsed.message)
+
+        payload = self._keys.open(parsed.header, decrypt, caller=caller, max_age=self.max_age)
         observability.current().jti = parsed.id
         return payload
 

@@ -1,23 +1,28 @@
-"""Data keys, and the choice of the one to seal with: plain data and one pure function (envelope.md §6).
+"""Data keys, and the choice of the one to seal with: plain data and pure functions (envelope.md §6).
 
-An epoch is a quarter of an hour by the wall clock. A key belongs to the epoch in which it was born. A key is "proven"
-in a container that generated it, or that opened an authentic token under it. A container seals only with proven keys.
+An epoch is a quarter of an hour by the wall clock. A key belongs to the epoch in which it was born. A container seals
+with a key that it generated, or under which it opened an authentic token.
 
-Each container first looks for a proven key of the current epoch. If it has none, it uses the key of the previous epoch
-for a short time, the grace period, and then generates a key. So containers learn each other's keys from tokens, and the
-whole fleet generates about one key per epoch.
+Each container first looks for a key of the current epoch. If it has none, it uses the key of the previous epoch for a
+short time, the grace period, and then generates a key. So containers learn each other's keys from tokens, and the whole
+fleet generates about one key per epoch:
+
+    epoch 1      A generates key 1, and seals. B opens the token, and seals under key 1, too.
+    epoch 2      grace period: A and B still seal under key 1. A ends its grace period early, and generates key 2.
+                 B opens a token of A, and seals under key 2. It never asked for a key.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
 KEY_BYTES = 32  # the size of every data key
 MAX_WRAPPED = 1024  # the most bytes that a wrapped data key may have
@@ -88,13 +93,6 @@ class Rules(NamedTuple):
     adopt: bool = True  # whether a container may seal with keys that other containers generated
 
 
-class Choice(NamedTuple):
-    """The key to seal with. Without `key`, generate one; if KMS cannot answer, seal with `fallback`."""
-
-    key: DataKey | None
-    fallback: DataKey | None = None  # a key of an earlier epoch
-
-
 def key_name(wrapped: bytes) -> str:
     """Return a short name of a wrapped key, for logs."""
     return hashlib.sha256(wrapped).hexdigest()[:16]
@@ -106,45 +104,62 @@ def kek_hint(key_id: str) -> bytes:
 
 
 def rank(key: DataKey) -> tuple[int, bytes]:
-    """Return the sort key of a data key: its age, then a digest. So every container sorts keys in the same order."""
+    """Return the sort key of a data key: its birth, then a digest. So every container sorts keys in the same order."""
     return key.born, hashlib.sha256(key.wrapped).digest()
 
 
-def choose_key(keys: Iterable[DataKey], now: float, early: float, rules: Rules) -> Choice:
-    """Choose the data key to seal with (§6.2). It reads no clock and asks no KMS.
+def choose_key(keys: Sequence[DataKey], now: float, seed: bytes, rules: Rules) -> DataKey | None:
+    """Choose the data key to seal with (§6.2, rules 1 and 2). Without one, the container needs a new key.
 
     Args:
-        keys: the proven keys that may seal.
+        keys: the keys that may seal.
         now: the current time in unix seconds.
-        early: the random seconds by which the grace period ends earlier in this container. Without them, all containers
-            would generate a key in the same second.
+        seed: random bytes of the container, which stay the same; see `early_seconds`.
         rules: the lifetime of a key.
     """
-    alive = [key for key in keys if now < end_of(key.born, rules) + rules.stale]
-    oldest = _oldest_of_epochs(alive, rules)
     epoch = int(now // rules.epoch)
-    # §6.2, rule 1: "the oldest key of the current epoch". Two containers that know the same keys choose the same one.
-    if epoch in oldest:
-        return Choice(oldest[epoch])
-    # Rule 2: "while now - start of the epoch < grace - early, the oldest key of the previous epoch". A few containers
-    # generate a key of the new epoch early. It spreads through tokens, and the others adopt it in the grace period.
+    # Rule 1: "the oldest key of the current epoch". Two containers that know the same keys choose the same one.
+    current = _oldest_of(epoch, keys, rules)
+    if current:
+        return current
+    # Rule 2: "while now - start of the epoch < grace - early, the oldest key of the previous epoch".
+    previous = _oldest_of(epoch - 1, keys, rules)
     since_start = now - epoch * rules.epoch
-    is_in_grace = rules.adopt and since_start < rules.grace - early
-    if is_in_grace and epoch - 1 in oldest:
-        return Choice(oldest[epoch - 1])
-    # Rules 3 and 4: a new key, "and if KMS cannot answer, the oldest key of the latest earlier epoch".
-    past = [earlier for earlier in oldest if earlier < epoch]
-    if not past:
-        return Choice(None)
-    return Choice(None, fallback=oldest[max(past)])
+    if previous and rules.adopt and since_start < rules.grace - early_seconds(seed, epoch, rules):
+        return previous
+    return None
 
 
-def _oldest_of_epochs(keys: Iterable[DataKey], rules: Rules) -> dict[int, DataKey]:
-    """Return the oldest key of each epoch, by the number of the epoch."""
-    oldest: dict[int, DataKey] = {}
-    for key in sorted(keys, key=rank):
-        oldest.setdefault(key.born // rules.epoch, key)
-    return oldest
+def choose_stale_key(keys: Sequence[DataKey], now: float, rules: Rules) -> DataKey | None:
+    """Choose the data key to seal with while KMS cannot generate one (§6.2, rule 4); None if all are too old.
+
+    It is "the oldest key of the latest earlier epoch whose end is less than `stale` seconds ago".
+    """
+    current = int(now // rules.epoch)
+    epochs = {key.born // rules.epoch for key in keys if now < end_of(key.born, rules) + rules.stale}
+    earlier = [epoch for epoch in epochs if epoch < current]
+    return _oldest_of(max(earlier), keys, rules) if earlier else None
+
+
+def early_seconds(seed: bytes, epoch: int, rules: Rules) -> float:
+    """Return by how many seconds a container leaves the grace period of an epoch before its end.
+
+    Without this, all containers would generate a key in the same second. The distribution is exponential with a mean of
+    grace/12. So a few containers generate a key, it spreads through tokens, and the others have time to adopt it.
+
+    Args:
+        seed: random bytes of the container, which stay the same.
+        epoch: the number of the epoch.
+        rules: the lifetime of a key.
+    """
+    digest = hashlib.sha256(seed + b"%d" % epoch).digest()
+    uniform = (int.from_bytes(digest[:7], "big") + 1) / (1 << 56)  # above 0 and at most 1: log(0) fails
+    return -math.log(uniform) * rules.grace / 12
+
+
+def _oldest_of(epoch: int, keys: Sequence[DataKey], rules: Rules) -> DataKey | None:
+    of_epoch = [key for key in keys if key.born // rules.epoch == epoch]
+    return min(of_epoch, key=rank, default=None)
 
 
 def end_of(born: int, rules: Rules) -> int:

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mcp_functions import aws
+from mcp_functions import aws, observability
 from mcp_functions.aws.errors import read_failure
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.key_choice import TokenReason
-from mcp_functions.seal.resets import register_for_reset
+from mcp_functions.seal.key_choice import KEY_BYTES, MAX_WRAPPED, DataKey, TokenReason, kek_hint
+from mcp_functions.seal.resets import PerProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from mcp_functions.seal.key_choice import Header, Scope
+
+PURPOSE = "mcp-request-state"  # part of every EncryptionContext
 LIMITS = aws.CallLimits(connect_seconds=0.5, read_seconds=1.0, attempts=3)
 # Error codes of KMS for a bad token (§8).
 _BAD_BLOB = {"InvalidCiphertextException", "IncorrectKeyException", "ValidationException"}
@@ -64,9 +67,7 @@ class KmsKey:
         if "alias/" in arn or not self.id:
             message = "MCP_KMS_KEYS holds an alias: give key ARNs (arn:aws:kms:...:key/...), an alias may be moved"
             raise Misconfigured(message)
-        self._make_client = client
-        self._client: object = None
-        register_for_reset(self)
+        self._client = PerProcess(client)
 
     def generate(self, context: dict[str, str]) -> tuple[bytes, bytes]:
         """Ask for a new data key: `kms:GenerateDataKey`."""
@@ -82,14 +83,9 @@ class KmsKey:
         """Ask an HMAC key for the code of a message: `kms:GenerateMac`."""
         return bytes(self._ask("generate_mac", KeyId=self.arn, MacAlgorithm="HMAC_SHA_256", Message=message)["Mac"])
 
-    def reset(self) -> None:
-        """Forget the client: its sockets and credentials belong to the process that made them."""
-        self._client = None
-
     def _ask(self, operation: str, **arguments: object) -> dict[str, Any]:
         try:
-            client = self._client = self._client or self._make_client()
-            answer: dict[str, Any] = getattr(client, operation)(**arguments)
+            answer: dict[str, Any] = getattr(self._client(), operation)(**arguments)
         except Exception as error:  # noqa: BLE001 - botocore's classes are not imported; the text may quote the context
             failure = read_failure(error)
             if operation == "decrypt" and failure.code in _BAD_BLOB:
@@ -101,7 +97,78 @@ class KmsKey:
         return answer
 
     def _checked(self, answer: dict[str, Any]) -> bytes:
-        """Return the plaintext key. "KeyId ends with the configured key id" (§5); the keyring checks the length."""
+        """Return the plaintext key. "KeyId ends with the configured key id" (§5); `WrappingKeys` checks the length."""
         if str(answer.get("KeyId", "")).rpartition("/")[2] != self.id:
             raise Misconfigured(reason="kms:UnexpectedAnswer")
         return bytes(answer.get("Plaintext", b""))
+
+
+class WrappingKeys:
+    """The wrapping keys of one scope. The first one generates data keys; each unwraps the data keys that it wrapped.
+
+    Whatever a `Wrapping` raises, `generate` and `unwrap` raise one of its three errors.
+    """
+
+    def __init__(self, wrappings: Sequence[Wrapping], scope: Scope) -> None:
+        """Keep the wrapping keys, without a call to them.
+
+        Raises:
+            Misconfigured: there is no wrapping key, or two that headers cannot tell apart.
+        """
+        self._by_kek = {kek_hint(wrapping.id): wrapping for wrapping in wrappings}
+        if not wrappings or len(self._by_kek) != len(wrappings):
+            raise Misconfigured(reason="MCP_KMS_KEYS must list at least one KMS key ARN, and none twice")
+        self.first_kek = kek_hint(wrappings[0].id)
+        self._scope = scope
+
+    def has(self, kek: bytes) -> bool:
+        """Check whether a wrapping key is listed."""
+        return kek in self._by_kek
+
+    def generate(self, born: int) -> DataKey:
+        """Generate a data key, which is born now (unix seconds)."""
+        with observability.KmsTimer():
+            try:
+                plaintext, wrapped = self._by_kek[self.first_kek].generate(self._context(born))
+            except (TemporarilyUnavailable, Misconfigured):
+                raise
+            except OSError as error:
+                raise _outage(error) from None
+            except Exception as error:  # noqa: BLE001 - an author's wrapping may raise anything; it is no client's fault
+                raise Misconfigured(reason=f"wrapping:{type(error).__name__}") from None
+            return _checked(DataKey(born, self.first_kek, wrapped, plaintext))
+
+    def unwrap(self, header: Header) -> DataKey:
+        """Unwrap the data key of a token; its wrapping key is listed."""
+        with observability.KmsTimer():
+            try:
+                plaintext = self._by_kek[header.kek].unwrap(header.wrapped, self._context(header.born))
+            except Misconfigured:
+                if header.kek == self.first_kek:
+                    raise
+                # The operator disabled a key that no longer seals. Its conversations start again, without an alarm.
+                raise InvalidRequestState(TokenReason.KEK_RETIRED) from None
+            except (InvalidRequestState, TemporarilyUnavailable):
+                raise
+            except OSError as error:
+                raise _outage(error) from None
+            except Exception:  # noqa: BLE001 - an author's wrapping may raise anything for damaged bytes: it fails closed
+                raise InvalidRequestState(TokenReason.WRAPPED_KEY) from None
+            return _checked(DataKey(header.born, header.kek, header.wrapped, plaintext))
+
+    def _context(self, born: int) -> dict[str, str]:
+        """Return the EncryptionContext (§5). CloudTrail shows it in clear, so it holds nothing personal."""
+        service, stage, generation = self._scope
+        return {
+            "purpose": PURPOSE, "service": service, "stage": stage, "generation": generation, "born": str(born),
+        }  # fmt: skip
+
+
+def _checked(key: DataKey) -> DataKey:
+    if len(key.plaintext) != KEY_BYTES or not 1 <= len(key.wrapped) <= MAX_WRAPPED:
+        raise Misconfigured(reason="wrapping:KeyLength")
+    return key
+
+
+def _outage(error: OSError) -> TemporarilyUnavailable:
+    return TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}")

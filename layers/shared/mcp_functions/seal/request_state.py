@@ -6,9 +6,9 @@
 A conversation is one call over several requests, and `flow` is its random id. Each request is a round. The state of a
 round is what the next round needs; the client keeps it in between. Its claims say to which request it belongs.
 
-The seal proves no more than that this server made the token. So `open` compares the claims with the request: the call,
-its arguments and the caller (the principal) must be the same, and the state must not be too old. This module works with
-any codec, and needs no keys and no KMS.
+The seal proves no more than that this server made the token. A client could still send it with other arguments, after
+weeks, or as another user. So `open` compares the claims with the request: the call, its arguments and the caller (the
+principal) must be the same, and the state must not be too old. This module itself uses no keys and no KMS.
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, To
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.binding import Binding, bind_request, caller_id
 from mcp_functions.seal.claims import ClaimReason, Claims, check_binding, encode_claims, read_claims
-from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.seal.envelope import Codec
+    from mcp_functions.seal.envelope import Seal
 
 FLOW_SECONDS = 3600  # every conversation may last at least this long
 # The author sets the time for one answer. A conversation may last six times that, if this is more than FLOW_SECONDS.
@@ -69,7 +68,7 @@ def start_round(audience: str, request: Request, sealer: RequestStates | None) -
         InvalidRequestState: the state does not belong to this request.
         TemporarilyUnavailable, Misconfigured: the keys are not available.
     """
-    binding = bind_request(audience, request.message["method"], request.params, request.principal)
+    binding = bind_request(audience, request.method, request.params, request.principal)
     if "requestState" not in request.params:
         # A conversation needs an id only if a state may follow. Without keys there is none, so the id is empty.
         flow = sealer.new_flow() if sealer else ""
@@ -88,7 +87,7 @@ class RequestStates:
 
     def __init__(  # noqa: PLR0913 - every limit of §9 is a parameter
         self,
-        codec: Codec,
+        seal: Seal,
         *,
         now: Callable[[], float] = time.time,
         lifetime_seconds: int = 600,
@@ -99,14 +98,14 @@ class RequestStates:
         """Set the limits.
 
         Args:
-            codec: an `Envelope`, or an author's own codec.
+            seal: an `Envelope`, or an author's codec in a `CodecAdapter`.
             now: the clock, in unix seconds.
             lifetime_seconds: how long one answer may take.
             max_rounds: how many states may be sealed in one conversation, one for each round.
             anonymous: True if states may have no principal (a server without authentication).
             rand: the function that returns a number of random bytes, for the id of a conversation.
         """
-        self._codec = CodecAdapter(codec)
+        self._seal = seal
         self._now = now
         self._rand = rand
         self._lifetime_ms = lifetime_seconds * 1000
@@ -139,7 +138,7 @@ class RequestStates:
         Raises:
             ToolError: the conversation has used its rounds or its time; the text is for the model.
             DeveloperError: the record is not JSON.
-            StateTooLarge, TemporarilyUnavailable, Misconfigured: the codec cannot seal it.
+            StateTooLarge, TemporarilyUnavailable, Misconfigured: the seal is not possible.
         """
         self._check_principal(binding)
         issued = self._now_ms()
@@ -168,7 +167,7 @@ class RequestStates:
             asked=dict(asked),
             record=dict(record),
         )
-        return self._codec.seal(encode_claims(claims))
+        return self._seal.seal(encode_claims(claims))
 
     def open(self, token: str, binding: Binding, *, caller: str = "") -> Claims:
         """Open a state, and check that it belongs to a request.
@@ -185,27 +184,30 @@ class RequestStates:
         self._check_principal(binding)
         notes = observability.current()
         notes.caller_id = caller
-        claims = read_claims(self._codec.unseal(token, caller=caller))
+        claims = read_claims(self._seal.unseal(token, caller=caller))
         notes.flow = claims.flow
         notes.round = claims.round + 1
         check_binding(claims, binding)
-        self._check_times(claims)
-        if not 1 <= claims.round <= self._max_rounds:
-            raise InvalidRequestState(ClaimReason.ROUND)
+        self._check_limits(claims)
         return claims
 
-    def _check_times(self, claims: Claims) -> None:
+    def _check_limits(self, claims: Claims) -> None:
+        """Check the times and the number of the round, against the limits as they are configured now (§9.5)."""
         now = self._now_ms()
         if claims.issued > now + SKEW_MS:
             raise InvalidRequestState(ClaimReason.ISSUED_FUTURE)
-        # "exp - iat is never over the lifetime that is configured now": a shorter lifetime takes effect at once.
-        has_lifetime = 0 < claims.expires - claims.issued <= self._lifetime_ms
+        # A shorter lifetime takes effect at once, for states that were sealed before, too.
+        if not 0 < claims.expires - claims.issued <= self._lifetime_ms:
+            raise InvalidRequestState(ClaimReason.LIFETIME)
+        if claims.expires > claims.flow_deadline:
+            raise InvalidRequestState(ClaimReason.LIFETIME)
         # Another container may have set the deadline, so its clock may differ.
-        has_deadline = claims.expires <= claims.flow_deadline <= claims.issued + self._flow_ms + SKEW_MS
-        if not (has_lifetime and has_deadline):
+        if claims.flow_deadline > claims.issued + self._flow_ms + SKEW_MS:
             raise InvalidRequestState(ClaimReason.LIFETIME)
         if now >= claims.expires:
             raise InvalidRequestState(ClaimReason.EXPIRED)
+        if not 1 <= claims.round <= self._max_rounds:
+            raise InvalidRequestState(ClaimReason.ROUND)
 
     def _now_ms(self) -> int:
         return int(self._now() * 1000)

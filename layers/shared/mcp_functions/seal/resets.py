@@ -9,7 +9,12 @@ from __future__ import annotations
 import functools
 import os
 import weakref
-from typing import Protocol
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
 
 
 class Resettable(Protocol):
@@ -17,6 +22,26 @@ class Resettable(Protocol):
 
     def reset(self) -> None:
         """Drop these objects. No other thread runs meanwhile."""
+
+
+class PerProcess(Generic[T]):
+    """A client or another value that each process makes for itself, when it first needs it."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        """Keep the function that makes the value; nothing is made."""
+        self._make = make
+        self._value: T | None = None
+        register_for_reset(self)
+
+    def __call__(self) -> T:
+        """Return the value of this process."""
+        if self._value is None:
+            self._value = self._make()
+        return self._value
+
+    def reset(self) -> None:
+        """Drop the value: its sockets and credentials belong to the process that made it."""
+        self._value = None
 
 
 _registered: weakref.WeakSet[Resettable] = weakref.WeakSet()

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("mcp_functions")
 
 MARK = "blob"  # the first member of every reference
-TOO_LARGE = "the payload has {} bytes, more than an object can hold: keep references instead of documents"
 _NAME_BYTES = 32  # random bytes in the key of an object, so no key is used twice
 
 
@@ -91,7 +90,11 @@ class BlobStore:
             body = self._seal.seal(row, plaintext).encode()
         except StateTooLarge:
             # StateTooLarge advises about the state of a client, which this is not, so it is replaced.
-            raise ItemTooLarge(TOO_LARGE.format(len(plaintext))) from None
+            message = (
+                f"the payload has {len(plaintext)} bytes, more than an object can hold:"
+                " keep references instead of documents"
+            )
+            raise ItemTooLarge(message) from None
         key = f"{self._service}/{base64url(self._rand(_NAME_BYTES))}"
         self._bucket.put(key, body)
         self._last = (key, body)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import aws
 from mcp_functions.aws.errors import BAD_REQUEST, Failure, read_failure
-from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.resets import register_for_reset
+from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
+from mcp_functions.seal.resets import PerProcess
 from mcp_functions.store.table import Conflict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]  # operation, request in DynamoDB's JSON -> response
 
@@ -41,19 +41,18 @@ class Row(NamedTuple):
         for name, value in self._asdict().items():
             total += len(name) + len(str(value).encode())
             if isinstance(value, int):
-                total += 2  # a number takes at most so many bytes beside its digits
+                total += 2  # beside its digits, a number takes at most 2 bytes
         return total
 
 
 class DynamoDbError(Exception):
-    """A failed request: DynamoDB's `code`, the HTTP `status` (0: no response), and the conflicting item."""
+    """A failed request: DynamoDB's `code`, and the HTTP `status` (0: no response)."""
 
-    def __init__(self, code: str, status: int = BAD_REQUEST, item: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, code: str, status: int = BAD_REQUEST) -> None:
         """Keep the parts of the response."""
         super().__init__(code)
         self.code = code
         self.status = status
-        self.item = item
 
 
 class DynamoDbTable:
@@ -62,13 +61,7 @@ class DynamoDbTable:
     def __init__(self, name: str, make_call: Callable[[], Call]) -> None:
         """Use a table; no request is sent, and no client is made before the first one."""
         self._name = name
-        self._make_call = make_call
-        self._call: Call | None = None
-        register_for_reset(self)
-
-    def reset(self) -> None:
-        """Discard the client: its sockets and credentials belong to the process that made them."""
-        self._call = None
+        self._call = PerProcess(make_call)
 
     def read(self, key: str) -> Row | None:
         """Return a row as the last write left it (strongly consistent); None if there is none."""
@@ -85,45 +78,37 @@ class DynamoDbTable:
 
         Raises:
             Conflict: the table has another version.
+            TemporarilyUnavailable: the table does not answer. The write may have happened.
         """
         if replaced_version is None:
             # DynamoDB deletes expired items only after days (see SealedTable.get), so an expired row counts as absent.
-            condition = _condition("attribute_not_exists(#key) OR #expires <= :now", "key", "expires", now=now)
+            expression = "attribute_not_exists(#key) OR #expires <= :now"
+            condition = _condition(expression, names=["key", "expires"], values={"now": now})
         else:
-            condition = _condition("#version = :version", "version", version=replaced_version)
+            condition = _condition("#version = :version", names=["version"], values={"version": replaced_version})
         try:
-            self._ask("PutItem", Item=_item(row), ReturnValuesOnConditionCheckFailure="ALL_OLD", **condition)
-        except (Conflict, TemporarilyUnavailable) as error:
-            if not self._is_written(row, error):
+            self._ask("PutItem", Item=_item(row), **condition)
+        except (Conflict, TemporarilyUnavailable):
+            # The write may have happened in spite of the error. The client repeats a request without a response: if the
+            # first request was executed, its repetition fails on the condition. Only the table knows.
+            stored = self.read(row.key)
+            if stored is None or stored.nonce != row.nonce:
                 raise
 
     def delete(self, key: str, version: int) -> None:
         """Delete a row of this version, if it exists; Conflict if the table holds another version."""
         expression = "attribute_not_exists(#key) OR #version = :version"
-        self._ask("DeleteItem", Key={"key": {"S": key}}, **_condition(expression, "key", "version", version=version))
-
-    def _is_written(self, row: Row, error: Exception) -> bool:
-        """Check whether a write has happened in spite of an error.
-
-        The client repeats a request without a response. If the first request was executed, its repetition fails on the
-        condition. If no response arrived, only the table knows.
-        """
-        item = error.item if isinstance(error, Conflict) else None
-        try:
-            stored = row_of(item) if item else self.read(row.key)
-        except McpError:
-            return False
-        return stored is not None and stored.nonce == row.nonce
+        condition = _condition(expression, names=["key", "version"], values={"version": version})
+        self._ask("DeleteItem", Key={"key": {"S": key}}, **condition)
 
     def _ask(self, operation: str, **request: object) -> Mapping[str, Any]:
-        if self._call is None:
-            self._call = self._make_call()
+        call = self._call()
         # The causes are hidden, because a logged traceback would show AWS's error, which may quote the item.
         try:
-            return self._call(operation, {"TableName": self._name, **request})
+            return call(operation, {"TableName": self._name, **request})
         except DynamoDbError as error:
             if error.code == "ConditionalCheckFailedException":
-                raise Conflict(error.item) from None
+                raise Conflict from None
             reason = f"table:{error.code}"
             if Failure(error.code, error.status).is_outage:
                 raise TemporarilyUnavailable(reason) from None
@@ -139,20 +124,25 @@ def make_call() -> Call:
             answer: Mapping[str, Any] = getattr(client, METHODS[operation])(**request)
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
             failure = read_failure(error)
-            raise DynamoDbError(
-                failure.code, failure.status, failure.item
-            ) from None  # botocore's text may quote the item
+            # The cause is hidden, because botocore's text may quote the item.
+            raise DynamoDbError(failure.code, failure.status) from None
         return answer
 
     return call
 
 
-def _condition(expression: str, *names: str, **numbers: int) -> dict[str, Any]:
-    """Return the parameters of a conditional write: its expression, with its attributes and numbers."""
+def _condition(expression: str, *, names: Sequence[str], values: Mapping[str, int]) -> dict[str, Any]:
+    """Return the parameters of a conditional write.
+
+    Args:
+        expression: the condition, with `#name` for an attribute and `:name` for a value.
+        names: the attributes in the expression.
+        values: the numbers in the expression, by name.
+    """
     return {
         "ConditionExpression": expression,
         "ExpressionAttributeNames": {f"#{name}": name for name in names},
-        "ExpressionAttributeValues": {f":{name}": {"N": str(number)} for name, number in numbers.items()},
+        "ExpressionAttributeValues": {f":{name}": {"N": str(number)} for name, number in values.items()},
     }
 
 

@@ -1,18 +1,21 @@
-"""Seals the payload of an item, bound to the item's key, version and expiry time (envelope.md, section 12.2).
+"""Seals the payload of an item, and binds it to the item's key, version and expiry time (envelope.md, section 12.2).
+
+    payload {"round": 2}  --seal for row "shop/pay/conversation/-/f1", version 3-->  token "ks1.…"
+
+The token opens only for the same key, version and expiry time. So a writer who has no data key cannot copy it to
+another row, present an old version again, or let a row live longer.
 
 A payload in the item and a payload in an object have different labels, so neither can replace the other.
 """
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING
 
 from mcp_functions import observability
-from mcp_functions.seal.codec_adapter import CodecAdapter
 
 if TYPE_CHECKING:
-    from mcp_functions.seal.envelope import Codec
+    from mcp_functions.seal.envelope import Seal
     from mcp_functions.store.dynamodb import Row
 
 LABEL = b"ks1/item"  # for payloads in the table
@@ -22,14 +25,9 @@ BLOB_LABEL = b"ks1/blob"  # for payloads in the bucket
 class ItemSeal:
     """Seals and opens the payloads of rows."""
 
-    def __init__(self, codec: Codec, label: bytes = LABEL) -> None:
-        """Use a codec, which encrypts and authenticates bytes.
-
-        Args:
-            codec: an `Envelope` that was made with this label, or an author's own codec.
-            label: the purpose of the payloads, LABEL or BLOB_LABEL.
-        """
-        self._codec = CodecAdapter(codec, label)
+    def __init__(self, seal: Seal) -> None:
+        """Use a seal, which encrypts and authenticates bytes. It was made with the label LABEL or BLOB_LABEL."""
+        self._seal = seal
 
     def seal(self, row: Row, plaintext: bytes) -> str:
         """Return the token, a sealed text, of a row's payload.
@@ -37,7 +35,7 @@ class ItemSeal:
         Raises:
             StateTooLarge: the payload is larger than a token can be.
         """
-        return self._codec.seal(plaintext, about=_binding(row))
+        return self._seal.seal(plaintext, about=_binding(row))
 
     def unseal(self, row: Row, token: str) -> bytes:
         """Return the payload that was sealed for this row.
@@ -46,18 +44,16 @@ class ItemSeal:
             InvalidRequestState: the token was not sealed for this row.
             TemporarilyUnavailable, Misconfigured: KMS does not answer.
         """
-        # Failed unseals are limited per caller, because each may cost a call of KMS. The gateway notes the caller of a
-        # request before the handler runs. A worker has no caller, so they are limited per item.
+        # A token that does not open may cost a call of KMS, so each caller has a budget for them. The gateway notes the
+        # caller of a request. A worker has no caller: there each item has a budget.
         caller_id = observability.current().caller_id or f"item:{row.key}"
-        return self._codec.unseal(token, caller=caller_id, about=_binding(row))
+        return self._seal.unseal(token, caller=caller_id, about=_binding(row))
 
 
 def _binding(row: Row) -> bytes:
-    """Return the bytes that bind a payload to its item (envelope.md, section 12).
+    """Return the bytes that bind a payload to its row. Stored tokens depend on this layout, so it never changes.
 
-    The layout is: 2 bytes length of the key, the key, 8 bytes version, 8 bytes expiry time (unix seconds). Numbers are
-    big-endian. Stored tokens depend on this layout, so it never changes.
+    length of the key (2 bytes), the key, version (8 bytes), expiry time in unix seconds (8 bytes); all big-endian
     """
-    key_bytes = row.key.encode()
-    length = struct.pack(">H", len(key_bytes))
-    return length + key_bytes + struct.pack(">QQ", row.version, row.expires)
+    key = row.key.encode()
+    return len(key).to_bytes(2, "big") + key + row.version.to_bytes(8, "big") + row.expires.to_bytes(8, "big")

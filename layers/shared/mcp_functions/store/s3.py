@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.aws import CallLimits, by_boto3
 from mcp_functions.aws.errors import read_failure
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.resets import register_for_reset
+from mcp_functions.seal.resets import PerProcess
 from mcp_functions.store.blobs import ObjectNotFound
 
 if TYPE_CHECKING:
@@ -22,19 +22,23 @@ LIMITS = CallLimits(connect_seconds=0.5, read_seconds=3.0, attempts=3)
 MISSING = {"NoSuchKey", "404", "AccessDenied", "403", "Forbidden", "InvalidObjectState"}
 
 
+def s3_client() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
+    """Return boto3's client with limits for time, and without checksums: the table keeps a digest of each object."""
+    return by_boto3.client(
+        "s3",
+        LIMITS,
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
+    )
+
+
 class S3:
     """The objects of one bucket. It implements `Bucket`."""
 
-    def __init__(self, name: str, make_client: Callable[[], object] | None = None) -> None:
+    def __init__(self, name: str, make_client: Callable[[], object] = s3_client) -> None:
         """Use a bucket; no request is sent, and no client is built."""
         self._name = name
-        self._make_client = make_client or s3_client
-        self._client: object = None
-        register_for_reset(self)
-
-    def reset(self) -> None:
-        """Discard the client: its sockets and credentials belong to the process that made them."""
-        self._client = None
+        self._client = PerProcess(make_client)
 
     def put(self, key: str, body: bytes) -> None:
         """Write an object; see `Bucket`."""
@@ -51,9 +55,7 @@ class S3:
     def _ask(self, operation: str, **request: object) -> bytes:
         """Call a method of the client, and return the body of its response. Causes are hidden: they may quote a key."""
         try:
-            if self._client is None:
-                self._client = self._make_client()
-            answer = getattr(self._client, operation)(Bucket=self._name, **request)
+            answer = getattr(self._client(), operation)(Bucket=self._name, **request)
             return answer["Body"].read() if "Body" in answer else b""
         except Exception as error:  # noqa: BLE001 - botocore's and urllib3's classes are not imported
             failure = read_failure(error)
@@ -63,13 +65,3 @@ class S3:
             if failure.is_outage:
                 raise TemporarilyUnavailable(reason) from None
             raise Misconfigured(reason) from None
-
-
-def s3_client() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
-    """Return boto3's client with limits for time, and without checksums: the table keeps a digest of each object."""
-    return by_boto3.client(
-        "s3",
-        LIMITS,
-        request_checksum_calculation="when_required",
-        response_checksum_validation="when_required",
-    )

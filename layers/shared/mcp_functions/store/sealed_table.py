@@ -21,25 +21,22 @@ from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState, S
 from mcp_functions.protocol.json_writer import base64url, dumps
 from mcp_functions.store.blobs import BlobStore, ObjectNotFound, blob_reference
 from mcp_functions.store.dynamodb import MAX_BYTES, Row
-from mcp_functions.store.item_seal import BLOB_LABEL, ItemSeal
+from mcp_functions.store.item_seal import ItemSeal
 from mcp_functions.store.table import Conflict, Item, ItemTooLarge, Key, UnreadableItem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.protocol.wire_types import JSONValue
-    from mcp_functions.seal.envelope import Codec
+    from mcp_functions.seal.envelope import Seal
     from mcp_functions.store.blobs import Bucket
     from mcp_functions.store.dynamodb import DynamoDbTable
 
 log = logging.getLogger("mcp_functions")
 
-TOO_LARGE = (
-    f"an item of {{}} bytes: the table takes {MAX_BYTES}. Keep references in it instead of documents,"
-    " or give the deployment a bucket (BlobBucket)"
-)
-# Seconds before each attempt to read an item. If its object is gone, a writer has just replaced both, or it is lost.
-PAUSES_BEFORE_READS = (None, 0.0, 0.2)
+# Seconds before each attempt to read an item. A reader gets the item first, and then its object. If a writer replaced
+# both in between, the object is gone, and the second attempt finds the new one. The third is for a busy item.
+PAUSES_BEFORE_READS = (0.0, 0.0, 0.2)
 _NONCE_BYTES = 16  # random bytes that identify one write
 
 
@@ -54,11 +51,11 @@ class SealedTable:
     def __init__(  # noqa: PLR0913 - storage, seal, scope, lifetime and the sources that tests replace
         self,
         rows: DynamoDbTable,
-        codec: Codec,
+        seal: Seal,
         service: str,
         *,
         max_age: int,
-        blobs: tuple[Bucket, Codec] | None = None,
+        blobs: tuple[Bucket, Seal] | None = None,
         now: Callable[[], float] = time.time,
         rand: Callable[[int], bytes] = os.urandom,
         sleep: Callable[[float], None] = time.sleep,
@@ -67,22 +64,25 @@ class SealedTable:
 
         Args:
             rows: the rows of the DynamoDB table.
-            codec: the codec that seals payloads in items.
+            seal: the seal of payloads in items.
             service: the first part of every key: the stack, a slash, and the function's folder.
             max_age: the longest time that an item lives after a write, in seconds.
-            blobs: the bucket for large payloads and its codec; None if the deployment has no bucket.
+            blobs: the bucket for large payloads and its seal; None if the deployment has no bucket.
             now: the clock, in unix seconds.
             rand: the function that returns a number of random bytes.
             sleep: the function that waits some seconds.
         """
         self._rows = rows
-        self._seal = ItemSeal(codec)
+        self._seal = ItemSeal(seal)
         self._service = service
         self._max_age = max_age
         self._now = now
         self._rand = rand
         self._sleep = sleep
-        self._blobs = BlobStore(blobs[0], ItemSeal(blobs[1], BLOB_LABEL), service, rand) if blobs else None
+        self._blobs: BlobStore | None = None
+        if blobs:
+            bucket, blob_seal = blobs
+            self._blobs = BlobStore(bucket, ItemSeal(blob_seal), service, rand)
 
     def get(self, key: Key) -> Item | None:
         """Return an item as the last write left it (strongly consistent); None if it is absent or has expired.
@@ -91,7 +91,7 @@ class SealedTable:
             UnreadableItem: the item exists, and its seal does not open.
         """
         for pause in PAUSES_BEFORE_READS:
-            if pause is not None:
+            if pause:
                 self._sleep(pause)
             try:
                 return self._read(key)
@@ -127,20 +127,36 @@ class SealedTable:
         Raises:
             Conflict: the item has another version now.
         """
-        self._rows.delete(self._name(item.key), item.version)
+        self._rows.delete(self._row_key(item.key), item.version)
         self._delete_blob(item.blob)
 
     def _read(self, key: Key) -> Item | None:
-        row = self._rows.read(self._name(key))
+        row = self._rows.read(self._row_key(key))
         # AWS, "Using time to live (TTL) in DynamoDB": "DynamoDB automatically deletes expired items within a few days
         # of their expiration time"
         if row is None or row.expires <= self._now():
             return None
-        return self._item(key, row)
+        try:
+            return self._open(key, row)
+        except InvalidRequestState as error:
+            reason = error.reason
+        except ValueError:
+            reason = "not JSON"
+        # The reason alone is logged, and the error has no cause: a traceback could quote the item.
+        log.error("an item does not open: %s", reason)
+        raise UnreadableItem
 
-    def _name(self, key: Key) -> str:
-        # The principal's digest has 43 characters without a slash, and a kind has no slash: names are unique.
-        return f"{self._service}/{key.kind}/{key.principal or '-'}/{key.id}"
+    def _open(self, key: Key, row: Row) -> Item:
+        """Return the item of a row, whose payload may be in an object; ObjectNotFound if that is gone."""
+        payload = _decode(self._seal.unseal(row, row.sealed))
+        reference = blob_reference(payload)
+        if reference is None:
+            return Item(key, row.version, payload, row.expires)
+        if self._blobs is None:
+            log.error("an item has an object, and MCP_BLOBS is not set")
+            raise UnreadableItem
+        payload = _decode(self._blobs.get(row, reference))
+        return Item(key, row.version, payload, row.expires, reference.key)
 
     def _write(self, item: Item, *, replaced_version: int | None) -> Item:
         now = int(self._now())
@@ -148,7 +164,7 @@ class SealedTable:
             rule = "an item of kind {kind!r} may live {most} s at most, and not {seconds} s"
             raise DeveloperError(rule, kind=item.key.kind, seconds=item.expires - now, most=self._max_age)
         nonce = base64url(self._rand(_NONCE_BYTES))
-        unsealed = Row(self._name(item.key), item.version, item.expires, nonce, sealed="")
+        unsealed = Row(self._row_key(item.key), item.version, item.expires, nonce, sealed="")
         row, blob = self._sealed_row(unsealed, item.payload)
         try:
             self._rows.write(row, replaced_version=replaced_version, now=now)
@@ -161,47 +177,30 @@ class SealedTable:
     def _sealed_row(self, row: Row, payload: Mapping[str, Any]) -> tuple[Row, str | None]:
         """Return the row with its sealed payload, and the key of the object if the payload needs one."""
         plaintext = _encode(payload)
-        size = len(plaintext)
         try:
             sealed_row = row._replace(sealed=self._seal.seal(row, plaintext))
-        except StateTooLarge:
-            sealed_row = None  # the seal accepts fewer bytes than this payload has
-        if sealed_row:
+        except StateTooLarge:  # a seal takes fewer bytes than this payload has
+            size = len(plaintext)
+        else:
             size = sealed_row.size
             if size <= MAX_BYTES:
                 return sealed_row, None
         if self._blobs is None:
-            raise ItemTooLarge(TOO_LARGE.format(size))
+            message = (
+                f"an item of {size} bytes: the table takes {MAX_BYTES}. Keep references in it instead of documents,"
+                " or give the deployment a bucket (BlobBucket)"
+            )
+            raise ItemTooLarge(message)
         reference = self._blobs.put(row, plaintext)
         return row._replace(sealed=self._seal.seal(row, _encode(reference))), reference.key
 
-    def _item(self, key: Key, row: Row) -> Item:
-        """Open a row, and its object if it has one; ObjectNotFound if that is gone."""
-        try:
-            payload = _decode(self._seal.unseal(row, row.sealed))
-            reference = blob_reference(payload)
-            if reference is None:
-                return Item(key, row.version, payload, row.expires)
-            if self._blobs is None:
-                log.error("an item has an object, and MCP_BLOBS is not set")
-                raise UnreadableItem
-            payload = _decode(self._blobs.get(row, reference))
-        except InvalidRequestState as error:
-            _log_unreadable(error.reason)
-            raise UnreadableItem from None
-        except ValueError:
-            _log_unreadable("not JSON")
-            raise UnreadableItem from None
-        return Item(key, row.version, payload, row.expires, reference.key)
+    def _row_key(self, key: Key) -> str:
+        # The principal's digest has 43 characters without a slash, and a kind has no slash: keys of rows are unique.
+        return f"{self._service}/{key.kind}/{key.principal or '-'}/{key.id}"
 
     def _delete_blob(self, blob: str | None) -> None:
         if self._blobs:
             self._blobs.delete(blob)
-
-
-def _log_unreadable(reason: str | None) -> None:
-    """Log the reason alone. A traceback could quote the item, so its readers hide the cause too."""
-    log.error("an item does not open: %s", reason)
 
 
 def _encode(payload: object) -> bytes:

@@ -33,11 +33,6 @@ class Item:
 class Conflict(Exception):
     """Another writer was faster: read the item again, and decide again."""
 
-    def __init__(self, item: Mapping[str, Any] | None = None) -> None:
-        """Keep the item that is in the table, in DynamoDB's JSON, if it is known."""
-        super().__init__()
-        self.item = item
-
 
 class UnreadableItem(Exception):
     """The seal of an existing item does not open: MCP_GENERATION changed, or another program wrote the item.

@@ -1,7 +1,15 @@
-"""A task and the worker (a Lambda invocation) that runs its next round.
+"""The lease of a worker: the time in which no other worker may take its task.
 
-The worker has the task until a time, the end of its lease, and a thread renews the lease. If the worker dies, the lease
-ends, and another worker takes the task. A worker that lost its lease writes nothing more.
+A worker is a Lambda invocation that runs one round of a task. It renews its lease from a thread, so that a long step
+keeps it. If the worker dies, the lease ends, and another worker takes the task.
+
+A worker may lose its lease without knowing it, for example while Lambda freezes it. So the task has an epoch: the
+number of workers that have taken it. Every write checks that the epoch is still the one of this worker:
+
+    worker 1 takes the task     epoch 1
+    worker 1 sleeps, its lease ends
+    worker 2 takes the task     epoch 2
+    worker 1 saves a step       LeaseLost: nothing is written
 """
 
 from __future__ import annotations
@@ -19,7 +27,7 @@ from mcp_functions.tasks.transitions import LeaseLost, Progress
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mcp_functions.rounds.round import AuditRecord, Round
+    from mcp_functions.rounds.round import Round
     from mcp_functions.tasks.task import Task
     from mcp_functions.tasks.task_store import TaskStore
 
@@ -28,10 +36,10 @@ log = logging.getLogger("mcp_functions")
 WRITE_PAUSES = (0.1, 0.5, 2.0)  # seconds between the attempts to write while the table is unavailable
 
 
-class LeasedTask:
-    """A task and its worker: one thread works, another renews the lease, and a lock orders their writes."""
+class Lease:
+    """The lease of the worker that runs a round of a task, and the writes of this worker."""
 
-    def __init__(  # noqa: PLR0913 - the task's key, its state, the lease and the sources that tests replace
+    def __init__(  # noqa: PLR0913 - the task's key and state, the round, the time and what tests replace
         self,
         store: TaskStore,
         task_id: str,
@@ -39,13 +47,13 @@ class LeasedTask:
         task: Task,
         round_: Round,
         *,
-        lease: int,
+        milliseconds: int,
         now: Callable[[], float],
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Hold a task that the worker has just taken.
+        """Hold the lease of a task that the worker has just taken, and connect it with the round.
 
-        The round will save each step here, and ask before each step whether it must stop.
+        The round renews the lease before each step, and saves its record after each step.
 
         Args:
             store: the tasks of the function.
@@ -53,109 +61,100 @@ class LeasedTask:
             owner: the digest of the task's principal; None on a server without sign-in.
             task: the state after the worker took the task.
             round_: the round that the worker runs.
-            lease: the length of the lease, in milliseconds.
+            milliseconds: the length of the lease.
             now: the clock, in unix seconds.
             sleep: the function that waits some seconds.
         """
         self.task_id = task_id
         self.owner = owner
         self.epoch = task.epoch
-        self.tool = task.tool
-        self.round = round_
-        self.has_audited_questions = False  # True once the author's audit got the questions of the round
         self._store = store
-        self._task = task
-        self._lease = lease
+        self._round = round_
+        self._milliseconds = milliseconds
         self._now = now
         self._sleep = sleep
-        self._lost = False  # True once a write has shown that the worker lost its lease
-        self._lock = Lock()  # held during each write
-        self._done = Event()  # set when the round has ended
-        round_.on_step_recorded = self._save
-        round_.must_stop = self.must_stop
+        self._lock = Lock()  # threads of this worker write one after the other, so that their writes do not conflict
+        self._round_ended = Event()
+        round_.must_stop = self._renew_before_step
+        round_.on_step_recorded = self._save_step
 
     def change(self, transition: Callable[[Task], Task]) -> Task:
-        """Write the next state of the task and return it; LeaseLost if the worker has lost its task."""
-        with self._lock:
-            if self._lost:
-                raise LeaseLost
-            try:
-                self._task = self._write(transition)
-            except LeaseLost:
-                self._lost = True
-                raise
-            return self._task
+        """Write the next state of the task and return it; try again while the table is unavailable.
 
-    def must_stop(self) -> bool:
-        """Renew the lease. Return whether the worker must stop: it lost the task, or the client has cancelled it."""
-        try:
-            return self.change(self._renew).cancel
-        except LeaseLost:
-            return True
-
-    def audit(self, report: Callable[[AuditRecord], object], *, asks: bool) -> None:
-        """Report the round to the author's audit, with its questions if it `asks`.
-
-        The report precedes the write that publishes the questions, because a write without a response may publish them.
-        A worker that lost its task reports nothing, because another worker runs this round.
+        Raises:
+            LeaseLost: the worker has lost its lease, as the transition found. Nothing is written.
         """
-        must_stop = self.must_stop()
-        if self._lost:
-            return
-        will_ask = asks and not must_stop
-        report(self.round.audit(self.tool, self.owner, sent=will_ask))
-        self.has_audited_questions = will_ask
+        with self._lock:
+            for pause in WRITE_PAUSES:
+                try:
+                    return self._write(transition)
+                except TemporarilyUnavailable:
+                    self._sleep(pause)
+            return self._write(transition)
+
+    def renew(self) -> Task:
+        """Renew the lease and return the task, which the client may have cancelled; LeaseLost if it is too late.
+
+        In the first half of the lease this only checks that the worker still has the task, without a write.
+        """
+
+        def transition(task: Task) -> Task:
+            until = self._new_end()
+            if until - task.until < self._milliseconds // 2:
+                until = task.until
+            return transitions.renew(task, self.epoch, until, self._message(task))
+
+        return self.change(transition)
 
     @contextmanager
-    def renewing(self, seconds: float) -> Iterator[None]:
-        """Renew the lease every so many seconds, until the end of the block."""
-        thread = Thread(target=self._renew_until_done, args=(seconds,), daemon=True)
+    def renewed_by_thread(self) -> Iterator[None]:
+        """Renew the lease in a thread until the end of the block."""
+        thread = Thread(target=self._renew_until_round_ends, daemon=True)
         thread.start()
         try:
             yield
         finally:
-            self._done.set()
+            self._round_ended.set()
             thread.join()
 
-    def _renew_until_done(self, seconds: float) -> None:
-        while not self._done.wait(seconds):
+    def _renew_until_round_ends(self) -> None:
+        seconds = self._milliseconds / 1000 / 3  # one renewal may fail before the lease ends
+        while not self._round_ended.wait(seconds):
             try:
-                self.must_stop()  # it renews the lease; the round asks by itself before its next step
+                self.renew()
+            except LeaseLost:
+                return  # the round finds this out by itself before its next step
             except McpError as error:
                 log.warning("a lease was not renewed: %s", error.reason)
 
-    def _renew(self, task: Task) -> Task:
-        """Renew the lease in its second half; before that, only check that the worker still has the task."""
-        until = self._lease_end()
-        if until - task.until < self._lease // 2:
-            until = task.until
-        return transitions.renew(task, self.epoch, until, self._message())
-
-    def _save(self) -> None:
-        """Save the round's record, or end the round: after a step that was not saved, no other step may run."""
-        progress = Progress(self.epoch, self._lease_end(), round_record(self.round), self._message())
+    def _renew_before_step(self) -> bool:
+        """Renew the lease. Return True if the round must end before the step: it lost the task, or is cancelled."""
         try:
-            self.change(lambda task: transitions.save_progress(task, progress))
+            return self.renew().cancel
         except LeaseLost:
-            self.round.end()
+            return True
 
-    def _message(self) -> str:
-        return self.round.progress_message or self._task.message
+    def _save_step(self) -> None:
+        """Save the round's record, or end the round: after a step that was not saved, no other step may run."""
 
-    def _lease_end(self) -> int:
+        def transition(task: Task) -> Task:
+            # The record is read here, under the lock: a slower thread must not overwrite it with an older one.
+            progress = Progress(self.epoch, self._new_end(), round_record(self._round), self._message(task))
+            return transitions.save_progress(task, progress)
+
+        try:
+            self.change(transition)
+        except LeaseLost:
+            self._round.end()
+
+    def _message(self, task: Task) -> str:
+        return self._round.progress_message or task.message
+
+    def _new_end(self) -> int:
         """Return when a lease ends that begins now, in unix milliseconds."""
-        return int(self._now() * 1000) + self._lease
+        return int(self._now() * 1000) + self._milliseconds
 
     def _write(self, transition: Callable[[Task], Task]) -> Task:
-        """Write the next state; try again while the table is unavailable."""
-        for pause in WRITE_PAUSES:
-            try:
-                return self._write_once(transition)
-            except TemporarilyUnavailable:
-                self._sleep(pause)
-        return self._write_once(transition)
-
-    def _write_once(self, transition: Callable[[Task], Task]) -> Task:
         try:
             _before, after = self._store.change(self.task_id, self.owner, transition)
         except UnknownTask:

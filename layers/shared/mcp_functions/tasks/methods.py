@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observability
 from mcp_functions.http import access_tokens
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mcp_functions.settings import Settings
     from mcp_functions.store import SealedTable
 
-FLOW_BYTES = 16  # random bytes in the name of a conversation, by which the log joins its rounds
+FLOW_BYTES = 16  # random bytes in the id of a conversation (`flow`); the log has it on the line of each round
 MIN_POLL_MS = 1000  # the shortest and the longest time that a client is asked to wait before its next poll
 MAX_POLL_MS = 30_000
 TOO_LARGE = "The call has more data than a task can keep. Call with less."
@@ -74,7 +74,7 @@ class Tasks:
             now: the clock, in unix seconds.
             rand: the function that returns a number of random bytes.
         """
-        self.tools: dict[str, Tool[..., Any]] = {tool.name: tool for tool in handlers if tool.task}  # type: ignore[misc]
+        self.tools = {handler.name: cast("Tool[..., Any]", handler) for handler in handlers if handler.task}
         self.store = TaskStore(table, function, most=settings.max_open_tasks, now=now, rand=rand)
         self._settings = settings
         self._invoke_worker = invoke_worker
@@ -91,9 +91,11 @@ class Tasks:
         support = tool.task_support(params)
         if support == "required":
             request.must_take_tasks()
-        # A form that the host shows (an MCP app) cannot follow a task, and a task cannot show a form.
-        is_asked_in_form = support == "allowed" and tool.asks and round_.request.has_app
-        if not support or not request.takes_tasks or is_asked_in_form:
+        if not support or not request.takes_tasks:
+            return tool.call(params, round_)
+        # A task cannot show a form of the host (an MCP app). So a call that may do without a task shows the form.
+        # `round_.request` is what the round knows of this request.
+        if support == "allowed" and tool.asks and round_.request.has_app:
             return tool.call(params, round_)
         tool.ask_declared(params, round_)  # it ends the round if a question of the signature has no answer yet
         return self._begin(tool, request, round_)
@@ -122,14 +124,14 @@ class Tasks:
             principal=None if request.principal is None else tuple(request.principal),
             scopes=tuple(sorted(request.scopes)),
             declared=request.capabilities,
-            flow=round_.request.flow or self._rand(FLOW_BYTES).hex(),
+            flow=round_.request.flow or self._rand(FLOW_BYTES).hex(),  # a function without keys has given it no id
             created=now,
             ttl=min(ttl, self._settings.max_task_ttl * 1000, request.task_ttl or ttl),
             updated=now,
-            # The name of the conversation's first round must not change in a repeated round.
-            record={**round_record(round_), "began": round_.started_at},
+            # Steps read this time (`step.now`), so it must not change in later rounds.
+            record={**round_record(round_), "began": round_.began},
             until=now + INVOCATION_MS,
-            summons=1,
+            summons=1,  # `_begin` invokes a worker
         )
 
     def answer(self, request: Request) -> dict[str, Any]:
@@ -148,7 +150,7 @@ class Tasks:
         task = self.store.get(task_id, owner)
         observability.current().handler = task.tool
         self._check_scopes(task, request)
-        method = request.message["method"]
+        method = request.method
         if method == "tasks/get":
             return self._get(task_id, owner, task, request)
         if method == "tasks/update":
@@ -160,7 +162,7 @@ class Tasks:
         """Refuse an access token without the tool's scopes (tasks extension: "authorization on every task request")."""
         if task.tool not in self.tools:
             raise UnknownTask  # this release of the function no longer has the tool
-        access_tokens.permit(task.tool, self.tools[task.tool].scopes, request, self._settings)
+        access_tokens.require_scopes(task.tool, self.tools[task.tool].scopes, request, self._settings)
 
     def _get(self, task_id: str, owner: str | None, task: Task, request: Request) -> dict[str, Any]:
         if task.needs_worker(self._now_ms()):

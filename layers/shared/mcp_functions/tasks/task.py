@@ -27,8 +27,8 @@ TERMINAL = frozenset({COMPLETED, FAILED, CANCELLED})
 class Task:
     """The state of a task. All times are unix milliseconds.
 
-    A question has two keys. Its elicit key is the one that the handler gave to `elicit`. Its wire key is the one that
-    the client sees, which may never occur twice in a task.
+    A question has two keys. The handler gave the elicit key to `elicit`. The client sees the wire key, which may never
+    occur twice in a task: a question that is asked again has "seat" first, and "seat-2" then.
     """
 
     tool: str  # the name of the called tool
@@ -36,7 +36,7 @@ class Task:
     principal: tuple[str, ...] | None  # issuer, subject and client of the caller; None on a server without sign-in
     scopes: tuple[str, ...]  # the scopes of the call's access token
     declared: Mapping[str, Any]  # the client's capabilities in the call
-    flow: str  # the conversation's name in the log, from its first round on
+    flow: str  # the id of the conversation, which the log has on the line of each round
     created: int  # when the call became a task
     ttl: int  # milliseconds after `created` for which the task is kept
     updated: int  # when the status last changed
@@ -44,9 +44,8 @@ class Task:
     message: str = ""  # `statusMessage`; may be empty
     rounds: int = 0  # the number of completed rounds
     record: Mapping[str, Any] = field(default_factory=dict)  # answers and steps so far, from `round_record`
-    requests: Mapping[str, tuple[str, Any]] = field(
-        default_factory=dict
-    )  # open questions: wire -> [elicit key, request]
+    # The open questions: wire key -> [elicit key, request].
+    requests: Mapping[str, tuple[str, Any]] = field(default_factory=dict)
     asked: Mapping[str, str] = field(default_factory=dict)  # questions of the last round: elicit key -> fingerprint
     given: Mapping[str, Any] = field(default_factory=dict)  # answers to these questions: elicit key -> response
     used: tuple[str, ...] = ()  # all wire keys that the task has ever had

@@ -4,9 +4,9 @@
     of a worker        take, renew, save_progress; then pause, ask or finish; give_up, after many workers died
     of the client      apply_answers, request_cancel; cancel, which a worker may do for it
 
-Of two writers at a time, the second reads the state of the first, and runs its transition again on that. A transition
-that has no effect returns its argument. A worker's transitions carry its epoch, the number of its turn. They raise
-`LeaseLost` after another worker took the task, or after it ended.
+If two writers write at the same time, one fails. It reads the state again, and runs its transition on that. A
+transition that has no effect returns its argument. A worker's transitions carry its epoch, the number of its turn
+(`tasks.lease`). They raise `LeaseLost` after another worker took the task, or after it ended.
 """
 
 from __future__ import annotations

@@ -1,21 +1,21 @@
 """A worker continues one task: it takes the lease, runs one round of the handler, and saves the outcome.
 
-A worker is one asynchronous invocation of the function. Its lease is the time in which no other worker may take the
-task. A round replays the handler from its first line, with the answers and steps that the task's record holds.
+    1. take the task    its lease is the time in which no other worker may take it (`tasks.lease`)
+    2. run the round    the handler starts from its first line, with the answers and steps that the task's record holds
+    3. audit            the author's `audit` gets the record of the round
+    4. save             the outcome, or the questions, or the progress if the time was up: then another worker continues
 
-Each step is saved when it ends. Before each step the worker checks its lease, and whether the client has cancelled the
-task. So a worker that lost its lease runs no further step.
+A worker is one asynchronous invocation of the function. Each step is saved when it ends. Before each step the worker
+checks its lease, and whether the client has cancelled the task: so a worker that lost its lease runs no further step.
 """
 
 from __future__ import annotations
 
 import time
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.handlers.runner import crash_message, crash_result, run_round
-from mcp_functions.http import outcomes
 from mcp_functions.http.events import lambda_deadline
 from mcp_functions.protocol.errors import (
     Crash,
@@ -31,7 +31,7 @@ from mcp_functions.rounds.input_requests import missing_capabilities
 from mcp_functions.rounds.round import Round, RoundRequest
 from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks import transitions
-from mcp_functions.tasks.lease import LeasedTask, round_record
+from mcp_functions.tasks.lease import Lease, round_record
 from mcp_functions.tasks.task import COMPLETED, FAILED, INPUT_REQUIRED, WORKING, Task
 from mcp_functions.tasks.transitions import LEASE_MS, LeaseLost, Progress
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.handlers.tools import Tool
     from mcp_functions.http.events import LambdaContext
-    from mcp_functions.rounds.round import AuditRecord
+    from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.tasks.task_store import TaskStore
 
 MAX_ATTEMPTS = 5  # the task fails after so many workers in a row that took it without progress
@@ -81,7 +81,7 @@ class Worker:
         self._store = store
         self._invoke_worker = invoke_worker
         self._now = now
-        self._lease = int(lease_seconds * 1000)  # milliseconds
+        self._lease_ms = int(lease_seconds * 1000)
         self._audit = audit
         self._sleep = sleep
 
@@ -110,22 +110,22 @@ class Worker:
         if not task.held:
             return  # there is no round to run: `_take` has ended the task, as failed or as cancelled
         tool = self._tools[task.tool]
-        round_ = self._round(task, tool, deadline)
-        leased = LeasedTask(
-            self._store, task_id, owner, task, round_, lease=self._lease, now=self._now, sleep=self._sleep
+        round_ = self._prepare(task, tool, deadline)
+        lease = Lease(
+            self._store, task_id, owner, task, round_, milliseconds=self._lease_ms, now=self._now, sleep=self._sleep
         )
-        self._run_round(leased, tool, task)
+        self._run(task, tool, round_, lease)
 
     def _take(self, task: Task) -> Task:
         """Return the task with a lease for this worker; ended, if it was cancelled or too many workers took it."""
         if task.tool not in self._tools:
             raise UnknownTask  # this release no longer has the tool: `work` leaves the task alone, until it expires
-        after = transitions.take(task, self._now_ms(), self._lease)
+        after = transitions.take(task, self._now_ms(), self._lease_ms)
         if after.held and task.attempts >= MAX_ATTEMPTS:
             return transitions.give_up(task, self._now_ms(), InternalError(GAVE_UP).to_json())
         return after
 
-    def _round(self, task: Task, tool: Tool[..., Any], deadline: float) -> Round:
+    def _prepare(self, task: Task, tool: Tool[..., Any], deadline: float) -> Round:
         principal = None if task.principal is None else Principal(*task.principal)
         request = RoundRequest(
             responses=task.given,
@@ -141,35 +141,38 @@ class Worker:
         )
         return Round(request, task.record, task.asked)
 
-    def _run_round(self, leased: LeasedTask, tool: Tool[..., Any], task: Task) -> None:
-        round_ = leased.round
-        lease_seconds = self._lease / 1000
-        with leased.renewing(lease_seconds / 3):  # one renewal may fail before the lease ends
-            outcome = _outcome(tool, partial(_play, tool, task, round_))
+    def _run(self, task: Task, tool: Tool[..., Any], round_: Round, lease: Lease) -> None:
+        """Run the round, report it to the author's audit, and save its outcome."""
+        has_audited_questions = False
+        with lease.renewed_by_thread():
+            outcome = _run_handler(task, tool, round_)
             if self._audit and tool.needs_state:
                 asks = outcome is None and bool(round_.requests)
-                # An audit that raises replaces the outcome by its error.
-                outcome = _outcome(tool, partial(leased.audit, self._audit, asks=asks)) or outcome
-        after = self._save(leased, tool, outcome)
-        # The audit has seen questions that the client will not: the task was cancelled, or its item is too large.
-        if leased.has_audited_questions and after and after.status != INPUT_REQUIRED and self._audit:
-            self._audit(round_.audit(leased.tool, leased.owner, sent=False))
-
-    def _save(self, leased: LeasedTask, tool: Tool[..., Any], outcome: Mapping[str, Any] | None) -> Task | None:
-        """Save the outcome of a round and return the task; None if the worker has lost its lease."""
+                try:
+                    has_audited_questions = _report(self._audit, round_, lease, asks=asks)
+                except BaseException as error:  # the author's audit may raise anything
+                    if _ends_invocation(error):
+                        raise
+                    outcome = _error_outcome(tool, error)
         try:
-            after = self._write(leased, tool, outcome)
+            after = self._save(tool, round_, lease, outcome)
         except LeaseLost:
-            return None
+            return  # another worker runs this round
         _note_outcome(after)
         if after.status == WORKING and not after.held:
-            self._invoke_worker(leased.task_id, leased.owner)
-        return after
+            self._invoke_worker(lease.task_id, lease.owner)
+        # The audit has seen questions that the client will not: the task was cancelled, or its item is too large.
+        if self._audit and has_audited_questions and after.status != INPUT_REQUIRED:
+            self._audit(round_.audit(tool.name, lease.owner, sent=False))
 
-    def _write(self, leased: LeasedTask, tool: Tool[..., Any], outcome: Mapping[str, Any] | None) -> Task:
-        """Write the outcome, or an error in its place if it does not fit into the item or is not JSON."""
+    def _save(self, tool: Tool[..., Any], round_: Round, lease: Lease, outcome: Mapping[str, Any] | None) -> Task:
+        """Save the outcome of a round, or an error in its place if it does not fit into the item or is not JSON.
+
+        Raises:
+            LeaseLost: the worker has lost its task.
+        """
         try:
-            return leased.change(lambda task: self._next(task, leased, outcome))
+            return lease.change(lambda task: self._next(task, round_, lease.epoch, outcome))
         except ItemTooLarge as error:
             observability.current().reason = error.reason  # the author reads the reason in the log
             if outcome is None:
@@ -178,20 +181,19 @@ class Worker:
                 instead = {"error": InternalError(RESULT_TOO_LARGE).to_json()}
         except DeveloperError as error:
             instead = {"result": crash_result(tool, Crash(crash_message(tool), error))}
-        return leased.change(lambda task: self._next(task, leased, instead))
+        return lease.change(lambda task: self._next(task, round_, lease.epoch, instead))
 
-    def _next(self, task: Task, leased: LeasedTask, outcome: Mapping[str, Any] | None) -> Task:
+    def _next(self, task: Task, round_: Round, epoch: int, outcome: Mapping[str, Any] | None) -> Task:
         """Return the state after a round: ended with an outcome; otherwise it asks, is cancelled, or pauses."""
         now = self._now_ms()
-        round_ = leased.round
         if outcome is not None:
             status = FAILED if "error" in outcome else COMPLETED
-            return transitions.finish(task, leased.epoch, now, status, outcome)
-        progress = Progress(leased.epoch, now, round_record(round_), round_.progress_message)
+            return transitions.finish(task, epoch, now, status, outcome)
+        progress = Progress(epoch, now, round_record(round_), round_.progress_message)
         if round_.requests:
             return transitions.ask(task, progress, round_.requests, round_.questions.open_fingerprints())
         if task.cancel:
-            renewed = transitions.renew(task, leased.epoch, now, round_.progress_message)
+            renewed = transitions.renew(task, epoch, now, round_.progress_message)
             return transitions.cancel(renewed, now)
         return transitions.pause(task, progress)
 
@@ -199,42 +201,57 @@ class Worker:
         return int(self._now() * 1000)
 
 
-def _outcome(tool: Tool[..., Any], run: Callable[[], dict[str, Any] | None]) -> dict[str, Any] | None:
-    """Return the outcome of a round, {"result": …} or {"error": …}; None if the task continues.
-
-    An exception becomes the outcome that it would be for a call. Only TemporarilyUnavailable passes: the task's lease
-    ends, and another worker runs the round again.
-    """
+def _run_handler(task: Task, tool: Tool[..., Any], round_: Round) -> dict[str, Any] | None:
+    """Run the handler and return its outcome, {"result": …} or {"error": …}; None if the task continues."""
     try:
-        return run()
-    except TemporarilyUnavailable:
-        raise
-    except ItemTooLarge as error:
-        observability.current().reason = error.reason  # the author reads the reason in the log
-        return {"result": tool.error_result(TOO_LARGE)}
-    except Crash as crash:
-        return {"result": crash_result(tool, crash)}
-    except McpError as error:
-        outcomes.note_error(observability.current(), error)
-        return {"error": error.to_json()}
-    except BaseException as error:  # the author's audit may raise anything
-        if is_ctrl_c(error):
-            raise
-        observability.current().crash(error)
-        return {"error": InternalError().to_json()}
-
-
-def _play(tool: Tool[..., Any], task: Task, round_: Round) -> dict[str, Any] | None:
-    """Run a round and return its result as an outcome; None if the task continues."""
-    result = run_round(tool, {"name": task.tool, "arguments": task.arguments, "_meta": {}}, round_)
-    if result is not None:
-        return {"result": result}
-    lacking = missing_capabilities(round_.requests.values(), task.declared)
-    if lacking:
+        result = run_round(tool, {"name": task.tool, "arguments": task.arguments, "_meta": {}}, round_)
+        if result is not None:
+            return {"result": result}
+        lacking = missing_capabilities(round_.requests.values(), task.declared)
+        if not lacking:
+            return None
         from mcp_functions.apps import rungs  # noqa: PLC0415 - only for clients without elicitation
 
         return {"result": tool.error_result(rungs.not_asked(tool, round_.requests, lacking))}
-    return None
+    except BaseException as error:  # an author's `sys.exit()` too must end the task
+        if _ends_invocation(error):
+            raise
+        return _error_outcome(tool, error)
+
+
+def _ends_invocation(error: BaseException) -> bool:
+    """Tell whether an exception has no outcome: the table does not answer, so the next worker runs the round again."""
+    return isinstance(error, TemporarilyUnavailable) or is_ctrl_c(error)
+
+
+def _error_outcome(tool: Tool[..., Any], error: BaseException) -> dict[str, Any]:
+    """Return the outcome of a round that an exception ended: the same result or error as for a call."""
+    notes = observability.current()
+    if isinstance(error, ItemTooLarge):
+        notes.reason = error.reason  # the author reads the reason in the log
+        return {"result": tool.error_result(TOO_LARGE)}
+    if isinstance(error, Crash):
+        return {"result": crash_result(tool, error)}
+    if isinstance(error, McpError):
+        notes.add_error(error)
+        return {"error": error.to_json()}
+    notes.add_crash(error)
+    return {"error": InternalError().to_json()}
+
+
+def _report(audit: Callable[[AuditRecord], object], round_: Round, lease: Lease, *, asks: bool) -> bool:
+    """Report a round to the author's audit, and return whether the report has its questions.
+
+    The audit gets the questions before the table does. If a write has no response, the worker cannot know whether the
+    client already sees them.
+    """
+    try:
+        task = lease.renew()
+    except LeaseLost:
+        return False  # another worker runs this round, and reports it
+    sent = asks and not task.cancel
+    audit(round_.audit(task.tool, lease.owner, sent=sent))
+    return sent
 
 
 def _note_outcome(task: Task) -> None:

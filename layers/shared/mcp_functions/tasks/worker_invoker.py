@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mcp_functions import aws
 from mcp_functions.aws.errors import read_failure
 from mcp_functions.http.gateway import WORKER_ORDER
-from mcp_functions.seal.resets import register_for_reset
+from mcp_functions.seal.resets import PerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,21 +38,13 @@ class WorkerInvoker:
     def __init__(self, worker: str, make_client: Callable[[], Invoking]) -> None:
         """Use the physical name of the worker's Lambda, with its qualifier; no client is made before the first call."""
         self._worker = worker
-        self._make_client = make_client
-        self._client: Invoking | None = None
-        register_for_reset(self)
-
-    def reset(self) -> None:
-        """Discard the client: its connections and credentials belong to the process that made them."""
-        self._client = None
+        self._client = PerProcess(make_client)
 
     def __call__(self, task_id: str, owner: str | None) -> None:
         """Invoke a worker for a task. A failure is only logged, because a later poll invokes again."""
         order = json.dumps({WORKER_ORDER: {"id": task_id, "owner": owner}}).encode()
         try:
-            if self._client is None:
-                self._client = self._make_client()
-            self._client.invoke(FunctionName=self._worker, InvocationType="Event", Payload=order)
+            self._client().invoke(FunctionName=self._worker, InvocationType="Event", Payload=order)
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
             # The code alone is logged: a traceback could quote the request.
             log.log(logging.ERROR, "no worker: invoke_%s", read_failure(error).code)

@@ -101,18 +101,17 @@ class MemoryTable:
 
     def _put(self, request: dict[str, Any]) -> dict[str, Any]:
         item = request.pop("Item")
-        return_item = request.pop("ReturnValuesOnConditionCheckFailure", "NONE") == "ALL_OLD"
         key = _key(item, only_key=False)
         if _size(item) > MAX_ITEM_BYTES:
             _invalid("Item size has exceeded the maximum allowed size")
-        self._check(key, request, return_item=return_item)
+        self._check(key, request)
         self._keep_previous(key)
         self.items[key] = item
         return {}
 
     def _delete(self, request: dict[str, Any]) -> dict[str, Any]:
         key = _key(request.pop("Key"), only_key=True)
-        self._check(key, request, return_item=False)
+        self._check(key, request)
         self._keep_previous(key)
         self.items.pop(key, None)
         return {}
@@ -122,11 +121,10 @@ class MemoryTable:
         if key in self.items:
             self._previous[key] = self.items[key]
 
-    def _check(self, key: str, condition: Mapping[str, Any], *, return_item: bool) -> None:
-        item = self.items.get(key)
-        if condition and not _holds(item or {}, condition):
+    def _check(self, key: str, condition: Mapping[str, Any]) -> None:
+        if condition and not _holds(self.items.get(key, {}), condition):
             code = "ConditionalCheckFailedException"
-            raise DynamoDbError(code, 400, copy.deepcopy(item) if return_item else None)
+            raise DynamoDbError(code)
 
 
 def _holds(item: Mapping[str, Any], condition: Mapping[str, Any]) -> bool:

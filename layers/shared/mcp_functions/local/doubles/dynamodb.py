@@ -33,10 +33,7 @@ class DynamoDbApi:
         self._lock = Lock()
 
     def answer(self, request: HttpRequest) -> HttpResponse:
-        """Answer one signed request.
-
-        The signature itself is not checked. But a web page cannot send its header, so no page reaches the table.
-        """
+        """Answer one signed request."""
         if not request.is_signed:
             return _error_response(DynamoDbError("MissingAuthenticationTokenException"))
         operation = request.header("x-amz-target").removeprefix(PROTOCOL.target)
@@ -48,8 +45,8 @@ class DynamoDbApi:
                 return PROTOCOL.response(OK, json.dumps(self._tables(operation, params)))
         except (ValueError, AttributeError):
             return _error_response(DynamoDbError("SerializationException"))
-        except DynamoDbError as refused:
-            return _error_response(refused)
+        except DynamoDbError as error:
+            return _error_response(error)
 
 
 class Moto:
@@ -87,7 +84,7 @@ class Moto:
         answer: dict[str, Any] = json.loads(body)
         if status != OK:
             code = str(answer.get("__type", "InternalServerError")).rpartition("#")[2]
-            raise DynamoDbError(code, status, answer.get("Item"))
+            raise DynamoDbError(code, status)
         return answer
 
 
@@ -102,7 +99,5 @@ def table(name: str) -> dict[str, Any]:
 
 
 def _error_response(error: DynamoDbError) -> HttpResponse:
-    body: dict[str, Any] = {"__type": f"{PROTOCOL.target}#{error.code}", "message": error.code}
-    if error.item:
-        body["Item"] = error.item
+    body = {"__type": f"{PROTOCOL.target}#{error.code}", "message": error.code}
     return PROTOCOL.response(error.status or 500, json.dumps(body))

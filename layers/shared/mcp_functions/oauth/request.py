@@ -21,7 +21,7 @@ WHITESPACE = " \t"
 FORM = "application/x-www-form-urlencoded"
 
 
-class Visit(NamedTuple):
+class OAuthRequest(NamedTuple):
     """A request to this authorization server."""
 
     http: HttpRequest  # the HTTP request
@@ -30,16 +30,15 @@ class Visit(NamedTuple):
     caller_id: str  # the caller whose limits count forged values and fetches
 
 
-def read(event: Mapping[str, Any], http: HttpRequest) -> Visit:
+def read(event: Mapping[str, Any], http: HttpRequest) -> OAuthRequest:
     """Read a request with a query or a form.
 
     Raises:
         OAuthError: the request is too large, is ambiguous, or has another media type.
         McpError: the body is over the limit.
     """
-    query = str(event.get("rawQueryString") or "")
-    text = _form(http) if http.method == "POST" else query
-    return Visit(
+    text = _form(http) if http.method == "POST" else str(event.get("rawQueryString") or "")
+    return OAuthRequest(
         http=http,
         parameters=read_parameters(text),
         cookies=_cookies(event.get("cookies")),

@@ -1,0 +1,111 @@
+"""Batches: an array of messages in one HTTP request, which only 2025-03-26 has.
+
+The messages are handled one after the other, in the time of one request. A client is asked nothing in a batch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions import observability
+from mcp_functions.http import events
+from mcp_functions.http.responses import check_size, empty, json
+from mcp_functions.legacy import conversations, replies
+from mcp_functions.legacy.responses import StreamEvent, error_message, is_unicode, stream_response
+from mcp_functions.legacy.runner import SPARE_SECONDS
+from mcp_functions.protocol import json_writer
+from mcp_functions.protocol.errors import Busy, McpError, MethodNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mcp_functions.http.events import HttpRequest, Response
+    from mcp_functions.legacy.exchange import Exchange
+    from mcp_functions.legacy.responses import Reply
+
+BATCH_DEADLINE = "batch_deadline"  # the reason in the log
+NO_INITIALIZE = "initialize must not be part of a batch"
+
+
+def respond(exchange: Exchange, batch: Sequence[Mapping[str, Any]]) -> Response:
+    """Return the HTTP response to a batch, in its order; 202 if the batch has no request.
+
+    Raises:
+        McpError: the batch has no request, and one of its responses cannot be accepted.
+    """
+    exchange = exchange._replace(in_batch=True)
+    has_requests = any("method" in each and "id" in each for each in batch)
+    sent: list[Mapping[str, Any]] = []
+    headers: dict[str, str] = {}
+    for message in batch:
+        if "method" not in message:
+            _receive_answer(exchange, message, has_requests=has_requests)
+        elif "id" not in message:
+            conversations.receive_notification(exchange, message)
+        else:
+            reply = _reply(exchange, message)
+            sent += reply.messages
+            headers |= reply.headers
+    return _fitting_response(exchange.http, sent, headers) if has_requests else empty(202)
+
+
+def _receive_answer(exchange: Exchange, message: Mapping[str, Any], *, has_requests: bool) -> None:
+    try:
+        if _is_late(exchange):
+            raise Busy(BATCH_DEADLINE)
+        conversations.receive_answer(exchange, message)
+    except McpError as error:
+        # 2025-03-26, basic/transports: "If the server cannot accept the input, it MUST return an HTTP error status
+        # code". The requests of the same batch still get their responses.
+        if not has_requests:
+            raise
+        observability.current().add_error(error)
+
+
+def _reply(exchange: Exchange, message: Mapping[str, Any]) -> Reply:
+    if _is_late(exchange):
+        return replies.error_reply(message["id"], Busy(BATCH_DEADLINE))
+    # 2025-03-26, basic/lifecycle: "The initialize request MUST NOT be part of a JSON-RPC batch"
+    if message["method"] == "initialize":
+        return replies.error_reply(message["id"], MethodNotFound(NO_INITIALIZE))
+    return replies.reply(exchange, message)
+
+
+def _is_late(exchange: Exchange) -> bool:
+    """Return whether the rest of a batch must not run: its client would not receive the results.
+
+    A batch may be fifty calls, which share the time of one request. The client may send the rest again.
+    """
+    return exchange.deployment.now() > exchange.deadline - SPARE_SECONDS
+
+
+def _fitting_response(http: HttpRequest, sent: Sequence[Mapping[str, Any]], headers: Mapping[str, str]) -> Response:
+    """Return a response that Lambda can return: the worst messages become errors, so that the others are not lost.
+
+    Raises:
+        McpError: even the errors are too large together.
+    """
+    kept = list(sent)
+    for _ in sent:
+        try:
+            return check_size(_response(http, kept, headers))
+        except McpError as error:
+            worst = max(kept, key=_size)
+            if "id" in worst:
+                kept[kept.index(worst)] = error_message(worst["id"], error)
+            else:
+                kept.remove(worst)  # a notification
+    return check_size(_response(http, kept, headers))
+
+
+def _response(http: HttpRequest, sent: Sequence[Mapping[str, Any]], headers: Mapping[str, str]) -> Response:
+    """Return a stream if there are notifications and the client accepts one; otherwise the responses as an array."""
+    only_responses = [message for message in sent if "method" not in message]
+    if len(only_responses) < len(sent) and events.accepts_event_stream(http):
+        return stream_response([StreamEvent(message) for message in sent], headers)
+    return json(200, only_responses, headers)
+
+
+def _size(message: Mapping[str, Any]) -> float:
+    """Return the characters of a message; a message that no response can hold is larger than all others."""
+    return len(json_writer.dumps(message)) if is_unicode([message]) else float("inf")

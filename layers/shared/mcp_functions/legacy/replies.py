@@ -1,0 +1,140 @@
+"""Replies to one JSON-RPC request of a legacy client.
+
+The method decides where the reply comes from:
+
+    tools/call, prompts/get, resources/read   the modern server; a call that asks its user goes to `conversations`
+    lists, completion/complete                the modern server
+    initialize, logging/setLevel, ping        this module, because 2026-07-28 has removed them
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions import observability
+from mcp_functions.legacy import conversations, final_messages, revisions, sessions, translation
+from mcp_functions.legacy.responses import Reply, error_message, error_object_message, result_message
+from mcp_functions.legacy.runner import Call, run_call, run_request
+from mcp_functions.protocol.constants import CALLS, LISTS, LOG_LEVELS, META_SERVER_INFO
+from mcp_functions.protocol.errors import InvalidParams, McpError, MethodNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.legacy.exchange import Exchange
+    from mcp_functions.legacy.sessions import Session
+    from mcp_functions.protocol.wire_types import RequestId
+
+CAPABILITIES = ("tools", "prompts", "resources", "completions", "logging")  # the capabilities of earlier revisions
+
+
+def reply(exchange: Exchange, message: Mapping[str, Any]) -> Reply:
+    """Reply to a request; an error becomes a JSON-RPC error."""
+    observability.current().conclude("complete")
+    params = translation.modern_params(message.get("params") or {})
+    call = Call(message["id"], message["method"], params)
+    try:
+        return _reply_by_method(exchange, call)
+    except McpError as error:
+        return error_reply(call.id, error)
+
+
+def error_reply(id_: RequestId, error: McpError) -> Reply:
+    """Note an error in the log, and return it as a JSON-RPC error."""
+    observability.current().add_error(error)
+    return Reply((error_message(id_, error),))
+
+
+def _reply_by_method(exchange: Exchange, call: Call) -> Reply:
+    if call.method in CALLS or call.method in LISTS or call.method == "completion/complete":
+        return _run(exchange, call)
+    if call.method == "initialize":
+        return _initialize(exchange, call)
+    # 2025-11-25, server/utilities/logging: "Servers that emit log message notifications MUST declare the `logging`
+    # capability". `resources/subscribe` is never declared.
+    if call.method == "logging/setLevel" and exchange.deployment.modern.catalog["logging"]:
+        return _set_level(exchange, call)
+    if call.method == "ping":
+        return Reply((result_message(call.id, {}),))
+    raise MethodNotFound
+
+
+def _run(exchange: Exchange, call: Call) -> Reply:
+    """Run a call or a list on the modern server. A call that asks its user goes on as a conversation."""
+    outcome = run_call(exchange, call, _capabilities(exchange))
+    # In a batch, an HTTP status would hide the other results. There the JSON-RPC error is the reply.
+    if outcome.refusal and not exchange.in_batch:
+        return Reply(refusal=outcome.refusal)
+    mailbox = conversations.mailbox_for(exchange)
+    why = conversations.why_not_asked(exchange) or "mailbox"
+    if not outcome.is_unfinished:
+        last = final_messages.final_message(exchange, call, outcome, why)
+    elif mailbox:
+        return conversations.begin(exchange, mailbox, call, outcome)
+    else:
+        last = final_messages.not_asked_message(call, outcome, why)
+    return Reply((*outcome.notifications, last))
+
+
+def _capabilities(exchange: Exchange) -> dict[str, Any]:
+    """Return the client's capabilities that a function may use now."""
+    session = exchange.session
+    if session is None or exchange.in_batch:
+        return {}
+    if conversations.mailbox_for(exchange):
+        return session.capabilities
+    # The error -32042 asks a client to open a page, so that question needs no mailbox.
+    pages: dict[str, Any] = {"elicitation": {"url": {}}} if session.declares("elicitation.url") else {}
+    # A form of the host needs no mailbox either: each of its answers is a call.
+    return {**session.apps, **pages}
+
+
+def _initialize(exchange: Exchange, call: Call) -> Reply:
+    """Reply with the negotiated revision, and with what modern clients learn from `server/discover`."""
+    revision = revisions.negotiate(call.params.get("protocolVersion"))
+    observability.current().revision = revision
+    deployment = exchange.deployment
+    ends = int(deployment.now()) + deployment.settings.session_seconds
+    session = sessions.new_session(call.params, revision, exchange.principal, ends=ends)
+    discover = Call(call.id, "server/discover", {"_meta": {}})
+    outcome = run_request(exchange, discover, session.capabilities)
+    if outcome.result is None:
+        return Reply((error_object_message(call.id, outcome.error or {}),))
+    discovered = outcome.result
+    capabilities = discovered["capabilities"]
+    result: dict[str, Any] = {
+        "protocolVersion": revision,
+        "capabilities": {name: capabilities[name] for name in CAPABILITIES if name in capabilities},
+        "serverInfo": discovered["_meta"][META_SERVER_INFO],
+    }
+    if "instructions" in discovered:
+        result["instructions"] = discovered["instructions"]
+    return Reply((result_message(call.id, result),), headers=_session_header(exchange, session))
+
+
+def _set_level(exchange: Exchange, call: Call) -> Reply:
+    """Return a new session id that holds the level. Some clients ignore it and keep the old level."""
+    level = call.params.get("level")
+    if level not in LOG_LEVELS:
+        raise InvalidParams(message=f"params.level must be one of {', '.join(LOG_LEVELS)}")
+    session = exchange.session
+    headers = _session_header(exchange, session._replace(level=level)) if session else {}
+    return Reply((result_message(call.id, {}),), headers=headers)
+
+
+def _session_header(exchange: Exchange, session: Session) -> dict[str, str]:
+    """Return the header with the session id.
+
+    The header is optional (2025-11-25, basic/transports, "Session Management": "MAY assign a session ID"), so it is
+    left out if no key is available.
+    """
+    seal = exchange.deployment.session_seal
+    if seal is None:
+        return {}
+    try:
+        return {sessions.SESSION_HEADER: seal.seal({"v": 1, **session._asdict()})}
+    except McpError as error:
+        notes = observability.current()
+        notes.add_error(error)
+        notes.outcome = "complete"  # the error is in the log, but the request succeeds without a session
+        return {}

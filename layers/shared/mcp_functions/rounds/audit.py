@@ -1,0 +1,37 @@
+"""What the author's function of `serve(audit=…)` gets: who was asked what in a round, and what came back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mcp_functions.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class AuditRecord(NamedTuple):
+    """The questions that one round asked, and how the questions of the round before were answered.
+
+    If a client repeats a round, its record comes again with the same `flow` and `round`: use them as the key.
+
+    Attributes:
+        flow: the id of the conversation.
+        round: the number of the round, from 1.
+        handler: the name of the tool, prompt or resource.
+        principal: a digest of the caller, as in the state's claims; None without authentication.
+        asked: the open questions by key, each as the message that the user sees (or the request's method).
+        answered: the actions of this request's answers by key: "accept", "decline" or "cancel"; "answer" if the
+            client's model or the client itself answered; "invalid" if the answer did not fit and the question is asked
+            again. It never holds the content of an answer.
+        answered_by: "client" where an elicitation of the client was answered; "app" for a form that the host showed,
+            which proves possession of the state and not a person; "model" for answers that the model relayed.
+    """
+
+    flow: str
+    round: int
+    handler: str
+    principal: str | None
+    asked: Mapping[str, str]
+    answered: Mapping[str, str]
+    answered_by: str = "client"
