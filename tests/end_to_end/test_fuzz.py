@@ -1,8 +1,8 @@
 """A damaged request gets an error of the client's, never one of the server's.
 
-The first test damages valid requests; if the id is intact, the response must have it. The last test sends messages of
-every protocol version and dialect (a draft of the protocol that some clients speak), and no outcome in the log may be a
-crash or a failure.
+The first test damages valid requests; if the id is intact, the response must have it. The last tests send messages of
+every protocol version and dialect. A dialect is a draft of the protocol that some clients speak. No line of the log may
+be a crash or a failure.
 """
 
 from __future__ import annotations

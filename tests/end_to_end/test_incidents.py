@@ -1,7 +1,7 @@
 """Incidents with KMS keys: rotation, compromise, denied access and outage. No incident loses a user's answer.
 
-`region` has moto's KMS behind HTTP, a clock, and containers of one function. A container has an environment and a
-memory of its own; a deploy replaces it. `Container.send` sends a request and returns a `Round`: the response, and the
+`region` has moto's KMS behind HTTP, a clock, and containers of one function. A container has its own environment and
+memory; a deploy replaces it. `Container.send` sends a request and returns a `Round`: the response, and the
 client's next request. The decorator reads real annotations at run time, so this module does not import `annotations`
 from `__future__`.
 """
@@ -118,7 +118,7 @@ class Region:
         self.kms.weather = lambda _action: kms_refuses(code, status)
 
     def unplug_kms(self) -> None:
-        """Let new containers call a port that nobody listens to."""
+        """Let new containers call a closed port."""
         self.environment["AWS_ENDPOINT_URL_KMS"] = "http://127.0.0.1:9"
 
     def repair_kms(self) -> None:

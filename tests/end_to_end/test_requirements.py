@@ -426,7 +426,11 @@ def test_the_list_of_an_advertised_capability_is_served(handler: Any, placement:
 
 
 @pytest.mark.parametrize(
-    "method", ["initialize", "ping", "logging/setLevel", "resources/subscribe", "roots/list", "elicitation/create"]
+    "method",
+    [
+        *("initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"),
+        *("roots/list", "elicitation/create", "tasks/input_response"),
+    ],
 )
 def test_a_method_that_the_current_version_removed_is_unknown(method: str, function: LambdaFunction) -> None:
     params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}

@@ -32,7 +32,7 @@ ACTS = ("all", "some", "malformed", "cold", "overwrite", "repeat", "rewind", "ve
 
 
 class Act(NamedTuple):
-    """One of ACTS, and a number that chooses a detail of it, such as the earlier round of "rewind"."""
+    """One of ACTS, and a number that chooses a detail, for example the round of "rewind"."""
 
     name: str
     number: int

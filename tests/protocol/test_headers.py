@@ -81,7 +81,7 @@ def test_mcp_name_is_ignored_for_a_method_that_calls_nothing() -> None:
 
 
 def test_the_header_check_ignores_a_name_that_is_no_string() -> None:
-    check(wire.message("tools/call", {"name": 7}))  # the method itself refuses such a name
+    check(wire.message("tools/call", {"name": 7}))  # the method itself refuses this name
 
 
 @pytest.mark.parametrize(
