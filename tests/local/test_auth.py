@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "template.yaml").read_text(encoding="utf-8")
 OF_A_PROJECT = (files.HERE / "project/template.yaml.in").read_text(encoding="utf-8")
-MODES = list(AUTH_MODES.values())
+MODES = list(AUTH_MODES)
 
 
 @pytest.fixture(scope="module")
