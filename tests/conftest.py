@@ -12,20 +12,27 @@ import pytest
 from hypothesis import settings
 
 from mcp_functions.http.gateway import LambdaFunction
+from mcp_functions.local.recording import MOMENT
 from mcp_functions.testing import deployed
 from tests.legacy import judging
 from tests.support import planted, wire
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterator, Mapping
 
     from mcp_functions.http.events import LambdaContext
+    from mcp_functions.local.api_gateway.events import Moment
 
 ROOT = Path(__file__).parent.parent
 
 # No timed assertions: a slow machine is not a failing one.
 settings.register_profile("project", deadline=None)
 settings.load_profile("project")
+
+
+@pytest.fixture
+def moment() -> Callable[[], Moment]:
+    return lambda: MOMENT
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
