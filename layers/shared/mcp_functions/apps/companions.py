@@ -10,7 +10,7 @@ the other channel cannot open it. It contains the original arguments, and is bou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.apps.rungs import APP, CHANNELS
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, UnknownName
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from mcp_functions.apps.rungs import Channel
     from mcp_functions.protocol.messages import Principal, Request
-    from mcp_functions.protocol.wire_types import JSONRPCRequest
     from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.request_state import RequestStates
 
@@ -89,8 +88,7 @@ def channel_of(name: str, declared: Mapping[str, Any]) -> Channel:
     """
     channel = CHANNELS[f"-{name.rpartition('-')[2]}"]
     if channel is APP and not shows_apps(declared):
-        message = "Unknown tool"
-        raise UnknownName(message)
+        raise UnknownName(message="Unknown tool")
     return channel
 
 
@@ -122,8 +120,7 @@ def open_call(
     verified = states.open(state, binding, caller=caller_id(request.principal, request.address))
     original = verified.record.get(ARGUMENTS)
     if not isinstance(original, dict):  # a state of this channel always has them
-        reason = "claims"
-        raise InvalidRequestState(reason)
+        raise InvalidRequestState(reason="claims")
     params = {
         "name": tool,
         "arguments": original,
@@ -131,10 +128,8 @@ def open_call(
         "inputResponses": answers,
         "_meta": request.params["_meta"],
     }
-    message = cast("JSONRPCRequest", {**request.message, "params": params})
     start = RoundStart(binding, verified.flow, verified)
-    continued = request._replace(message=message)
-    return CompanionCall(continued, start, is_check)
+    return CompanionCall(request.with_params(params), start, is_check)
 
 
 def _read_arguments(arguments: object) -> tuple[str, dict[str, Any], bool]:
@@ -149,11 +144,9 @@ def _read_arguments(arguments: object) -> tuple[str, dict[str, Any], bool]:
     answers = arguments.get("answers", {})
     is_check = arguments.get("check", False)
     if not isinstance(state, str):
-        message = "state must be a string"
-    elif not is_dict_of(dict, answers):
-        message = "answers must be an object of objects"
-    elif not isinstance(is_check, bool):
-        message = "check must be true or false"
-    else:
-        return state, answers, is_check
-    raise InvalidParams(message)
+        raise InvalidParams(message="state must be a string")
+    if not is_dict_of(dict, answers):
+        raise InvalidParams(message="answers must be an object of objects")
+    if not isinstance(is_check, bool):
+        raise InvalidParams(message="check must be true or false")
+    return state, answers, is_check

@@ -109,7 +109,7 @@ def answer(
     Raises:
         McpError: the error of the extension.
     """
-    method = request.message["method"]
+    method = request.method
     if method == "tools/call":
         return _call(request, answer_modern)
     if method in METHODS:
@@ -119,7 +119,7 @@ def answer(
 
 def read_task_id(request: Request) -> str | None:
     """Return the id of the task that a request of this dialect names."""
-    if request.message["method"] not in METHODS or declaration(request, NAME) is None:
+    if request.method not in METHODS or declaration(request, NAME) is None:
         return None
     return _task_id(request)
 
@@ -208,8 +208,7 @@ def _with_extension(request: Request, capabilities: Mapping[str, Any]) -> Reques
     declared = capabilities.get("extensions")
     extensions = {**(declared if isinstance(declared, dict) else {}), EXTENSION_TASKS: {}}
     meta = {**request.params["_meta"], META_CLIENT_CAPABILITIES: {**capabilities, "extensions": extensions}}
-    message: Any = {**request.message, "params": {**request.params, "_meta": meta}}
-    return request._replace(message=message)
+    return request.with_params({**request.params, "_meta": meta})
 
 
 def _lacks_tasks(error: MissingRequiredClientCapability) -> bool:
@@ -240,7 +239,7 @@ def _task_id(request: Request) -> str:
     if related is not None:
         ids.append(related.get("taskId") if isinstance(related, dict) else None)
     if not ids or not all(isinstance(task_id, str) for task_id in ids):
-        needs_related = request.message["method"] == "tasks/input_response"
+        needs_related = request.method == "tasks/input_response"
         raise InvalidParams(INVALID_RELATED if needs_related else None)
     if len(set(ids)) > 1:
         raise InvalidParams(message=f"params.taskId and {RELATED} name two tasks")

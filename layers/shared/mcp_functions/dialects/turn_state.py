@@ -101,7 +101,7 @@ def call_parts(request: Request) -> dict[str, Any]:
     meta = request.params["_meta"]
     return {
         "id": request.message["id"],
-        "method": request.message["method"],
+        "method": request.method,
         "params": {name: value for name, value in request.params.items() if name not in ROUND_PARAMS},
         "meta": {name: meta[name] for name in KEPT_META if name in meta},
         "headers": {name: value for name, value in request.headers.items() if name.startswith(PARAMETER_HEADERS)},
@@ -129,7 +129,7 @@ def too_large(context: DialectContext, request: Request, error: StateTooLarge) -
         HandlerError: a prompt or a resource has no such result.
     """
     observability.current().reason = error.reason
-    if request.message["method"] != "tools/call":
+    if request.method != "tools/call":
         raise HandlerError(TOO_LARGE, reason=error.reason)
     return Result(complete(results.tool_error(TOO_LARGE), context.settings.server_info))
 

@@ -58,7 +58,7 @@ def run_round(
 
 def crash_result(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:
     """Note a crash for the log, and write the result that reports it; a prompt or a resource has none."""
-    observability.current().crash(crash.cause)
+    observability.current().add_crash(crash.cause)
     if handler.kind != "tool":
         raise crash
     return handler.error_result(crash.message)
@@ -66,7 +66,8 @@ def crash_result(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:
 
 def crash_message(handler: Handler[..., Any]) -> str:
     """Return a message about a crash, without the text of the exception."""
-    return f"The {handler.kind.partition('_')[0]} {handler.name} failed unexpectedly. The server's log says why."
+    kind = handler.kind.partition("_")[0]  # a "resource_template" is a resource for clients
+    return f"The {kind} {handler.name} failed unexpectedly. The server's log says why."
 
 
 def _error_result(handler: Handler[..., Any], error: BaseException) -> dict[str, Any]:
@@ -75,7 +76,8 @@ def _error_result(handler: Handler[..., Any], error: BaseException) -> dict[str,
         raise error
     text = _text_for_model(handler, error)
     if text is None:
-        raise Crash(crash_message(handler), error) from None  # the crash itself keeps its cause
+        # `from None` keeps the author's text out of tracebacks. `Crash.cause` has the exception.
+        raise Crash(crash_message(handler), error) from None
     return handler.error_result(text)
 
 

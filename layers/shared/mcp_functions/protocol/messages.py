@@ -56,9 +56,19 @@ class Request(NamedTuple):
     task_ttl: int = 0  # how long the client wants to keep a task, in milliseconds; 0 means the tool's own time
 
     @property
+    def method(self) -> str:
+        """The method of the message."""
+        return self.message["method"]
+
+    @property
     def params(self) -> dict[str, Any]:
         """The params of the message."""
         return self.message["params"]
+
+    def with_params(self, params: dict[str, Any]) -> Request:
+        """Return the same request with other params."""
+        message: JSONRPCRequest = {**self.message, "params": params}
+        return self._replace(message=message)
 
     @property
     def capabilities(self) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def start_round(audience: str, request: Request, sealer: RequestStates | None) -
         InvalidRequestState: the state does not belong to this request.
         TemporarilyUnavailable, Misconfigured: the keys are not available.
     """
-    binding = bind_request(audience, request.message["method"], request.params, request.principal)
+    binding = bind_request(audience, request.method, request.params, request.principal)
     if "requestState" not in request.params:
         # A conversation needs an id only if a state may follow. Without keys there is none, so the id is empty.
         flow = sealer.new_flow() if sealer else ""

@@ -150,7 +150,7 @@ class Tasks:
         task = self.store.get(task_id, owner)
         observability.current().handler = task.tool
         self._check_scopes(task, request)
-        method = request.message["method"]
+        method = request.method
         if method == "tasks/get":
             return self._get(task_id, owner, task, request)
         if method == "tasks/update":

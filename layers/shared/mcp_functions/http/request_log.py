@@ -1,12 +1,9 @@
-"""How a request came in and how it ended, in the notes for its log line (`observability.Notes`).
+"""Begins the notes on each request, and writes its log line from them at the end.
 
-    with RequestLog(logger).request(context, http) as notes:      `observability.current()` returns these notes
-        …                                                         an exception: note_exception
-        note_response(notes, response)
-    # here the line is written
-
-Lambda's runtime would log the text of an exception, which may quote arguments or answers. So `note_exception` turns
-every unexpected exception into a `Crash`: the client gets -32603, and the log gets the exception's type and frames.
+with RequestLog(logger).request(context, http) as notes:    # from here, `observability.current()` returns the notes
+response = …                                            # code in all rooms notes facts
+note_response(notes, response)
+# here the line is written
 """
 
 from __future__ import annotations
@@ -18,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from mcp_functions import observability
 from mcp_functions.observability import lines
-from mcp_functions.protocol.errors import Crash, InternalError, McpError, Misconfigured
 
 if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest, LambdaContext, Response
@@ -71,7 +67,7 @@ class LoggedRequest:
         return self._notes
 
     def __exit__(self, _type: object, error: object, _traceback: object) -> None:
-        """Write the line, unless Ctrl-C ended the request."""
+        """Write the line. If an exception leaves the `with`, it is Ctrl-C: there is no response, and so no line."""
         self._notes.seconds = time.perf_counter() - self._started
         observability.request_notes.reset(self._earlier_notes)
         if error is None:
@@ -98,32 +94,6 @@ def note_response(notes: Notes, response: Response) -> None:
     notes.response_bytes = _size(response["body"])
     if not notes.outcome:
         notes.outcome = "refused" if notes.status >= BAD_REQUEST else "complete"
-
-
-def note_exception(notes: Notes, error: BaseException) -> McpError:
-    """Note why a request failed, and return the error that its client gets."""
-    if isinstance(error, McpError):
-        note_error(notes, error)
-        return error
-    note_crash(notes, error)
-    return Crash(InternalError.default_message, error)
-
-
-def note_error(notes: Notes, error: McpError) -> None:
-    """Note why a request was refused, or has failed."""
-    if isinstance(error, Crash):
-        note_crash(notes, error.cause)
-        return
-    outcome = observability.FAILED if error.is_server_fault else "refused"
-    notes.conclude(outcome, error.reason)
-    notes.code = error.code
-    notes.misconfigured = isinstance(error, Misconfigured)
-
-
-def note_crash(notes: Notes, error: BaseException) -> None:
-    """Note an unexpected exception, without its text."""
-    notes.crash(error)
-    notes.code = InternalError.code
 
 
 def trace_id(traceparent: object) -> str | None:
