@@ -59,7 +59,7 @@ class Dispatcher:
             conversations: makes the conversations, before their first round.
             tasks: the tasks of the Lambda; None if no call may become one.
         """
-        # The key is the list that has the handler's entry, and its name, URI or URI template.
+        # Handlers by the name of their list, such as "tools", and by their own name, URI or URI template.
         self._handlers = {(catalog.LISTS_BY_KIND[handler.kind], handler.key): handler for handler in handlers}
         self.catalog = catalog.build(handlers)
         self._settings = settings
@@ -85,7 +85,7 @@ class Dispatcher:
         method = request.method
         params = request.params
         is_form = method == "resources/read" and params.get("uri") == APP_FORM
-        if is_form and self.catalog.get("asks"):  # a handler of this function asks its user
+        if is_form and self.catalog.get("asks"):  # a handler of this Lambda asks its user
             return form_result(self._server_info)
         target = lookup.find(self.catalog, method, params)
         handler = self._admit(request, target)

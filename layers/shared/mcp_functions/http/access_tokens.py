@@ -23,8 +23,13 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Request
     from mcp_functions.settings import Settings
 
-# Claims with the id of the client, by issuer: RFC 9068 and Cognito; OpenID Connect; Okta; Entra ID.
-CLIENT_CLAIMS = ("client_id", "azp", "cid", "appid")
+# Claims with the id of the client. The first that is present counts.
+CLIENT_CLAIMS = (
+    "client_id",  # RFC 9068, and Cognito
+    "azp",  # OpenID Connect
+    "cid",  # Okta
+    "appid",  # Entra ID
+)
 # Values of Cognito's claim `token_use` and Keycloak's claim `typ`, for an access token and for other tokens.
 ACCESS_TOKENS = {"access", "bearer", "at+jwt"}
 OTHER_TOKENS = {"id", "refresh", "offline"}
@@ -49,7 +54,7 @@ def check_claims(claims: Mapping[str, Any], context: Mapping[str, Any], settings
     """
     is_oauth = settings.auth_mode == "oauth"
     has_subject = isinstance(claims.get("sub"), str) and claims["sub"] != ""
-    # Each reason for the log, and whether it applies; the client does not learn it.
+    # Each reason, and whether it applies. The log gets the first that does; the client gets only `invalid_token`.
     problems = {
         "token_issuer": claims.get("iss") != settings.jwt_issuer,
         "token_audience": _audiences(claims).isdisjoint(settings.jwt_audiences),

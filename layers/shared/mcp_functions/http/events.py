@@ -58,8 +58,8 @@ def read(event: Mapping[str, Any]) -> HttpRequest:
         began = context.get("timeEpoch")
         body = event.get("body") or ""
         headers = _read_headers(event.get("headers") or {})
-    except (AttributeError, KeyError, TypeError):  # hidden, because a key or a type alone does not say what is wrong
-        raise ValueError(message) from None
+    except (AttributeError, KeyError, TypeError):
+        raise ValueError(message) from None  # a key or a type alone does not say what is wrong
     if version != "2.0" or not isinstance(method, str) or not isinstance(body, str):
         raise ValueError(message)
     return HttpRequest(
@@ -81,8 +81,8 @@ def read_body(http: HttpRequest, limit: int) -> str | bytes:
         ContentTooLarge: the body is over `limit`.
         ParseError: the event says that the body is base64, and it is not; or the body is not Unicode.
     """
-    # Base64 is a third longer than its bytes, and a character of text has at least one byte. So a body of twice the
-    # limit is too large in both forms, and needs no decoding.
+    # Base64 has 4/3 characters for a byte, and text at most 1. So a body of twice the limit is too large in both forms,
+    # and is refused without decoding it. The exact check follows.
     if len(http.body) > limit * 2:
         raise ContentTooLarge
     body: str | bytes = http.body

@@ -56,6 +56,7 @@ def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
     check_no_contradiction(message, headers)
     version = _requested_version(message)
     required = [VERSION_HEADER, METHOD_HEADER]
+    # A call whose name is absent or no text is refused later, with InvalidParams.
     if message["method"] in CALLS and isinstance(_name_in(message), str):
         required.append(NAME_HEADER)
     for header in required:
@@ -66,7 +67,7 @@ def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
 
 
 def check_no_contradiction(message: Mapping[str, Any], headers: Mapping[str, str]) -> None:
-    """Check that no header contradicts the body, in any revision. A missing header contradicts nothing.
+    """Check that no header contradicts the body, whatever revision the client speaks. A header may be missing.
 
     Args:
         message: a JSON-RPC message. A notification needs no `_meta`.

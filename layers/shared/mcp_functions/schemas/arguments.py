@@ -86,7 +86,7 @@ class Arguments(NamedTuple):
             elif parameter.required:
                 message = f"Argument {name!r}: it is missing"
                 raise InvalidArgument(message)
-            # else: Python uses the default in the function's own signature.
+            # else: Python uses the default in the function's own signature. A `Field(default_factory=…)` is not there.
         return bound
 
 
