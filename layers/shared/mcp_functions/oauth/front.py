@@ -147,13 +147,13 @@ def make_services(
     values = SealedValues(SealFactory(common, f"{common.stack}/{folder}", wrapping, now=now), now)
     secret = ClientSecret(settings.secret_arn, now)
     api = ProviderApi(common.jwt_issuer, common.oauth_client_id, secret, now)
-    documents = SafeFetch(now, CallerBudgets(FETCHES, "fetch_budget", now), network)
+    documents = SafeFetch(now, CallerBudgets(FETCHES, now), network)
     return Services(
         settings=settings,
         values=values,
         clients=Clients(settings, values, documents),
         browsers=Browsers(settings, values),
         provider=Provider(settings, api, now),
-        refusals=CallerBudgets(REFUSALS, "provider_budget", now),
+        refusals=CallerBudgets(REFUSALS, now),
         now=now,
     )
