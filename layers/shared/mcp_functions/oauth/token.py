@@ -69,7 +69,7 @@ def revoke(request: OAuthRequest, services: Services) -> Response:
     claims = services.values.open(REFRESH, token, request.caller_id, bound_to)
     if claims is None:
         return answers.json(200, {})  # RFC 7009, 2.2: "invalid tokens do not cause an error response"
-    with services.refusals.charged_if_refused(request.caller_id):
+    with services.refusal_budget.charged_if_refused(request.caller_id):
         services.provider.api.revoke(claims["token"])
     return answers.json(200, {})
 
@@ -87,7 +87,7 @@ def _redeem(request: OAuthRequest, client: Client, services: Services) -> Respon
     is_verifier = re.fullmatch(VERIFIER, verifier) is not None
     if not is_verifier or not hmac.compare_digest(challenge(verifier), claims["challenge"]):
         raise OAuthError(errors.INVALID_GRANT, "code_verifier does not match code_challenge")
-    with services.refusals.charged_if_refused(request.caller_id):
+    with services.refusal_budget.charged_if_refused(request.caller_id):
         tokens = services.provider.redeem(claims["code"], claims["seed"])
     body = _access_token(tokens, scope=claims["scope"])
     if tokens.refresh_token:
@@ -108,7 +108,7 @@ def _refresh(request: OAuthRequest, client: Client, services: Services) -> Respo
     if not set(scope.split()) <= set(granted.split()):
         raise OAuthError(errors.INVALID_SCOPE, "the scope is more than was granted")
     is_narrower = set(scope.split()) < set(granted.split())
-    with services.refusals.charged_if_refused(request.caller_id):
+    with services.refusal_budget.charged_if_refused(request.caller_id):
         # RFC 6749, 6: without a scope, the provider grants all that the user granted.
         tokens = services.provider.refresh(claims["token"], scope if is_narrower else "")
     body = _access_token(tokens, scope=scope)
