@@ -32,7 +32,7 @@ TAB, ENTER, SPACE = 9, 13, 32
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
     chromium.needed()
-    with worlds.running(behaviour=Behaviour(asks=True)) as running:
+    with worlds.running(behaviour=Behaviour(asks_for_user=True)) as running:
         yield running
 
 

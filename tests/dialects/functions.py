@@ -36,6 +36,12 @@ def both(*, elicit: Elicit) -> str:
 
 
 @tool
+def unnamed(*, elicit: Elicit) -> str:
+    """Ask under the empty key."""
+    return elicit("", "Z?", Name).name
+
+
+@tool
 def sheds(*, step: Step) -> str:
     """Work in rounds without a question."""
 
@@ -102,5 +108,5 @@ def page(text: str, *, elicit: Elicit) -> str:
     return f"{len(text)} {elicit('reader', 'Who reads?', Name).name}"
 
 
-EVERY = (both, sheds, sampled, long, plain, greeting, report, page, get_weather, update_work_item)
+EVERY = (both, unnamed, sheds, sampled, long, plain, greeting, report, page, get_weather, update_work_item)
 TASKS = (echo, paid, signed, broken, plain)

@@ -132,6 +132,11 @@ def test_a_ping_carries_the_state_when_a_round_asks_nothing(over: Over, option: 
 
 
 @pytest.mark.parametrize("option", OPTIONS)
+def test_a_question_under_the_empty_key_is_no_ping(over: Over, option: int) -> None:
+    assert text(StateClient(over(), option).run("tools/call", {"name": "unnamed", "arguments": {}}, fill)) == "z"
+
+
+@pytest.mark.parametrize("option", OPTIONS)
 def test_progress_precedes_a_question_and_a_model_may_be_asked(over: Over, option: int) -> None:
     client = StateClient(over(), option)
     params = {"name": "sampled", "arguments": {}, "_meta": {"progressToken": "p"}}

@@ -14,8 +14,10 @@ import pytest
 from functions.summarize_year import app as summarize_year
 from mcp_functions.local import template
 from mcp_functions.local.lambdas.functions import Function
-from mcp_functions.local.lambdas.own_variables import running
-from mcp_functions.local.terminal.screen import NamedOutput, Screen, readable
+from mcp_functions.local.lambdas.own_variables import running_function
+from mcp_functions.local.terminal.function_output import FunctionStream
+from mcp_functions.local.terminal.log_lines import readable
+from mcp_functions.local.terminal.screen import Screen
 from mcp_functions.observability import Notes
 from mcp_functions.observability.lines import all_fields
 from mcp_functions.testing import Conversation
@@ -88,13 +90,13 @@ def test_a_persons_terminal_shows_the_lines_without_metrics() -> None:
 
 def test_a_person_reads_the_toolkits_lines_though_an_authors_logger_writes_them() -> None:
     out = io.StringIO()
-    name = running.set("add")
-    with redirect_stdout(NamedOutput(Screen(out), out)):  # around what `serve` runs in its own process
+    name = running_function.set("add")
+    with redirect_stdout(FunctionStream(Screen(out), out)):  # around what `serve` runs in its own process
         logger = powertools.logger()
         logger.info("refused: -32602 expired", extra={"logger": "mcp_functions"})
         logger.info("answered: complete", extra={"logger": "mcp_functions"})
         logger.info("mine")
-    running.reset(name)
+    running_function.reset(name)
     refused, mine = out.getvalue().splitlines()
     assert refused == "  add  refused: -32602 expired"
     assert json.loads(mine.removeprefix("  add  "))["message"] == "mine"

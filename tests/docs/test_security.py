@@ -16,7 +16,6 @@ from awslambdaric.lambda_runtime_log_utils import JsonFormatter  # type: ignore[
 from botocore.exceptions import NoCredentialsError
 
 from mcp_functions.aws.errors import ClientError, HTTPClientError
-from mcp_functions.http.outcomes import note_error
 from mcp_functions.local import template
 from mcp_functions.local.commands import open as opening
 from mcp_functions.observability import Notes, lines
@@ -125,7 +124,7 @@ def sees(pattern: str, line: str) -> bool:
 def logged(error: McpError, *, http: int | None = None, logger: str = "mcp_functions") -> tuple[str, str]:
     """Write the line of a refusal as Lambda's runtime does, and as Powertools does; `http`: what the client got."""
     notes = Notes()
-    note_error(notes, error)
+    notes.add_error(error)
     notes.status = error.status if http is None else http
     level, message, more = lines.level_of(notes), lines.message(notes), lines.all_fields(notes)
     record = logging.LogRecord(logger, level, "lines.py", 1, message, None, None)

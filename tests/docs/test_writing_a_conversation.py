@@ -44,7 +44,7 @@ from mcp_functions import (
 )
 from mcp_functions.local import Harness, checks
 from mcp_functions.local.command import run as main
-from mcp_functions.local.terminal.outlets import TextOutlet
+from mcp_functions.local.terminal.outputs import TextOutput
 from mcp_functions.testing import Conversation, deployed
 from tests.docs.pages import ROOT, Page
 from tests.docs.stand_ins import FROZEN, YES, Clock, Ok
@@ -189,9 +189,8 @@ def test_the_rounds_of_this_page_are_the_lines_of_serve(tmp_path: Path) -> None:
     code, served, _rest = PAGE.code("python").partition("handler = serve(open_ticket)\n")
     write_functions(tmp_path / "functions", {"open_ticket/app.py": code + served})
     out = io.StringIO()
-    outlet = TextOutlet(out, show_answers=False)
-    with Harness(tmp_path / "functions", state_dir=tmp_path, on_exchange=outlet.exchange) as harness:
-        outlet.use_key(harness.key_arn)
+    output = TextOutput(out, show_answers=False)
+    with Harness(tmp_path / "functions", state_dir=tmp_path, on_exchange=output.write_call) as harness:
         answers = ["--answer", "urgency=high", "--answer", "phone=112"]
         url = f"{harness.url}/open_ticket"
         assert main(["call", "open_ticket", "title=Fire", *answers, "--url", url]) == 0

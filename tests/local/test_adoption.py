@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcp_functions.local import checks
-from mcp_functions.local.adoption.check import check
+from mcp_functions.local.adoption.check import check_source
 from mcp_functions.local.adoption.known_calls import (
     BACKGROUND,
     CHANGES,
@@ -48,7 +48,7 @@ def found(tmp_path: Path, body: str, head: str = HEAD + ASKING) -> list[tuple[st
     path = tmp_path / "server.py"
     path.write_text(head + body, encoding="utf-8")
     lines = path.read_text(encoding="utf-8").splitlines()
-    return [(lines[each.line - 1].strip(), each.name, each.reason) for each in check(path).findings]
+    return [(lines[each.line - 1].strip(), each.name, each.reason) for each in check_source(path).findings]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "template.yaml").read_text(encoding="utf-8")
 OF_A_PROJECT = (files.HERE / "project/template.yaml.in").read_text(encoding="utf-8")
-MODES = list(AUTH_MODES.values())
+MODES = list(AUTH_MODES)
 
 
 @pytest.fixture(scope="module")
@@ -111,5 +111,7 @@ def test_oauth_writes_the_function_of_the_front_once(tmp_path: Path, monkeypatch
 
 def test_a_function_that_is_added_later_outlives_another_mode(project: checks.Project) -> None:
     text = set_auth(TEXT, "oauth")
-    grown = blocks.added(text, samples.sample("tool", "later"), replace(project, template=template.parse(text)))
+    grown = blocks.with_block_added(
+        text, samples.sample("tool", "later"), replace(project, template=template.parse(text))
+    )
     assert "\n  Later:" in set_auth(grown, "iam")

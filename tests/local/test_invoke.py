@@ -79,12 +79,6 @@ def test_an_event_is_taken_at_once_and_run_later(client: LambdaClient, harness: 
     assert harness.invocations[-1].folder == "echo"
 
 
-def test_a_dry_run_runs_nothing(client: LambdaClient, harness: Harness) -> None:
-    before = harness.invocations
-    assert client.invoke(FunctionName="local_echo", InvocationType="DryRun")["StatusCode"] == 204
-    assert harness.invocations == before
-
-
 @pytest.mark.parametrize(
     ("how", "code"),
     [

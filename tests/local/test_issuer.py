@@ -328,7 +328,7 @@ def test_repeated_registrations_do_not_fill_the_memory(issuer: Issuer) -> None:
 
 
 def test_a_provider_may_ask_who_signs_in(clock: Clock) -> None:
-    issuer = Issuer(URL, RESOURCE, now=clock, behaviour=Behaviour(clients={"front": (BACK,)}, asks=True))
+    issuer = Issuer(URL, RESOURCE, now=clock, behaviour=Behaviour({"front": (BACK,)}, asks_for_user=True))
     page = authorize(issuer, "front", state='"><script>')
     assert page.status == 200
     assert b"login_hint" in page.body
@@ -338,7 +338,7 @@ def test_a_provider_may_ask_who_signs_in(clock: Clock) -> None:
 
 @pytest.mark.parametrize("way", ["basic", "post"])
 def test_a_client_with_a_secret_gets_an_id_token_only_with_it(way: str, clock: Clock) -> None:
-    behaviour = Behaviour(clients={"front": (BACK,)}, secrets={"front": "its-secret"})
+    behaviour = Behaviour({"front": (BACK,)}, secrets={"front": "its-secret"})
     issuer = Issuer(URL, RESOURCE, now=clock, behaviour=behaviour)
 
     def redeem(secret: str) -> HttpResponse:

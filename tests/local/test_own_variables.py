@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcp_functions.local.lambdas.own_variables import OwnVariables, layered, running
+from mcp_functions.local.lambdas.own_variables import OwnVariables, layered, running_function
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,11 +26,11 @@ def variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnVariables]:
 
 
 def seen_by(folder: str) -> tuple[str | None, ...]:
-    name = running.set(folder)
+    name = running_function.set(folder)
     try:
         return tuple(map(os.environ.get, ("WHO", "ONLY", "EVERYONES")))
     finally:
-        running.reset(name)
+        running_function.reset(name)
 
 
 @pytest.mark.usefixtures("variables")
@@ -48,7 +48,7 @@ def test_functions_that_run_at_once_see_their_own_variables_and_no_others() -> N
 
 @pytest.mark.usefixtures("variables")
 def test_a_function_may_change_its_own_variables_and_lists_those_that_it_sees() -> None:
-    name = running.set("a")
+    name = running_function.set("a")
     try:
         assert os.environ["ONLY"] == "a's"
         os.environ["WHO"] = "changed"
@@ -58,19 +58,19 @@ def test_a_function_may_change_its_own_variables_and_lists_those_that_it_sees() 
         assert (os.environ | {"ONLY": "mine"})["ONLY"] == "mine"
         assert ({"WHO": "first"} | os.environ)["WHO"] == os.environ.copy()["WHO"] == os.getenv("WHO") == "changed"
     finally:
-        running.reset(name)
+        running_function.reset(name)
     assert seen_by("b")[0] == "b"
 
 
 @pytest.mark.usefixtures("variables")
 def test_a_function_cannot_delete_the_variable_of_another() -> None:
-    name = running.set("b")
+    name = running_function.set("b")
     try:
         with pytest.raises(KeyError, match="ONLY"):
             del os.environ["ONLY"]
         os.environ |= {"WHO": "changed"}
     finally:
-        running.reset(name)
+        running_function.reset(name)
     assert seen_by("a")[:2] == ("a", "a's")
 
 

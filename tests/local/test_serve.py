@@ -242,16 +242,6 @@ def test_under_the_runtime_a_broken_save_fails_with_its_place_and_the_next_save_
     assert text(serving.call(name="other")) == "theirs hello hidden"
 
 
-def test_under_the_runtime_a_saved_function_starts_again_before_its_next_call(serve: Callable[..., Serving]) -> None:
-    serving = serve("--runtime")
-    serving.call(name="other")
-    assert "started in" in serving.wait_for(" · other · ")
-    serving.save("functions/other/helpers.py", "SIGN = 'new'\n", "reloaded other")
-    before = len(serving.lines)
-    assert text(serving.call(name="other")) == "new hello hidden"
-    assert "started in" not in serving.wait_for(" · other · ", after=before)
-
-
 def test_a_function_that_is_added_is_served_and_one_that_is_deleted_is_not(serve: Callable[..., Serving]) -> None:
     serving = serve()
     third = "from mcp_functions import serve, tool\n\n@tool\ndef third() -> str:\n    return 'three'\n\n"

@@ -52,7 +52,7 @@ from mcp_functions.local.doubles.tablefile import TableFile
 file = TableFile(Path(sys.argv[1]), now=0)
 for number in count():
     key, text = f"k{number % 50}", "x" * 30_000
-    file.keep(key, {"key": {"S": key}, "n": {"N": str(number)}, "text": {"S": text}})
+    file.write(key, {"key": {"S": key}, "n": {"N": str(number)}, "text": {"S": text}})
     print(number, flush=True)
 """
 
@@ -141,7 +141,7 @@ def test_two_harnesses_may_write_at_once(tmp_path: Path) -> None:
 
     def write(file: TableFile, name: str) -> None:
         for number in range(50):
-            file.keep(f"{name}{number}", item(f"{name}{number}"))
+            file.write(f"{name}{number}", item(f"{name}{number}"))
 
     threads = [threading.Thread(target=write, args=pair) for pair in zip(both, "ab", strict=True)]
     for thread in threads:

@@ -48,7 +48,7 @@ def provider_with(
 
     def make(url: str, clock: Clock) -> Changed:
         known = {CLIENT_AT_PROVIDER: ("https://mcp.example/callback",)}
-        made.append(Issuer(url, RESOURCE, now=clock, behaviour=Behaviour(clients=known)))
+        made.append(Issuer(url, RESOURCE, now=clock, behaviour=Behaviour(known)))
 
         def changed(path: str, answer: dict[str, Any]) -> dict[str, Any]:
             change(path, answer, made[0])
@@ -270,7 +270,7 @@ def test_the_front_shows_the_provider_its_own_verifier_and_never_the_hosts() -> 
 
     def make(url: str, clock: Clock) -> Changed:
         known = {CLIENT_AT_PROVIDER: ("https://mcp.example/callback",)}
-        issuer = Issuer(url, RESOURCE, now=clock, behaviour=Behaviour(clients=known))
+        issuer = Issuer(url, RESOURCE, now=clock, behaviour=Behaviour(known))
         doubles.append(Changed(issuer, lambda _path, answer: answer))
         return doubles[0]
 

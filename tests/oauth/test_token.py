@@ -112,7 +112,7 @@ def test_a_refresh_token_does_not_show_the_providers(world: World) -> None:
 
 
 def test_a_provider_that_does_not_rotate_keeps_its_refresh_token_valid() -> None:
-    with worlds.running(behaviour=Behaviour(rotates=False)) as world:
+    with worlds.running(behaviour=Behaviour(rotates_refresh_tokens=False)) as world:
         client = world.register()["client_id"]
         first = world.tokens(client)["refresh_token"]
         assert world.refresh(client, first).status == 200

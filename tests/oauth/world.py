@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -276,7 +276,7 @@ def running(
         loopback = stack.enter_context(Loopback(max_body=local_issuer.MAX_REQUEST))
         known = {CLIENT_AT_PROVIDER: (f"{changes.get('MCP_OAUTH_URL') or URL}/callback",)}
         own = behaviour or Behaviour()
-        own = Behaviour(known, {CLIENT_AT_PROVIDER: secret} if secret else {}, own.rotates, own.asks, own.claims)
+        own = replace(own, redirect_uris=known, secrets={CLIENT_AT_PROVIDER: secret} if secret else {})
         provider = Issuer(loopback.url, RESOURCE, now=clock, behaviour=own)
         doubled = make(loopback.url, clock) if make else provider
         loopback.start(doubled.answer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -204,7 +205,7 @@ CHANGING = "a question's key must be the same in every round: the answer to '"
 
 @pytest.mark.parametrize("stable", [True, False], ids=["behind a question that stays", "the only question"])
 def test_a_key_that_changes_in_every_round_is_refused_by_name(
-    author_error: Callable[[Conversation], str], *, stable: bool
+    author_error: Callable[[Conversation], str], caplog: pytest.LogCaptureFixture, *, stable: bool
 ) -> None:
     @tool
     def drawing(*, elicit: Elicit) -> str:
@@ -222,6 +223,7 @@ def test_a_key_that_changes_in_every_round_is_refused_by_name(
         "asks the same again; make keys from the arguments, answers and recorded values (step, step.uuid()), not at "
         "random or from a clock"
     )
+    assert re.search(r" at /.+\.py:\d+ in ", caplog.messages[-1])
 
 
 @pytest.mark.parametrize("ask", ["url", "sample", "roots", "together", "async", "careless", "declined"])

@@ -770,6 +770,71 @@ def test_a_thread_does_not_wait_long_while_another_waits_for_kms(
     assert work()
 
 
+def test_a_slow_call_stops_only_the_threads_that_need_the_same_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data_keys, "WAIT_SECONDS", 0.05)
+    kms, clock = StrictKms(), Clock(START + 10)
+    arn = kms.create_key()
+    slow_token, other_token = (make_envelope(kms, arn, clock=clock).seal(b"state") for _ in range(2))
+    container, results = make_envelope(kms, arn, clock=clock), list[bytes]()
+    inside, go_on = threading.Event(), threading.Event()
+
+    def slow(_operation: str) -> None:
+        kms.weather = lambda _operation: None  # only the first call is slow
+        inside.set()
+        assert go_on.wait(10)
+
+    kms.weather = slow
+    first = threading.Thread(target=lambda: results.append(container.unseal(slow_token, caller="alice")))
+    first.start()
+    assert inside.wait(10)
+    assert container.unseal(other_token, caller="bob") == b"state"
+    go_on.set()
+    first.join(10)
+    assert results == [b"state"]
+
+
+def test_a_thread_that_gets_no_turn_to_generate_seals_with_an_earlier_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data_keys, "WAIT_SECONDS", 0.05)
+    kms, clock = StrictKms(), Clock(START + 10)
+    container = make_envelope(kms, kms.create_key(), clock=clock)
+    container.seal(b"state")
+    clock.at = START + EPOCH + STALE / 2
+    inside, go_on = threading.Event(), threading.Event()
+
+    def slow(_operation: str) -> Exception:
+        inside.set()
+        assert go_on.wait(10)
+        return kms_error("ThrottlingException")
+
+    kms.weather = slow
+    first = threading.Thread(target=container.seal, args=[b"state"])
+    first.start()
+    assert inside.wait(10)
+    assert container.unseal(container.seal(b"other")) == b"other"
+    go_on.set()
+    first.join(10)
+
+
+def test_a_slow_call_of_a_caller_refills_its_budget_only_once() -> None:
+    kms, clock = StrictKms(), Clock(START + 10)
+    arn = kms.create_key()
+    tokens = [make_envelope(kms, arn, clock=clock).seal(b"state") for _ in range(2)]
+    container = make_envelope(kms, arn, clock=clock)
+    budgets_of_all = container._keys._memory.budgets  # noqa: SLF001
+    assert budgets_of_all.take("alice", 60, clock())
+    clock.advance(60)  # 40 units
+
+    def slow(_operation: str) -> None:
+        kms.weather = lambda _operation: None
+        clock.advance(15)  # 10 more units, while the first call of this caller goes on
+        assert container.unseal(tokens[1], caller="alice") == b"state"
+
+    kms.weather = slow
+    assert container.unseal(tokens[0], caller="alice") == b"state"
+    assert budgets_of_all.take("alice", 48, clock())
+    assert not budgets_of_all.take("alice", 1, clock())
+
+
 # Rotation
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions.http import outcomes
 from mcp_functions.observability import lines
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ _leaks: list[str] = []
 @contextmanager
 def searching() -> Iterator[None]:
     """Search every log record, and the notes on every request, even those that no log level writes."""
-    handle, note = logging.Logger.handle, outcomes.note_response  # the last to write into the notes
+    handle, write_line = logging.Logger.handle, lines.write_line
 
     def handled(self: logging.Logger, record: logging.LogRecord) -> None:
         search(f"a log record of {record.name}", record.getMessage())
@@ -39,13 +38,13 @@ def searching() -> Iterator[None]:
             search(f"a field of a log record of {record.name}", str(vars(record)))
         handle(self, record)
 
-    def noted(notes: Notes, response: dict[str, Any]) -> None:
-        note(notes, response)
+    def written(notes: Notes, logger: lines.Logger | None = None) -> None:
+        write_line(notes, logger)
         search("the line of a request", f"{lines.message(notes)} {lines.all_fields(notes)}")  # as it would be written
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(logging.Logger, "handle", handled)
-        patch.setattr(outcomes, "note_response", noted)
+        patch.setattr(lines, "write_line", written)
         yield
 
 

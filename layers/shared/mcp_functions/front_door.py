@@ -3,8 +3,9 @@
     server/discover and the lists    the front door answers them from catalog.json, which describes every handler
     calls, completions, tasks        it forwards the event, unchanged, to the function that the validated body names
 
-The front door cannot read a `requestState`, and the function checks everything again. It has its own key for the
-sessions and questions of clients of 2025. No request of 2026-07-28 uses that key.
+`FrontDoor.answer` shows the path of a request. The front door cannot open the `requestState` of a function, and the
+function checks everything again. Clients of 2025 have sessions and pending questions, which the front door seals under
+data keys of its own; no request of 2026-07-28 uses them.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def serve_catalog(
         """Make the endpoint at the first event; `clock` is `now`, or a test's own."""
         settings = read_settings(os.environ)
         identity.warn_if_open(settings)
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib would be a fifth of what a list imports
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - a cold list would import a fifth more for pathlib
             catalog = json.load(file)
         client = forwarding.CachedClient(forwarding.lambda_client)
         return FrontDoor(catalog, settings, client, about, now=clock).endpoint(settings.folder(function_name))
@@ -98,22 +99,26 @@ class FrontDoor:
         self._lists = lists.Lists(catalog, settings, about)
 
     def endpoint(self, folder: str) -> Endpoint:
-        """Make the endpoint: it answers requests, and serves metadata, earlier clients and dialects if so set.
+        """Make the endpoint.
+
+        The settings add these parts to it:
+
+            documents         the metadata of OAuth, if callers have tokens (MCP_AUTH_MODE)
+            handle_legacy     responds to clients of 2025 (MCP_EARLIER_REVISIONS)
+            dialects          translate messages of proposals for the protocol (MCP_DIALECTS)
 
         Args:
             folder: the folder of the function of the front door, without the stack's name.
         """
         settings = self._settings
-        handle_legacy = None
-        if settings.earlier_revisions:
-            handle_legacy = lazy_function(lambda: self._legacy(folder))
+        legacy = lazy_function(lambda: self._legacy(folder))
         endpoint = Endpoint(
             settings,
             self.answer,
             is_stopped=folder in settings.stopped_functions,
             documents=metadata.documents(settings, self._catalog.get("scopes", ())),
             header_parameters=lookup.cors_headers(self._catalog, settings),
-            handle_legacy=handle_legacy,
+            handle_legacy=legacy if settings.earlier_revisions else None,
         )
         if not settings.dialects:
             return endpoint
@@ -121,42 +126,28 @@ class FrontDoor:
 
         return dialects.add_to_front_door(endpoint, self._catalog, self.forward)
 
-    def _legacy(self, folder: str) -> LegacyServer:
-        """Make the server for clients of 2025, at the first request of one."""
-        from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415
-        from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - clients of 2026-07-28 never need it
-
-        settings = self._settings
-        modern = ModernServer(self.answer, self._catalog, forwards=True)
-        seals = None
-        if settings.kms_keys:
-            seals = SealFactory(settings, f"{settings.stack}/{folder}", now=self._now)
-        return LegacyServer(settings, modern, seals, now=self._now)
-
     def answer(self, request: Request) -> Result | ForwardedResponse:
-        """Answer a list or discovery, and forward every other request."""
+        """Answer a list or discovery, and forward every other request to the function that it names."""
+        catalog = self._catalog
         method = request.method
         params = request.params
-        if method == "resources/read" and params.get("uri") == APP_FORM and self._catalog.get("asks"):
+        if method == "resources/read" and params.get("uri") == APP_FORM and catalog.get("asks"):
             # Hosts of MCP Apps read the page that shows questions; it is the same for every tool.
             return lookup.form_result(self._settings.server_info)
-        if method in TASKS and self._catalog.get("tasks"):
+        if method in TASKS and catalog.get("tasks"):
             headers.check_task_id(request.message, request.headers)
             request.must_take_tasks()
-            return self.forward(lookup.task_function(self._catalog, method, params), request)
+            return self.forward(lookup.task_function(catalog, method, params), request)
         if method in CALLS:
-            return self._forward_call(lookup.find(self._catalog, method, params), request)
-        if method == "completion/complete":
-            return self._forward_call(lookup.find_reference(self._catalog, params), request)
-        return self._lists.answer(method, params)
-
-    def _forward_call(self, target: lookup.Target, request: Request) -> ForwardedResponse:
-        """Forward a request to the function of the handler that it names."""
-        observability.current().handler = lookup.name_of(self._catalog, target)
+            target = lookup.find(catalog, method, params)
+        elif method == "completion/complete":
+            target = lookup.find_reference(catalog, params)
+        else:
+            return self._lists.answer(method, params)
+        observability.current().handler = lookup.name_of(catalog, target)
         # A companion is a tool that takes answers (`apps.companions`). Its call has no arguments of the tool itself.
-        if request.method == "tools/call" and not target.companion:
-            declared = lookup.header_arguments(self._catalog, target.key)
-            lookup.check_headers(declared, request.params, request.headers)
+        if method == "tools/call" and not target.companion:
+            lookup.check_headers(lookup.header_arguments(catalog, target.key), params, request.headers)
         return self.forward(target.function, request)
 
     def forward(self, function: str, request: Request) -> ForwardedResponse:
@@ -174,3 +165,15 @@ class FrontDoor:
             return forwarding.forward(self._client, name, request.event, seconds=seconds)
         finally:
             observability.current().forward_seconds = time.perf_counter() - began
+
+    def _legacy(self, folder: str) -> LegacyServer:
+        """Make the server for clients of 2025, at the first request of one."""
+        from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415
+        from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - clients of 2026-07-28 never need it
+
+        settings = self._settings
+        modern = ModernServer(self.answer, self._catalog, forwards=True)
+        seals = None
+        if settings.kms_keys:
+            seals = SealFactory(settings, f"{settings.stack}/{folder}", now=self._now)
+        return LegacyServer(settings, modern, seals, now=self._now)

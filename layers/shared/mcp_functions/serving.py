@@ -14,7 +14,7 @@ import os
 import sys
 import time
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -169,7 +169,9 @@ class Deployment:
         # The endpoint of the whole server keeps sessions and questions of clients of 2025 in the table.
         uses_table = offer.needs_table or self.folder == ENDPOINT
         self._offer = offer
-        self._settings = settings.only(key=uses_table or offer.needs_state, table=uses_table)
+        self._settings = settings.without_unused_resources(
+            needs_keys=uses_table or offer.needs_state, needs_table=uses_table
+        )
         self._now = now
         self._has_keys = bool(offer.codec or offer.wrapping or self._settings.kms_keys)
         if offer.needs_table and not (self._has_keys and settings.table):
@@ -178,17 +180,24 @@ class Deployment:
             raise Misconfigured(NO_TABLE)
 
     def endpoint(self) -> Endpoint:
-        """Make the endpoint: it answers requests, and serves metadata, earlier clients and dialects if so set."""
+        """Make the endpoint.
+
+        The handlers and the settings add these parts to it:
+
+            run_task          runs tasks in the worker, if calls may become tasks
+            documents         the metadata of OAuth, if callers have tokens (MCP_AUTH_MODE)
+            handle_legacy     responds to clients of 2025 (MCP_EARLIER_REVISIONS)
+            dialects          translate messages of proposals for the protocol (MCP_DIALECTS)
+        """
         settings = self._settings
         tasks: Tasks | None = None
         run_task = None
         if self._offer.has_tasks:
             tasks, worker = self._tasks()
             run_task = worker.work
-        dispatcher = self._dispatcher(tasks)
-        handle_legacy = None
-        if settings.earlier_revisions:
-            handle_legacy = lazy_function(lambda: self._legacy(dispatcher))
+        # A function makes its conversations at the first request that needs a round.
+        dispatcher = Dispatcher(self._offer.handlers, settings, partial(self._conversations, tasks), tasks)
+        legacy = lazy_function(lambda: self._legacy(dispatcher))
         endpoint = Endpoint(
             settings,
             dispatcher.answer,
@@ -196,11 +205,9 @@ class Deployment:
             header_parameters=lookup.cors_headers(dispatcher.catalog, settings),
             is_stopped=self.folder in settings.stopped_functions,
             run_task=run_task,
-            handle_legacy=handle_legacy,
+            handle_legacy=legacy if settings.earlier_revisions else None,
         )
-        if settings.dialects:
-            return self._with_dialects(endpoint)
-        return endpoint
+        return self._with_dialects(endpoint) if settings.dialects else endpoint
 
     @cached_property
     def _seals(self) -> SealFactory:
@@ -210,18 +217,13 @@ class Deployment:
         offer = self._offer
         return SealFactory(self._settings, self.service, offer.wrapping, offer.codec, now=self._now)
 
-    def _dispatcher(self, tasks: Tasks | None) -> Dispatcher:
-        """Make the part that runs handlers; it calls `conversations` at the first request that needs a round."""
+    def _conversations(self, tasks: Tasks | None) -> Conversations:
+        """Make the part that runs rounds."""
+        from mcp_functions.dispatch.conversations import Conversations  # noqa: PLC0415 - imported at init where needed
 
-        def conversations() -> Conversations:
-            from mcp_functions.dispatch.conversations import Conversations  # noqa: PLC0415 - imported at init where needed
-
-            seals = self._seals
-            states = seals.states if self._has_keys else None
-            audit = self._offer.audit
-            return Conversations(self._audience, states, seals.table, now=self._now, audit=audit, tasks=tasks)
-
-        return Dispatcher(self._offer.handlers, self._settings, conversations, tasks)
+        states = self._seals.states if self._has_keys else None
+        audit = self._offer.audit
+        return Conversations(self._audience, states, self._seals.table, now=self._now, audit=audit, tasks=tasks)
 
     def _tasks(self) -> tuple[Tasks, Worker]:
         """Make the part that answers requests about tasks, and the part that runs tasks in the worker."""

@@ -9,7 +9,7 @@ reads too (`aws`).
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from mcp_functions.protocol import scopes
 from mcp_functions.protocol.constants import WORKER
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.scopes import Hierarchy
 
 AuthMode: TypeAlias = Literal["iam", "jwt", "oauth", "none"]
-# For callers with a value of type `str`: the same words as `AuthMode`.
-AUTH_MODES: dict[str, AuthMode] = {"iam": "iam", "jwt": "jwt", "oauth": "oauth", "none": "none"}
-# Without these, a token could be for anybody.
+AUTH_MODES: tuple[AuthMode, ...] = get_args(AuthMode)
+# Required for jwt and oauth: otherwise a token that is meant for another server would be accepted.
 JWT_VARIABLES = ("MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE")
+# Required for oauth.
 OAUTH_VARIABLES = ("MCP_OAUTH_CLIENT_ID",)
 # RFC 9728, section 2: an https URL without a fragment. Its host is in lower case, because clients compare the text. A
 # URL with http is only for this machine.
@@ -95,14 +95,14 @@ class Settings(NamedTuple):
         folder = re.sub("(?<!^)(?=[A-Z])", "_", name.removesuffix("Worker")).lower()
         return folder + WORKER if name.endswith("Worker") else folder
 
-    def only(self, *, key: bool, table: bool) -> Settings:
+    def without_unused_resources(self, *, needs_keys: bool, needs_table: bool) -> Settings:
         """Return the settings without the keys, or without the table, if the function does not need them.
 
         Every function has both names in its environment, but only some have the permission.
         """
-        kms_keys = self.kms_keys if key else ()
-        table_name = self.table if table else ""
-        return self._replace(kms_keys=kms_keys, table=table_name)
+        kms_keys = self.kms_keys if needs_keys else ()
+        table = self.table if needs_table else ""
+        return self._replace(kms_keys=kms_keys, table=table)
 
     @property
     def takes_tokens(self) -> bool:
@@ -146,7 +146,7 @@ def read(environ: Mapping[str, str]) -> Settings:
 
 
 def _check_tokens(environ: Mapping[str, str], auth_mode: str) -> None:
-    """Check the variables without which a token could be for anybody, and the URLs that clients compare."""
+    """Check the variables that bind tokens to this server, and the URLs that clients compare."""
     needed = JWT_VARIABLES + OAUTH_VARIABLES if auth_mode == "oauth" else JWT_VARIABLES
     for name in needed:
         if not environ.get(name, "").strip(", "):
@@ -207,12 +207,11 @@ def read_positive_number(environ: Mapping[str, str], name: str) -> int:
     return max(1, read_number(environ, name))
 
 
-def read_auth_mode(environ: Mapping[str, str], name: str) -> AuthMode:
+def read_auth_mode(environ: Mapping[str, str], name: str) -> str:
     """Read who may call."""
-    mode = AUTH_MODES.get(environ[name])
-    if mode is None:
+    if environ[name] not in AUTH_MODES:
         raise Misconfigured(reason=f"{name} must be iam, jwt, oauth or none")
-    return mode
+    return environ[name]
 
 
 def read_token_binding(environ: Mapping[str, str], name: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from mcp_functions.local import runtime
-from mcp_functions.local.runtime import fingerprints, fleet
+from mcp_functions.local.runtime import fleet
 from mcp_functions.local.runtime import sandbox as environment
 
 from .conftest import PID, is_there, wait_until
@@ -160,16 +160,16 @@ def test_a_process_that_is_killed_while_it_works_is_a_crash_and_the_next_request
 
 def test_a_kill_of_the_only_process_does_nothing_while_two_run(deploy: Deploy, tmp_path: Path) -> None:
     stack, (first, second) = deploy({"stays": STAYS}), (tmp_path / "first", tmp_path / "second")
-    assert stack.harness.kill("stays", alone=True) == 0
+    assert not stack.harness.kill_only_process("stays")
     running = []
     for where in (first, second):
         where.mkdir()
         running.append(stack.start("stays", str(where)))
         wait_until((where / "pid").exists)
-    assert stack.harness.kill("stays", alone=True) == 0
+    assert not stack.harness.kill_only_process("stays")
     os.kill(int((first / "pid").read_text(encoding="utf-8")), signal.SIGKILL)
     assert running[0].get()["FunctionError"] == "Unhandled"
-    wait_until(lambda: stack.harness.kill("stays", alone=True) == 1)
+    wait_until(lambda: stack.harness.kill_only_process("stays"))
     assert running[1].get()["FunctionError"] == "Unhandled"
 
 
@@ -233,29 +233,6 @@ def test_a_function_whose_file_changed_is_loaded_anew(deploy: Deploy) -> None:
     assert stack.value("changes") == "newer"
     assert stack.value("stays") == kept
     wait_until(lambda: not is_there(before))
-
-
-def test_a_change_of_the_toolkit_itself_is_loaded_too(
-    deploy: Deploy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    toolkit = tmp_path / "toolkit"
-    toolkit.mkdir()
-    (toolkit / "module.py").write_text("X = 1\n", encoding="utf-8")
-    monkeypatch.setattr(fingerprints, "TOOLKIT", toolkit)
-    stack = deploy({"tells": PID})
-    before = stack.value("tells")
-    assert (toolkit / "__pycache__").is_dir()  # compiled once, for processes that only read
-    assert stack.value("tells") == before
-    (toolkit / "module.py").write_text("X = 22\n", encoding="utf-8")
-    assert stack.value("tells") != before
-
-
-def test_an_installed_toolkit_is_not_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    installed = tmp_path / "site-packages" / "mcp_functions"
-    installed.mkdir(parents=True)
-    (installed / "module.py").write_text("", encoding="utf-8")
-    monkeypatch.setattr(fingerprints, "TOOLKIT", installed)
-    assert fingerprints.of_toolkit() == fingerprints.NOTHING
 
 
 def test_a_functions_folder_stays_as_it_is(deploy: Deploy) -> None:

@@ -57,7 +57,7 @@ def ask(api: RuntimeApi, method: str, path: str, *headers: Header, body: bytes =
 )
 def test_a_page_takes_no_event_answers_none_and_ends_no_environment(api: RuntimeApi, header: Header) -> None:
     header = header[0], header[1].format(port=api.address.rpartition(":")[2])
-    api.hand(Task("r-1", b"{}", "arn", "trace"))
+    api.give(Task("r-1", b"{}", "arn", "trace"))
     asked = [("GET", NEXT), ("POST", INIT_ERROR), ("POST", f"{BASE}/invocation/r-1/response")]
     for method, path in asked:
         status, body = ask(api, method, path, header, body=b"" if method == "GET" else b"{}")
@@ -67,7 +67,7 @@ def test_a_page_takes_no_event_answers_none_and_ends_no_environment(api: Runtime
 
 
 def test_the_process_of_the_environment_is_answered(api: RuntimeApi) -> None:
-    api.hand(Task("r-1", b"{}", "arn", "trace"))
+    api.give(Task("r-1", b"{}", "arn", "trace"))
     assert ask(api, "GET", NEXT, ("sec-fetch-site", "none")) == (200, b"{}")
     assert ask(api, "POST", f"{BASE}/invocation/r-1/response", body=b"5")[0] == 202
     assert [api.events.get(), api.events.get()] == [Ready(), Response(b"5")]

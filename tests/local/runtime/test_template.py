@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from mcp_functions.local import Problem, environment
+from mcp_functions.local import Problem, environment, template
 from mcp_functions.local.lambdas.functions import SIGN_IN, find
 from mcp_functions.local.runtime.configuration import Template
-from mcp_functions.local.runtime.configuration import find as find_template
 from mcp_functions.local.runtime.intrinsics import Resolver, Unknown, text
 
 ROOT = Path(__file__).parents[3]
@@ -173,12 +172,12 @@ def test_an_invalid_template_is_one_line(tmp_path: Path, written: str, said: str
 
 def test_a_template_stands_beside_the_functions(tmp_path: Path) -> None:
     (tmp_path / "functions").mkdir()
-    assert find_template(tmp_path / "functions") is None
-    (tmp_path / "template.yml").write_text("Resources: {}\n", encoding="utf-8")
-    assert find_template(tmp_path / "functions") == tmp_path / "template.yml"
+    assert template.find(tmp_path / "functions") is None
+    (tmp_path / "template.yaml").write_text("Resources: {}\n", encoding="utf-8")
+    assert template.find(tmp_path / "functions") == tmp_path / "template.yaml"
 
 
 def test_the_projects_own_template_has_a_block_for_every_function_with_the_key() -> None:
-    template = Template(ROOT / "template.yaml", OWN, stack="local", shell={})
-    found = [template.configuration(app.parent) for app in find(ROOT / "functions") if app.parent.name != SIGN_IN]
+    own_template = Template(ROOT / "template.yaml", OWN, stack="local", shell={})
+    found = [own_template.configuration(app.parent) for app in find(ROOT / "functions") if app.parent.name != SIGN_IN]
     assert {block_.variables["MCP_KMS_KEYS"] if block_ else None for block_ in found} == {KEY}

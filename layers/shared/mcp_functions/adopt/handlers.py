@@ -61,10 +61,9 @@ class AdoptedHandler(Handler[..., Any]):
         """
         self._server = server
         self._entry = dict(entry)
-        self._key = str(entry.get(self.key_field, OTHERS))
+        self.key = str(entry.get(self.key_field, OTHERS))
         self.name = str(entry.get("name", OTHERS))
-        self._replays = self.name in options.replay or self._key in options.replay
-        self.description = entry.get("description")
+        self._replays = self.name in options.replay or self.key in options.replay
         self.server = about
         self.answer_within = options.answer_within
         self.max_sheds = options.max_sheds
@@ -72,11 +71,6 @@ class AdoptedHandler(Handler[..., Any]):
         self.has_completers = options.completes
         self.header_arguments = header_parameters.find(entry.get("inputSchema", {}))
         self.function: Callable[..., Any] = adopted_function
-
-    @property
-    def key(self) -> str:
-        """The name, URI or URI template by which a request names it."""
-        return self._key
 
     def describe(self) -> dict[str, Any]:
         """Return its entry, as the server lists it; empty for what is not listed."""
@@ -101,7 +95,7 @@ class AdoptedHandler(Handler[..., Any]):
         except McpError:  # the server answered with an error
             raise
         except Exception as error:  # noqa: BLE001 - the server's own code may raise anything
-            observability.current().crash(error)  # the log gets the place in the code
+            observability.current().add_crash(error)  # the log gets the place in the code
             # The original server hides the text of an exception from its client too.
             raise AdoptedError(InternalError.code, "Internal server error") from None
         if result.get("resultType") == "input_required":
@@ -111,7 +105,7 @@ class AdoptedHandler(Handler[..., Any]):
     def find_completions(self, argument: str, value: str, filled_in: Mapping[str, str]) -> dict[str, Any]:
         """Complete one argument, as the server does."""
         named_by = "name" if self.ref == "ref/prompt" else "uri"
-        ref = {"type": self.ref, named_by: self._key}
+        ref = {"type": self.ref, named_by: self.key}
         params = {"ref": ref, "argument": {"name": argument, "value": value}, "context": {"arguments": dict(filled_in)}}
         return self._server.complete(params)
 

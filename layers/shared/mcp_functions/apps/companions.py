@@ -88,8 +88,7 @@ def channel_of(name: str, declared: Mapping[str, Any]) -> Channel:
     """
     channel = CHANNELS[f"-{name.rpartition('-')[2]}"]
     if channel is APP and not shows_apps(declared):
-        message = "Unknown tool"
-        raise UnknownName(message)
+        raise UnknownName(message="Unknown tool")
     return channel
 
 
@@ -121,8 +120,7 @@ def open_call(
     verified = states.open(state, binding, caller=caller_id(request.principal, request.address))
     original = verified.record.get(ARGUMENTS)
     if not isinstance(original, dict):  # a state of this channel always has them
-        reason = "claims"
-        raise InvalidRequestState(reason)
+        raise InvalidRequestState(reason="claims")
     params = {
         "name": tool,
         "arguments": original,
@@ -146,11 +144,9 @@ def _read_arguments(arguments: object) -> tuple[str, dict[str, Any], bool]:
     answers = arguments.get("answers", {})
     is_check = arguments.get("check", False)
     if not isinstance(state, str):
-        message = "state must be a string"
-    elif not is_dict_of(dict, answers):
-        message = "answers must be an object of objects"
-    elif not isinstance(is_check, bool):
-        message = "check must be true or false"
-    else:
-        return state, answers, is_check
-    raise InvalidParams(message)
+        raise InvalidParams(message="state must be a string")
+    if not is_dict_of(dict, answers):
+        raise InvalidParams(message="answers must be an object of objects")
+    if not isinstance(is_check, bool):
+        raise InvalidParams(message="check must be true or false")
+    return state, answers, is_check

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 # The names for `requires`: the members of ClientCapabilities that a question may need.
 CAPABILITIES = (
@@ -25,7 +25,6 @@ CAPABILITIES = (
     "sampling.context",
     "roots",
 )
-VISIBILITY = ("model", "app")
 APP_SCHEME = "ui://"
 
 
@@ -50,8 +49,8 @@ def read_keys(keys: Sequence[str]) -> tuple[str, ...]:
     return tuple(keys)
 
 
-def read_app(app: str, visibility: Sequence[str]) -> dict[str, Any]:
-    """Write the member `ui` of a tool's `_meta` (ext-apps, "Resource Discovery"); nothing without an app.
+def add_app(meta: Mapping[str, Any] | None, app: str, visibility: Sequence[str]) -> Mapping[str, Any] | None:
+    """Add the member `ui` to a tool's `_meta` (ext-apps, "Resource Discovery"), if the tool has an app or a visibility.
 
     Raises:
         TypeError: the URI is not one of an app, or the visibility is unknown.
@@ -59,15 +58,12 @@ def read_app(app: str, visibility: Sequence[str]) -> dict[str, Any]:
     if app and not (isinstance(app, str) and app.startswith(APP_SCHEME)):
         message = f'app is the URI of a resource, as in app="{APP_SCHEME}shop/cart"'
         raise TypeError(message)
-    seen_by = _words(visibility, VISIBILITY, 'visibility is a list of "model" and "app"')
-    ui: dict[str, Any] = {"resourceUri": app} if app else {}
-    ui |= {"visibility": list(seen_by)} if seen_by else {}
-    return {"ui": ui} if ui else {}
-
-
-def is_app_only(visibility: Sequence[str]) -> bool:
-    """Tell whether only apps may call a tool of this visibility."""
-    return bool(visibility) and "model" not in visibility
+    ui: dict[str, Any] = {}
+    if app:
+        ui["resourceUri"] = app
+    if visibility:
+        ui["visibility"] = list(_words(visibility, ("model", "app"), 'visibility is a list of "model" and "app"'))
+    return {**(meta or {}), "ui": ui} if ui else meta
 
 
 def _words(words: Sequence[str], known: Sequence[str], rule: str) -> tuple[str, ...]:

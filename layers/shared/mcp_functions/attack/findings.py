@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 
 
 class SkipCheck(Exception):
-    """A check cannot run against this server; the text says what is missing."""
+    """A check cannot run against this server."""
 
-
-def skip(reason: str) -> NoReturn:
-    """Raise SkipCheck."""
-    raise SkipCheck(reason)
+    def __init__(self, reason: str) -> None:
+        """Say what is missing."""
+        super().__init__(reason)
 
 
 class Severity(StrEnum):

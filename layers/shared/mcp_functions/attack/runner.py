@@ -52,7 +52,7 @@ def attack(  # noqa: PLR0913 - keywords, most of them rarely given
     """
     bounds = bounds or Bounds()
     client = Client(url, {CALLER: headers, OTHER: other_headers}, requests=bounds.requests, seconds=bounds.seconds)
-    scan = Scan(client, has_other=bool(other_headers), lifetime=lifetime, wait=wait)
+    scan = Scan(client, has_second_user=bool(other_headers), lifetime=lifetime, wait=wait)
     report = Report(url)
     try:
         scan.targets = find_targets(scan, named)

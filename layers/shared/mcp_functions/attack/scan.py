@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.attack import messages, schema_values
 from mcp_functions.attack.client import CALLER
-from mcp_functions.attack.findings import skip
+from mcp_functions.attack.findings import SkipCheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -90,8 +90,8 @@ class Scan:
     """The server, its targets, and the methods that checks use. They raise SkipCheck if there is nothing to attack."""
 
     client: Client
-    targets: Sequence[Target] = ()  # checks attack the first, and present its states in the others
-    has_other: bool = False  # whether a second person's credentials are known
+    targets: Sequence[Target] = ()  # checks attack the first, and send its states in calls of the others
+    has_second_user: bool = False  # whether a second user's credentials are known
     lifetime: float | None = None  # seconds after which the server promises that a state has expired
     canary: str = field(default_factory=lambda: f"canary-{secrets.token_hex(8)}")  # no response should repeat it
     wait: Callable[[float], object] = time.sleep  # waits for a number of seconds
@@ -101,7 +101,8 @@ class Scan:
     def victim(self) -> Target:
         """The call to attack."""
         if not self.targets:
-            skip("nothing was found that answers with input_required: name it with --tool and --arguments")
+            reason = "nothing was found that answers with input_required: name it with --tool and --arguments"
+            raise SkipCheck(reason)
         return self.targets[0]
 
     @property
@@ -109,9 +110,10 @@ class Scan:
         """The call to attack, if it returns states and correct answers complete it."""
         victim = self.victim
         if victim.rounds[0].response.state is None:
-            skip(f"{victim.name} asks without a requestState")
+            raise SkipCheck(reason=f"{victim.name} asks without a requestState")
         if not victim.completes:
-            skip(f"{victim.name} does not complete when its questions are answered: {victim.rounds[-1].response}")
+            last = victim.rounds[-1].response
+            raise SkipCheck(reason=f"{victim.name} does not complete when its questions are answered: {last}")
         return victim
 
     @cached_property
@@ -123,7 +125,8 @@ class Scan:
         """
         victim = self.victim_with_state
         if not self.needs_state(victim):
-            skip(f"{victim.name} completes without any state too (cold-answers), so nothing is proved to hang on it")
+            reason = f"{victim.name} completes without any state too (cold-answers), so nothing is proved to hang on it"
+            raise SkipCheck(reason)
         return victim
 
     def needs_state(self, target: Target) -> bool:
@@ -196,7 +199,7 @@ def _retry_params(response: Response) -> dict[str, Any]:
 
 def _state_and_answers(target: Target, response: Response) -> tuple[str, dict[str, Any]]:
     if response.state is None or not response.questions:
-        skip(f"{target.name} asked before, and now: {response}")
+        raise SkipCheck(reason=f"{target.name} asked before, and now: {response}")
     return response.state, schema_values.answers(response.questions)
 
 

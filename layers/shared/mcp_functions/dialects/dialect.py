@@ -33,16 +33,8 @@ class DialectContext(NamedTuple):
     rand: Callable[[int], bytes]  # `n` random bytes
 
 
-def _no_token(_http: HttpRequest, _body: object) -> str | None:
-    return None
-
-
-def _no_turn(_context: DialectContext, _http: HttpRequest, _body: object) -> Continuation | None:
-    return None
-
-
-def _no_task_id(_request: Request) -> str | None:
-    return None
+def _none(*_arguments: object) -> None:
+    """Take the place of a function that a proposal does not need."""
 
 
 class Dialect(NamedTuple):
@@ -52,11 +44,11 @@ class Dialect(NamedTuple):
     # `answer` answers a request of a client that asks for the dialect. The mapping is the value of the capability.
     answer: Callable[[DialectContext, AnswerModern, Request, Mapping[str, Any]], AnyResult]
     # `read_token` returns the token in a body that is not a request; None if the body has no token of this dialect.
-    read_token: Callable[[HttpRequest, Any], str | None] = _no_token
+    read_token: Callable[[HttpRequest, Any], str | None] = _none
     # `continue_turn` opens that token, and returns the request that the body continues.
-    continue_turn: Callable[[DialectContext, HttpRequest, Any], Continuation | None] = _no_turn
+    continue_turn: Callable[[DialectContext, HttpRequest, Any], Continuation | None] = _none
     # `read_task_id` returns the id of the task that a request of this dialect names; None for other requests.
-    read_task_id: Callable[[Request], str | None] = _no_task_id
+    read_task_id: Callable[[Request], str | None] = _none
 
 
 def declaration(request: Request, name: str) -> Mapping[str, Any] | None:

@@ -81,30 +81,40 @@ class Dispatcher:
         return self._lists.answer(method, request.params)
 
     def _call(self, request: Request) -> Result:
+        """Find the handler that a call names, check the call, and run the handler."""
         method = request.method
         params = request.params
-        if method == "resources/read" and params.get("uri") == APP_FORM and self.catalog.get("asks"):
+        is_form = method == "resources/read" and params.get("uri") == APP_FORM
+        if is_form and self.catalog.get("asks"):  # a handler of this function asks its user
             return form_result(self._server_info)
         target = lookup.find(self.catalog, method, params)
         handler = self._admit(request, target)
         if not target.companion:  # the arguments of a companion are a state and answers, which no header repeats
             lookup.check_headers(handler.header_arguments, params, request.headers)
         _check_params(method, params)
-        notifications: Sequence[Mapping[str, Any]] = ()
-        if target.companion:
-            result, notifications = self._conversations().run_companion(request, handler, target.companion)
-        elif "requestState" in params or not handler.only_returns:
-            # A request with a state always goes through `conversations`, so that a forged state is refused everywhere.
-            result, notifications = self._conversations().run_round(request, handler)
-        else:
-            result = _run_alone(request, handler)
+        result, notifications = self._run(request, handler, target.companion)
         if "cacheScope" in result and ("requestState" in params or "inputResponses" in params):
             # "results of requests that carry inputResponses or requestState MUST NOT be cached"
             result = {**result, "ttlMs": 0, "cacheScope": "private"}
         return self._result(result, notifications)
 
+    def _run(
+        self, request: Request, handler: Handler[..., Any], companion: str
+    ) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
+        """Run a handler; return its result, and the notifications that the client gets before it."""
+        if companion:
+            return self._conversations().run_companion(request, handler, companion)
+        # A request with a state always goes through `conversations`, so that a forged state is refused everywhere.
+        if handler.only_returns and "requestState" not in request.params:
+            return _run_alone(request, handler), ()
+        return self._conversations().run_round(request, handler)
+
     def _admit(self, request: Request, target: Target) -> Handler[..., Any]:
-        """Return the handler of a target, if the caller's access token grants the scopes that it needs."""
+        """Return the handler of a target, and note its name for the log.
+
+        Raises:
+            InsufficientScope: the caller's access token lacks a scope that the handler needs.
+        """
         handler = self._handlers[target.list_name, target.key]
         observability.current().handler = handler.name
         if handler.scopes:

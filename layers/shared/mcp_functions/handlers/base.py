@@ -1,14 +1,7 @@
-"""The base class of every handler, and of those that run a function of the author: tools, prompts and resources.
+"""The base classes of what a client can call: `Handler`, and `FunctionHandler` for a function of the author.
 
-`FunctionHandler(function)` reads the function once. Then `describe()` writes its entry for `tools/list` and the other
-lists, and `call(params, round_)` runs it for one request:
-
-    bind      the function's arguments, from the params of the request
-    _run      the function, with the values of its parameters after `*`
-    result    the value that it returned, as a result
-
-A round is one request of a call. If the function asks its user, the round ends with the question. The client repeats
-its request with the answer, and the next round runs the function again from its first line.
+A call may take several requests, and a round is one of them. If the function asks its user, the round ends with the
+question. The client repeats its request with the answer. Then the next round runs the function from its first line.
 """
 
 from __future__ import annotations
@@ -21,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, T
 
 from mcp_functions.handlers import signatures
 from mcp_functions.handlers.return_types import is_input_required
-from mcp_functions.protocol.errors import DeveloperError, HandlerError, NotAnswered, ToolError
+from mcp_functions.protocol.errors import DeveloperError, HandlerError, NotAnswered
 from mcp_functions.protocol.scopes import SCOPE
 from mcp_functions.schemas.parameters import docstring
 
@@ -44,15 +37,19 @@ NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 # The answer to a repeated request, if each round runs once: the same answer again, or an error.
 Mode: TypeAlias = Literal["replay", "reject"]
-SDKS = ("mcp", "fastmcp")  # the packages whose ToolError a ported server still raises
+TOOL_ERROR_PACKAGES = ("mcp_functions", "mcp", "fastmcp")  # a ported server still raises the ToolError of another one
 
 
 class Handler(Generic[P, R]):
-    """What a client can call: a function of the author, or a tool, prompt or resource of an adopted server."""
+    """What a client can call: a function of the author, or a tool, prompt or resource of an adopted server.
+
+    `describe` writes its entry for the lists, and `call` runs one round of a request to it. The fields say what clients
+    may know of it, and what its Lambda needs: keys, the table, a hook.
+    """
 
     kind: str  # "tool", "prompt", "resource" or "resource_template"
     name: str  # its name for clients
-    description: str | None  # what it does, for a model
+    key: str  # what a request names it by: its name, URI or URI template
     function: Callable[P, R]  # the author's function
     camel_case: bool  # whether its names are camelCase on the wire
     answer_within: int  # seconds that a user has for one answer
@@ -76,11 +73,6 @@ class Handler(Generic[P, R]):
     is_app_only = False  # whether only apps may call it
     # The arguments that clients repeat in `Mcp-Param-*` headers.
     header_arguments: HeaderParameters = {}  # noqa: RUF012 - never changed
-
-    @property
-    def key(self) -> str:
-        """The name or URI by which a request names it."""
-        return self.name
 
     @property
     def only_returns(self) -> bool:
@@ -112,13 +104,26 @@ class Handler(Generic[P, R]):
     def text_for_model(self, error: BaseException) -> str | None:
         """Return the text of an exception that is meant for the model; None if it is not."""
         # By exact type: pydantic's ValidationError is a ValueError too, and it quotes the caller's values.
-        if type(error) in self.errors or isinstance(error, NotAnswered) or is_tool_error(error):
+        if type(error) in self.errors or isinstance(error, NotAnswered) or _is_tool_error(error):
             return str(error) or type(error).__name__
         return None
 
 
 class FunctionHandler(Handler[P, R]):
-    """A handler that runs a function of the author: the base class of tools, prompts and resources."""
+    """A handler that runs a function of the author: the base class of tools, prompts and resources.
+
+        @tool
+        def add(a: int, b: int) -> int: ...
+
+    `Tool(add)` reads the signature once. `describe()` writes the entry for `tools/list`. `call` runs one round:
+
+        {"arguments": {"a": 2, "b": 3}}     the params of the request
+        {"a": 2, "b": 3}                    `bind` reads the arguments of the function
+        5                                   `run` calls the function, with the values of its parameters after `*`
+        {"structuredContent": 5, …}         `result` writes the returned value as a result
+
+    Each kind of handler has its own `bind`, `result` and `own_fields`.
+    """
 
     def __init__(  # noqa: PLR0913 - each is an option of the decorators
         self,
@@ -135,7 +140,21 @@ class FunctionHandler(Handler[P, R]):
         max_sheds: int = 2,
         scopes: Sequence[str] = (),
     ) -> None:
-        """Read the function's signature and docstring; it is not called. `decorators.tool` explains the options."""
+        """Read the function's signature and docstring; the function is not called.
+
+        Args:
+            function: a function of the author, a method, or an object with `__call__`.
+            name: its name for clients; the function's if None.
+            title: its name for people.
+            description: what it does, for a model; the docstring if None.
+            icons: its icons.
+            meta: the `_meta` of its entry.
+            tags: words that clients may filter by.
+            camel_case: whether its names are camelCase on the wire.
+            answer_within: the time for one answer of the user, in seconds if it is a number.
+            max_sheds: rounds in a row that may end without a question, because the time was up.
+            scopes: the scopes that a caller's access token must grant, all of them.
+        """
         plain: Any = function
         if not isinstance(function, FunctionType):  # a method, or an object with `__call__`
             from mcp_functions.handlers import callables  # noqa: PLC0415 - most handlers are functions
@@ -144,25 +163,21 @@ class FunctionHandler(Handler[P, R]):
         update_wrapper(self, plain)
         self.function = plain
         self.name = name or plain.__name__
+        self.key = self.name
         self.description = description or docstring(plain)
         self.camel_case = camel_case
         self.answer_within = to_seconds(answer_within)
         self.max_sheds = max_sheds
-        self.scopes = _read_scopes(scopes)
-        self._check_options(title)
-        # Its entry in a list. Each class adds its own fields, and `describe` leaves out those that are None.
-        self._entry: dict[str, Any] = {
-            "name": self.name,
-            "title": title,
-            "icons": icons,
-            "_meta": meta,
-            "description": self.description,
-        }
+        self.scopes = tuple(scopes)
+        self._check_options(title, scopes)
+        self._title = title
+        self._icons: object = None
+        self._meta: Mapping[str, Any] | None = None
         if icons is not None or meta is not None or tags:
             from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none
 
-            self._entry["icons"] = hints.read_icons(icons)
-            self._entry["_meta"] = hints.add_tags(hints.read_meta(meta), tags)
+            self._icons = hints.read_icons(icons)
+            self._meta = hints.add_tags(hints.read_meta(meta), tags)
         self._signature = signatures.read(plain, camel_case=camel_case)
         injection = self._signature.injection
         if injection:
@@ -170,21 +185,35 @@ class FunctionHandler(Handler[P, R]):
             self.asks = injection.asks
             self.logs = injection.logs
 
-    def _check_options(self, title: object) -> None:
+    def _check_options(self, title: object, scopes: Sequence[str]) -> None:
         if not NAME.fullmatch(self.name):
             message = f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - ."
-        elif not isinstance(title, str | None) or not isinstance(self.description, str | None):
+            raise TypeError(message)
+        if not isinstance(title, str | None) or not isinstance(self.description, str | None):
             message = "title and description are text"
-        elif self.answer_within < 1 or self.max_sheds < 0:
+            raise TypeError(message)
+        if self.answer_within < 1 or self.max_sheds < 0:
             message = "answer_within is a timedelta or seconds, 1 or more; max_sheds is 0 or more"
-        else:
-            return
-        raise TypeError(message)
+            raise TypeError(message)
+        if isinstance(scopes, str) or not all(re.fullmatch(SCOPE, scope) for scope in scopes):
+            message = 'scopes is a list of words without blanks or quotes: scopes=["work:write"]'
+            raise TypeError(message)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the author's function directly, as a unit test does; the defaults of `Field` apply."""
-        defaults = self._signature.defaults(len(args), kwargs)
-        return self.function(*args, **{**defaults, **kwargs})
+        """Call the author's function directly, as a unit test does.
+
+        For an argument that is left out, Python would take the value after `=`. That may be a `Field`, or a value that
+        a call changes: for these, `make_default` makes the default.
+        """
+        for parameter in self._signature.client_parameters[len(args) :]:
+            if parameter.name in kwargs:
+                continue
+            if parameter.required:
+                message = f"missing required argument: {parameter.name!r}"
+                raise TypeError(message)
+            if parameter.make_default:
+                kwargs[parameter.name] = parameter.make_default()
+        return self.function(*args, **kwargs)
 
     @property
     def only_returns(self) -> bool:
@@ -192,8 +221,20 @@ class FunctionHandler(Handler[P, R]):
         return self._signature.injection is None and not self.task and self.around is None
 
     def describe(self) -> dict[str, Any]:
-        """Write its entry in the list of its kind."""
-        return {field: value for field, value in self._entry.items() if value is not None}
+        """Write its entry in the list of its kind, without the fields that are None."""
+        entry = {
+            "name": self.name,
+            "title": self._title,
+            "icons": self._icons,
+            "_meta": self._meta,
+            "description": self.description,
+            **self.own_fields(),
+        }
+        return {field: value for field, value in entry.items() if value is not None}
+
+    def own_fields(self) -> dict[str, Any]:
+        """Write the fields that only the entries of its kind have."""
+        raise NotImplementedError
 
     def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
         """Run one round of a request.
@@ -205,11 +246,11 @@ class FunctionHandler(Handler[P, R]):
         """
         arguments = self.bind(params)
         if self.around is None or round_ is None:
-            value = self._run(arguments, round_)
+            value = self.run(arguments, round_)
         else:
             from mcp_functions.handlers import hooks  # noqa: PLC0415 - imported at init, where a function has a hook
 
-            value = hooks.run_inside(self, arguments, round_, lambda: self._run(arguments, round_))
+            value = hooks.run_inside(self, arguments, round_)
         return self.result(value, params)
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -220,8 +261,13 @@ class FunctionHandler(Handler[P, R]):
         """Write the value that the function returned as the result of the request."""
         raise NotImplementedError
 
-    def _run(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
-        """Call the author's function, and return its value; it may end the round with questions."""
+    def run(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
+        """Call the author's function, and return its value; it may end the round with questions.
+
+        Args:
+            arguments: the arguments before `*`.
+            round_: makes the values of the parameters after `*`; None if there are none.
+        """
         function: Callable[..., object] = self.function
         injection = self._signature.injection
         if injection and round_:
@@ -260,20 +306,10 @@ def read_errors(errors: object) -> frozenset[type[Exception]]:
     return frozenset(classes)
 
 
-def _read_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(scopes, str) or not all(re.fullmatch(SCOPE, scope) for scope in scopes):
-        message = 'scopes is a list of words without blanks or quotes: scopes=["work:write"]'
-        raise TypeError(message)
-    return tuple(scopes)
-
-
-def is_tool_error(error: BaseException) -> bool:
-    """Tell whether an exception is a ToolError: ours, or one of the package `mcp` or `fastmcp` in ported servers."""
-    if isinstance(error, ToolError):
-        return True
-    # Their packages are not imported to find out: the name and the package of each base class tell.
+def _is_tool_error(error: BaseException) -> bool:
+    """Tell whether an exception is a ToolError: ours, or in a ported server one of the package `mcp` or `fastmcp`."""
+    # The other packages are not imported to find out: the name and the package of each base class tell.
     for base in type(error).__mro__:
-        package = base.__module__.partition(".")[0]
-        if base.__name__ == "ToolError" and package in SDKS:
+        if base.__name__ == "ToolError" and base.__module__.partition(".")[0] in TOOL_ERROR_PACKAGES:
             return True
     return False

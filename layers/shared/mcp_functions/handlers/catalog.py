@@ -142,11 +142,11 @@ def read_about(instructions: str | None, server_info: object) -> dict[str, Any]:
         message = "instructions is text"
         raise TypeError(message)
     about: dict[str, Any] = {"instructions": instructions} if instructions else {}
-    if server_info is None:
-        return about
-    from mcp_functions.protocol import hints  # noqa: PLC0415 - most functions leave it to the endpoint
+    if server_info is not None:
+        from mcp_functions.protocol import hints  # noqa: PLC0415 - most functions leave it to the endpoint
 
-    return {**about, "serverInfo": hints.read_server_info(server_info)}
+        about["serverInfo"] = hints.read_server_info(server_info)
+    return about
 
 
 def server_info(catalog: Mapping[str, Any], default: Mapping[str, Any]) -> Mapping[str, Any]:

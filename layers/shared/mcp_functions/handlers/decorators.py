@@ -6,6 +6,7 @@ wrong signature or option raises a TypeError while the module loads. Its text be
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from mcp_functions.protocol.errors import DeveloperError
@@ -113,9 +114,7 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     """
     from mcp_functions.handlers.tools import Tool  # noqa: PLC0415 - each kind of handler loads its own
 
-    def decorate(decorated: Callable[P, R]) -> Tool[P, R]:
-        return _make(Tool, decorated, options)
-
+    decorate = partial(_make, Tool, options)
     return decorate(function) if function else decorate
 
 
@@ -135,9 +134,7 @@ def prompt(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     """
     from mcp_functions.handlers.prompts import Prompt  # noqa: PLC0415
 
-    def decorate(decorated: Callable[P, R]) -> Prompt[P, R]:
-        return _make(Prompt, decorated, options)
-
+    decorate = partial(_make, Prompt, options)
     return decorate(function) if function else decorate
 
 
@@ -162,12 +159,12 @@ def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Callable
     from mcp_functions.handlers.resources import Resource  # noqa: PLC0415
 
     def decorate(function: Callable[P, R]) -> Resource[P, R]:
-        return _make(Resource, function, {"uri": uri, **options})
+        return _make(Resource, {"uri": uri, **options}, function)
 
     return decorate
 
 
-def _make(handler_class: Callable[..., T], function: Callable[..., Any], options: Mapping[str, Any]) -> T:
+def _make(handler_class: Callable[..., T], options: Mapping[str, Any], function: Callable[..., Any]) -> T:
     """Make a handler. An error in its signature or its options names the function's file, line and name."""
     try:
         return handler_class(function, **options)

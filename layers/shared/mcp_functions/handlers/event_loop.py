@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from contextvars import Context, ContextVar
 from functools import cache
@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mcp_functions import observability
 from mcp_functions.observability.lines import log
 from mcp_functions.protocol.errors import DeveloperError, InputRequired
-from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -63,12 +62,10 @@ def run(coroutine: Coroutine[Any, Any, R], round_: Round | None = None) -> R:
     call = asyncio.run_coroutine_threadsafe(_run_call(coroutine, round_), _loop())
     try:
         outcome = call.result()
-    finally:
-        call.cancel()  # Ctrl+C has interrupted this thread. A call that has ended cannot be cancelled any more.
-    if outcome.error:
-        raise outcome.error
-    result: R = outcome.result
-    return result
+    except BaseException:  # a signal, such as Ctrl+C, has interrupted this thread while it waited
+        call.cancel()
+        raise
+    return outcome.result()
 
 
 def enter(manager: AbstractAsyncContextManager[R]) -> R:
@@ -83,26 +80,29 @@ def enter(manager: AbstractAsyncContextManager[R]) -> R:
     if is_current():
         raise DeveloperError(NO_NESTED_CALL)
     loop = _loop()
-    entered: Future[R] = Future()
-    leaving = asyncio.Event()
+    value: Future[R] = Future()
+    end = asyncio.Event()  # set when the process ends
 
     async def hold() -> None:
         """Enter and leave in the same task, as asyncio's libraries require."""
-        async with manager as value:
-            entered.set_result(value)
-            await leaving.wait()
-
-    def leave() -> None:
-        loop.call_soon_threadsafe(leaving.set)
-        wait([held], timeout=LEAVE_SECONDS)
+        try:
+            value.set_result(await manager.__aenter__())
+        except BaseException as error:  # noqa: BLE001 - `enter` raises it
+            value.set_exception(error)
+            return
+        await end.wait()
+        await manager.__aexit__(None, None, None)
 
     # In an empty context: what the context manager starts belongs to no call, and goes on after this one.
-    held: Future[Any] = Context().run(asyncio.run_coroutine_threadsafe, hold(), loop)
-    wait([entered, held], return_when=FIRST_COMPLETED)
-    if not entered.done():
-        held.result()  # raises the exception that prevented it from entering
+    held = Context().run(asyncio.run_coroutine_threadsafe, hold(), loop)
+
+    def leave() -> None:
+        loop.call_soon_threadsafe(end.set)
+        wait([held], timeout=LEAVE_SECONDS)
+
+    entered = value.result()
     atexit.register(leave)
-    return entered.result()
+    return entered
 
 
 def is_current() -> bool:
@@ -113,25 +113,19 @@ def is_current() -> bool:
         return False
 
 
-class _Outcome(NamedTuple):
-    """The end of a call's coroutine: it returned or raised."""
+async def _run_call(coroutine: Coroutine[Any, Any, R], round_: Round | None) -> Future[R]:
+    """Run the coroutine of a call, end what the call has started, and return the coroutine's result or exception.
 
-    result: Any = None
-    error: BaseException | None = None
-
-
-async def _run_call(coroutine: Coroutine[Any, Any, Any], round_: Round | None) -> _Outcome:
-    """Run the coroutine of a call, and then end what the call has started.
-
-    An exception is returned, and `run` raises it in the calling thread. Raised here, a SystemExit would stop the loop,
-    and asyncio would replace a CancelledError by another one, which has no traceback.
+    `run` raises the exception, in the calling thread. Raised in the loop, a SystemExit would stop the loop, and asyncio
+    would replace a CancelledError by another one, which has no traceback.
     """
     tasks: set[asyncio.Task[Any]] = set()
     _tasks_of_call.set(tasks)
+    outcome: Future[R] = Future()  # nobody waits for it: it carries the result or the exception to `run`
     try:
-        outcome = _Outcome(result=await coroutine)
+        outcome.set_result(await coroutine)
     except BaseException as error:  # noqa: BLE001 - `run` raises it
-        outcome = _Outcome(error=error)
+        outcome.set_exception(error)
     if round_:
         await round_.wait_for_steps()
     await _end_tasks(tasks)
@@ -167,7 +161,7 @@ def _loop() -> AbstractEventLoop:
         return _start_loop()
 
 
-_starting = Lock()  # two first calls at once must start one loop, and `cache` alone may run the function twice
+_starting = Lock()  # `cache` alone could start two loops, if two first calls come at once
 
 
 @cache

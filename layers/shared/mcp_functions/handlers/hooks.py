@@ -22,9 +22,9 @@ from mcp_functions.rounds.capabilities import Caller
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from mcp_functions.handlers.base import Handler
+    from mcp_functions.handlers.base import FunctionHandler, Handler
     from mcp_functions.rounds.round import Round
 
 
@@ -56,16 +56,13 @@ def check(around: object, handlers: Sequence[Handler[..., Any]]) -> None:
         raise TypeError(message)
 
 
-def run_inside(
-    handler: Handler[..., Any], arguments: Mapping[str, Any], round_: Round, run: Callable[[], object]
-) -> object:
-    """Run one round inside the context manager that the handler's hook returns.
+def run_inside(handler: FunctionHandler[..., Any], arguments: Mapping[str, Any], round_: Round) -> object:
+    """Run the function of a handler inside the context manager that the handler's hook returns.
 
     Args:
         handler: the handler, with its hook.
         arguments: the arguments of the function.
         round_: the round that runs.
-        run: runs the function, and returns what it returned.
 
     Raises:
         DeveloperError: the hook returned something else, or its context manager swallowed an exception.
@@ -83,7 +80,7 @@ def run_inside(
         rule = "serve(around=…) returned no context manager; write the hook with contextlib.contextmanager"
         raise DeveloperError(rule)
     with manager:
-        return run()
-    # The program comes here only if `run` raised, and the context manager swallowed the exception.
+        return handler.run(arguments, round_)
+    # The program comes here only if the function raised, and the context manager swallowed the exception.
     rule = "the hook of serve(around=…) swallowed an exception; it may raise another one in its place"
     raise DeveloperError(rule)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from functools import partial
 from string import Formatter
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 from mcp_functions.handlers.return_types import union_members
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.parameters import Parameter
 
-T = TypeVar("T")
 # The capabilities, for error messages.
 CAPABILITIES = "Elicit, Step, Sample, ListRoots, InputResponses, RequestState, Progress, Log, Caller"
-ESCAPED_BRACE = "{{"  # how an author writes a brace in the message of a question
+# The words for a mark (`_find_mark`) before `*`, for error messages. Any other mark is a capability.
+MISPLACED = {Ask: "a question to the user", Shared: "what calls share"}
 
 
 class DeclaredCapability(NamedTuple):
@@ -61,21 +61,9 @@ class Injection(NamedTuple):
     shared: Mapping[str, SharedValue]
     defaults: Mapping[str, Any]  # the values of arguments that a client may leave out
     camel_case: bool  # whether forms use camelCase on the wire
-
-    @property
-    def needs_state(self) -> bool:
-        """Whether a round may end before the function does, so that a state is needed to continue."""
-        return bool(self.questions) or any(declared.kind.needs_state for declared in self.capabilities.values())
-
-    @property
-    def asks(self) -> bool:
-        """Whether the function may ask its user."""
-        return bool(self.questions) or any(declared.kind.asks for declared in self.capabilities.values())
-
-    @property
-    def logs(self) -> bool:
-        """Whether the function can send log messages."""
-        return any(declared.kind.logs for declared in self.capabilities.values())
+    needs_state: bool  # whether a round may end before the function does, so that a state is needed to continue
+    asks: bool  # whether the function may ask its user
+    logs: bool  # whether the function can send log messages
 
     def inject(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
         """Return the arguments and, for one round, the values of the parameters after `*`."""
@@ -113,8 +101,8 @@ def _read_or_none(read_answer: Callable[[Any], Any], response: object) -> object
 
 def read_injection(
     client_parameters: Sequence[Parameter], after: Sequence[str], hints: Mapping[str, Any], *, camel_case: bool
-) -> Injection:
-    """Read the parameters after `*`.
+) -> Injection | None:
+    """Check the parameters before `*`, and read those after it; None if there are none.
 
     Args:
         client_parameters: the parameters before `*`.
@@ -123,53 +111,62 @@ def read_injection(
         camel_case: True if names are camelCase on the wire.
 
     Raises:
-        TypeError: an argument is after `*`, a function asks inline and at the low level, or a form is not possible.
+        TypeError: a parameter is on the wrong side of `*`, a form is not possible, or the function asks in two ways.
     """
+    _check_before(client_parameters, hints)
+    if not after:
+        return None
     capabilities = {}
     questions = {}
     shared = {}
     arguments = {parameter.name for parameter in client_parameters}
     for name in after:
         hint = hints.get(name)
-        shared_mark = _find_mark(hint, Shared)
-        ask = _find_mark(hint, Ask)
-        if shared_mark:
-            shared[name] = _read_shared(name, shared_mark)
-        elif ask:
-            _check_message(name, ask.message, arguments)
-            questions[name] = _read_question(name, hint, ask, camel_case=camel_case)
+        mark = _find_mark(hint)
+        if mark is None:
+            rule = f"after * a function takes capabilities ({CAPABILITIES}); what the client sends is before *"
+            message = f"{name}: {rule}"
+            raise TypeError(message)
+        if isinstance(mark, Shared):
+            shared[name] = _read_shared(name, mark)
+        elif isinstance(mark, Ask):
+            _check_message(name, mark.message, arguments)
+            questions[name] = _read_question(name, hint, mark, camel_case=camel_case)
         else:
-            capabilities[name] = DeclaredCapability(_read_capability(name, hint), get_args(hint))
-    _check_capabilities(capabilities)
-    defaults = {each.name: each.default for each in client_parameters if each.default is not MISSING}
+            capabilities[name] = DeclaredCapability(mark, get_args(hint))
+            mark.check(name, get_args(hint))
+    kinds = [declared.kind for declared in capabilities.values()]
+    if len({kind.low_level for kind in kinds if kind.needs_state}) > 1:
+        message = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
+        raise TypeError(message)
     return Injection(
-        capabilities=capabilities, questions=questions, shared=shared, defaults=defaults, camel_case=camel_case
+        capabilities=capabilities,
+        questions=questions,
+        shared=shared,
+        defaults={each.name: each.default for each in client_parameters if each.default is not MISSING},
+        camel_case=camel_case,
+        needs_state=bool(questions) or any(kind.needs_state for kind in kinds),
+        asks=bool(questions) or any(kind.asks for kind in kinds),
+        logs=any(kind.logs for kind in kinds),
     )
 
 
-def check_before(client_parameters: Sequence[Parameter], hints: Mapping[str, Any]) -> None:
+def _check_before(client_parameters: Sequence[Parameter], hints: Mapping[str, Any]) -> None:
     """Refuse a capability, a question or a shared value before `*`, with a TypeError."""
     for parameter in client_parameters:
-        hint = hints.get(parameter.name)
-        if _find_capability(hint):
-            misplaced = "a capability"
-        elif _find_mark(hint, Ask):
-            misplaced = "a question to the user"
-        elif _find_mark(hint, Shared):
-            misplaced = "what calls share"
-        else:
-            continue
-        message = f"{parameter.name}: {misplaced} is a parameter after *, as in (…, *, {parameter.name})"
-        raise TypeError(message)
+        mark = _find_mark(hints.get(parameter.name))
+        if mark is not None:
+            misplaced = MISPLACED.get(type(mark), "a capability")
+            message = f"{parameter.name}: {misplaced} is a parameter after *, as in (…, *, {parameter.name})"
+            raise TypeError(message)
 
 
-def _read_capability(name: str, hint: object) -> type[Capability]:
-    capability = _find_capability(hint)
-    if capability is None:
-        rule = f"after * a function takes capabilities ({CAPABILITIES}); what the client sends is before *"
-        message = f"{name}: {rule}"
-        raise TypeError(message)
-    return capability
+def _find_mark(hint: object) -> type[Capability] | Ask | Shared | None:
+    """Return what tells that a parameter belongs after `*`: its capability, or the Ask or Shared in its annotation."""
+    annotation = get_origin(hint) or hint  # a capability may have types in brackets
+    if isinstance(annotation, type) and issubclass(annotation, Capability):
+        return annotation
+    return next((item for item in get_args(hint) if isinstance(item, Ask | Shared)), None)
 
 
 def _read_shared(name: str, shared: Shared) -> SharedValue:
@@ -181,27 +178,13 @@ def _read_shared(name: str, shared: Shared) -> SharedValue:
     return shared_value(shared.enter)
 
 
-def _check_capabilities(capabilities: Mapping[str, DeclaredCapability]) -> None:
-    """Refuse a function that asks in both ways, and types in brackets that a capability cannot use."""
-    asking = [declared.kind for declared in capabilities.values() if declared.kind.needs_state]
-    asks_at_low_level = any(kind.low_level for kind in asking)
-    asks_inline = any(not kind.low_level for kind in asking)
-    if asks_at_low_level and asks_inline:
-        message = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
-        raise TypeError(message)
-    for name, (kind, types) in capabilities.items():
-        kind.check(name, types)
-
-
 def _check_message(name: str, message: str, arguments: set[str]) -> None:
     """Refuse a message with a `{name}` that is not the name of an argument."""
     for _text, field, _format, _conversion in Formatter().parse(message):
         if field is not None and field not in arguments:
-            braces = "{" + field + "}"
-            text = (
-                f"{name}: the message names {braces}, which is none of the arguments ({ESCAPED_BRACE} writes a brace)"
-            )
-            raise TypeError(text)
+            rule = f"the message names {{{field}}}, which is none of the arguments" + " ({{ writes a brace)"
+            error = f"{name}: {rule}"
+            raise TypeError(error)
 
 
 def _read_question(name: str, hint: object, ask: Ask, *, camel_case: bool) -> DeclaredQuestion:
@@ -223,14 +206,3 @@ def _read_question(name: str, hint: object, ask: Ask, *, camel_case: bool) -> De
         message = f"parameter {name!r}: {error}"
         raise TypeError(message) from error
     return DeclaredQuestion(question, is_optional=members != all_members)
-
-
-def _find_capability(hint: object) -> type[Capability] | None:
-    """Return the capability that an annotation names, with or without brackets; None if it names none."""
-    annotation = get_origin(hint) or hint
-    return annotation if isinstance(annotation, type) and issubclass(annotation, Capability) else None
-
-
-def _find_mark(hint: object, kind: type[T]) -> T | None:
-    """Return the `Ask` or the `Shared` in an annotation; None if it has none."""
-    return next((item for item in get_args(hint) if isinstance(item, kind)), None)

@@ -18,7 +18,7 @@ from mcp_functions.handlers.base import FunctionHandler, P, R
 from mcp_functions.protocol import results
 from mcp_functions.protocol.errors import DeveloperError, InvalidParams
 from mcp_functions.protocol.plain_values import type_name
-from mcp_functions.schemas import arguments
+from mcp_functions.schemas.arguments import read_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -36,16 +36,14 @@ MAX_COMPLETIONS = 100  # server/utilities/completion: "values: … Must not exce
 class CompletableHandler(FunctionHandler[P, R]):
     """A prompt, a resource or a resource template: its arguments are text, and an author's function completes them."""
 
-    def __init__(
-        self, function: Callable[P, R], *, has_camel_case_arguments: bool, **options: Unpack[HandlerOptions]
-    ) -> None:
+    def __init__(self, function: Callable[P, R], **options: Unpack[HandlerOptions]) -> None:
         """Read the function and its arguments; `complete` adds completers."""
         super().__init__(function, **options)
         self._completers: dict[str, AnyCompleter] = {}  # by argument
         signature = self._signature
-        self.arguments = arguments.read_arguments(
-            signature.client_parameters, signature.types, camel_case=has_camel_case_arguments
-        )
+        # The arguments of a resource have the names of the variables in its URI template, which stay as they are.
+        camel_case = self.camel_case and self.kind == "prompt"
+        self.arguments = read_arguments(signature.client_parameters, signature.types, camel_case=camel_case)
 
     def complete(self, argument: str) -> Callable[[Completer], Completer]:
         """Decorate the function that completes one argument: `(value, arguments) -> list of values, the best first`.
@@ -97,11 +95,9 @@ class Prompt(CompletableHandler[P, R]):
 
     kind = "prompt"
 
-    def __init__(self, function: Callable[P, R], **options: Unpack[HandlerOptions]) -> None:
-        """Read the function, and describe its arguments to clients."""
-        super().__init__(function, has_camel_case_arguments=options.get("camel_case", False), **options)
-        if self.arguments.by_name:
-            self._entry["arguments"] = [_describe(argument) for argument in self.arguments.by_name.values()]
+    def own_fields(self) -> dict[str, Any]:
+        """Write the fields that only an entry of `prompts/list` has."""
+        return {"arguments": [_describe(argument) for argument in self.arguments.by_name.values()] or None}
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the arguments of a `prompts/get`."""

@@ -28,22 +28,10 @@ CacheScope: TypeAlias = Literal["public", "private"]
 URI_OR_TEMPLATE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-~\u00a0-\U0010ffff]+")
 
 
-def _check_options(uri: str, ttl_ms: int, cache_scope: str, size: int | None) -> None:
-    if not URI_OR_TEMPLATE.fullmatch(uri):
-        message = f"{uri!r} is no URI: it begins with a scheme, as in notes://today"
-    elif type(ttl_ms) is not int or ttl_ms < 0:
-        message = "ttl_ms is a whole number of milliseconds, 0 or more"
-    elif size is not None and size < 0:
-        message = "size is a number of bytes, 0 or more"
-    elif cache_scope not in ("public", "private"):
-        message = 'cache_scope is "public" or "private"'
-    else:
-        return
-    raise TypeError(message)
-
-
 class Resource(CompletableHandler[P, R]):
     """A function that reads one resource, or a family of resources if its URI is a template."""
+
+    kind = "resource"
 
     def __init__(  # noqa: PLR0913 - each is an option of `@resource`
         self,
@@ -57,39 +45,56 @@ class Resource(CompletableHandler[P, R]):
         cache_scope: CacheScope = "private",
         **options: Unpack[HandlerOptions],
     ) -> None:
-        """Read the function and its URI; `decorators.resource` explains the options."""
-        _check_options(uri, ttl_ms, cache_scope, size)
-        # The arguments have the names of the variables in the URI template.
-        super().__init__(function, has_camel_case_arguments=False, **options)
+        """Read the function and its URI.
+
+        Args:
+            function: a function of the author, a method, or an object with `__call__`.
+            uri: the URI, or the URI template.
+            mime_type: the media type of its contents.
+            size: in bytes, if it is known.
+            annotations: hints about who should use it.
+            ttl_ms: milliseconds for which a client may cache the contents.
+            cache_scope: "private", or "public" if every caller reads the same.
+            options: the options of every handler.
+        """
+        if not URI_OR_TEMPLATE.fullmatch(uri):
+            message = f"{uri!r} is no URI: it begins with a scheme, as in notes://today"
+            raise TypeError(message)
+        if type(ttl_ms) is not int or ttl_ms < 0:
+            message = "ttl_ms is a whole number of milliseconds, 0 or more"
+            raise TypeError(message)
+        if size is not None and size < 0:
+            message = "size is a number of bytes, 0 or more"
+            raise TypeError(message)
+        if cache_scope not in ("public", "private"):
+            message = 'cache_scope is "public" or "private"'
+            raise TypeError(message)
+        super().__init__(function, **options)
         self.uri = uri
+        self.key = uri
         self.mime_type = mime_type
         self._cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
+        self._size = size
         variables = set(uri_templates.list_variables(uri))
-        self._check_variables(variables)
+        names = {*self.arguments.by_name}
+        if names != variables:
+            rule = f"its parameters before * must be the variables of {uri!r}"
+            message = f"{rule}: {sorted(variables)}, not {sorted(names)}"
+            raise TypeError(message)
         if variables:
             self.kind = "resource_template"
-            self._entry["uriTemplate"] = uri
-        else:
-            self.kind = "resource"
-            self._entry["uri"] = uri
-            self._entry["size"] = size  # a template of the specification has no size
-        self._entry["mimeType"] = mime_type
+        self._annotations = None
         if annotations is not None:
             from mcp_functions.protocol import hints  # noqa: PLC0415 - many resources have none
 
-            self._entry["annotations"] = hints.read_annotations(annotations, hints.CONTENT)
+            self._annotations = hints.read_annotations(annotations, hints.CONTENT)
 
-    def _check_variables(self, variables: set[str]) -> None:
-        names = {*self.arguments.by_name}
-        if names != variables:
-            message = f"its parameters before * must be the variables of {self.uri!r}: {sorted(variables)}"
-            message += f", not {sorted(names)}"
-            raise TypeError(message)
-
-    @property
-    def key(self) -> str:
-        """The URI by which a request names it."""
-        return self.uri
+    def own_fields(self) -> dict[str, Any]:
+        """Write the fields that only an entry of `resources/list` or `resources/templates/list` has."""
+        more = {"mimeType": self.mime_type, "annotations": self._annotations}
+        if self.kind == "resource_template":
+            return {"uriTemplate": self.uri, **more}  # a template of the specification has no size
+        return {"uri": self.uri, "size": self._size, **more}
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the variables of the template from the URI of a `resources/read`."""

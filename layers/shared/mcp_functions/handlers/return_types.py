@@ -41,12 +41,9 @@ def read_structured_type(annotation: object) -> JsonType | None:
     if annotation is None:
         return None
     question_class = _input_required_class()
-    members = union_members(annotation)
-    results = tuple(member for member in members if question_class is None or member is not question_class)
+    results = tuple(member for member in union_members(annotation) if member is not question_class)
     if not results or any(map(_is_unstructured, results)):
         return None
-    if results == members:
-        return read_type(annotation)
     return read_type(Union.__getitem__(results))
 
 
@@ -62,20 +59,15 @@ def returns_content_list(annotation: object) -> bool:
     Raises:
         TypeError: content is inside another value, as in `dict[str, Image]`, where no client would find it.
     """
-    has_content_list = False
-    has_other_list = False
-    for member in union_members(_strip(annotation)):
-        inner = _strip(member)
-        parts: tuple[Any, ...] = (inner,)
-        if get_origin(inner) in LISTS and _contains_content(inner):
-            has_content_list = True
-            parts = get_args(inner)
-        elif get_origin(inner) in LISTS:
-            has_other_list = True
+    members = _members(annotation)
+    lists = [member for member in members if get_origin(member) in LISTS]
+    content_lists = [member for member in lists if _contains_content(member)]
+    for member in members:
+        parts = get_args(member) if member in content_lists else (member,)
         if any(map(_nests_content, parts)):
             message = f"-> {annotation}: content is returned by itself or in a list, not inside another value"
             raise TypeError(message)
-    return has_content_list and not has_other_list
+    return bool(lists) and content_lists == lists
 
 
 def union_members(annotation: object) -> tuple[Any, ...]:
@@ -101,8 +93,12 @@ def _contains_content(annotation: object) -> bool:
 
 def _nests_content(annotation: object) -> bool:
     """Tell whether content is inside another value, as in `dict[str, Image]`; content itself, or a union, is not."""
-    members = [_strip(member) for member in union_members(_strip(annotation))]
-    return any(not isinstance(member, type) and _contains_content(member) for member in members)
+    return any(not isinstance(member, type) and _contains_content(member) for member in _members(annotation))
+
+
+def _members(annotation: object) -> list[object]:
+    """Return the members of a union, or the one annotation, without `Annotated` and aliases."""
+    return [_strip(member) for member in union_members(_strip(annotation))]
 
 
 def _strip(annotation: object) -> object:

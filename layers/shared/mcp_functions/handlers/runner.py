@@ -58,7 +58,7 @@ def run_round(
 
 def crash_result(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:
     """Note a crash for the log, and write the result that reports it; a prompt or a resource has none."""
-    observability.current().crash(crash.cause)
+    observability.current().add_crash(crash.cause)
     if handler.kind != "tool":
         raise crash
     return handler.error_result(crash.message)

@@ -7,7 +7,7 @@ its end; Lambda ends a process without notice.
 from __future__ import annotations
 
 import atexit
-from functools import cache
+from functools import cache, cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +24,6 @@ class SharedValue:
         """Take the function that returns the context manager; it is not called yet."""
         self._make_manager = make_manager
         self._lock = Lock()  # the local harness makes several calls at once
-        self._is_open = False
-        self._value: object = None
 
     def get(self) -> object:
         """Return the value. If the context manager raises on entering, the next call tries again with a new one.
@@ -34,10 +32,11 @@ class SharedValue:
             DeveloperError: the function returned no context manager.
         """
         with self._lock:
-            if not self._is_open:
-                self._value = _enter(self._make_manager())
-                self._is_open = True
             return self._value
+
+    @cached_property
+    def _value(self) -> object:
+        return _enter(self._make_manager())
 
 
 # Handlers that name the same function share one value.

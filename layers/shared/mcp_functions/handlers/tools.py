@@ -12,7 +12,7 @@ from mcp_functions.handlers import return_types
 from mcp_functions.handlers.base import FunctionHandler, P, R, read_errors, to_seconds
 from mcp_functions.protocol import header_parameters, results
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.schemas import arguments
+from mcp_functions.schemas.arguments import read_arguments, read_raw_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,12 +34,7 @@ SINGLE_USE = ("replay", "reject")  # the answer to a repeated request: the same 
 
 
 class Tool(FunctionHandler[P, R]):
-    """A function that a model calls.
-
-    Attributes:
-        task: whether a call may, or must, become a task; or a function of the arguments that decides it.
-        task_ttl: seconds for which a task is kept, from its creation.
-    """
+    """A function that a model calls."""
 
     kind = "tool"
 
@@ -61,76 +56,82 @@ class Tool(FunctionHandler[P, R]):
         visibility: Sequence[str] = (),
         **options: Unpack[HandlerOptions],
     ) -> None:
-        """Read the function and the options, which `decorators.tool` explains."""
+        """Read the function's signature, and the options of `@tool`.
+
+        Args:
+            function: a function of the author, a method, or an object with `__call__`.
+            annotations: hints about its effects.
+            input_schema: a JSON Schema, for a function with one parameter that takes all arguments.
+            output_schema: a JSON Schema of the structured content, in the place of the return annotation's.
+            task: whether a call may, or must, become a task; or a function of the arguments that decides it.
+            task_ttl: the time for which a task is kept from its creation, in seconds if it is a number.
+            single_use: how a repeated request is answered if each round runs once.
+            errors: exceptions whose text is meant for the model, by exact type.
+            requires: the client's capabilities that it cannot do without.
+            ask_in_words: the keys of the questions whose answers the model may relay.
+            app: the URI of the author's own app.
+            form: whether hosts may show the toolkit's form for its questions.
+            visibility: ["app"] if only the app may call it.
+            options: the options of every handler.
+        """
         super().__init__(function, **options)
         self.task: Any = task
         self.task_ttl = to_seconds(task_ttl)
-        self._check_task()
         self.single_use = single_use
-        self._check_single_use()
+        self._check_rounds()
         self.errors = read_errors(errors)
-        # A host shows one app for a tool: its author's own, or the form of this toolkit for its questions.
-        self.form = form and not app
+        self.form = form and not app  # a host shows one page for a tool: the author's app, or the form
         if requires or ask_in_words or app or visibility:
             from mcp_functions.apps import tool_options  # noqa: PLC0415 - few tools have these options
 
             self.requires = tool_options.read_requires(requires)
             self.ask_in_words = tool_options.read_keys(ask_in_words)
-            self.is_app_only = tool_options.is_app_only(visibility)
-            ui = tool_options.read_app(app, visibility)
-            if ui:
-                meta = self._entry["_meta"] or {}  # None if the author gave no `meta`
-                self._entry["_meta"] = {**meta, **ui}
-        self._read_arguments(input_schema)
-        self._read_output(output_schema)
+            self.is_app_only = bool(visibility) and "model" not in visibility
+            self._meta = tool_options.add_app(self._meta, app, visibility)
+        signature = self._signature
+        self._arguments: Arguments | RawArguments
+        if input_schema is None:
+            types = signature.types
+            self._arguments = read_arguments(signature.client_parameters, types, camel_case=self.camel_case)
+        else:
+            self._arguments = read_raw_arguments(signature.client_parameters, input_schema)
+        self.header_arguments = header_parameters.find(self._arguments.schema)
+        self._returns_content_list = return_types.returns_content_list(signature.returns)
+        if output_schema is None:
+            self._output = return_types.read_structured_type(signature.returns)
+        else:
+            self._output = _read_output_schema(output_schema)
+        self._annotations = None
         if annotations is not None:
             from mcp_functions.protocol import hints  # noqa: PLC0415 - many tools have none
 
-            self._entry["annotations"] = hints.read_annotations(annotations, hints.TOOL)
+            self._annotations = hints.read_annotations(annotations, hints.TOOL)
 
-    def _check_task(self) -> None:
+    def _check_rounds(self) -> None:
+        """Check the options about tasks, and about rounds that run once."""
         if self.task not in (None, *TASK_SUPPORT) and not callable(self.task):
             message = 'task is "allowed", "required" or None, or a function of the arguments that returns one of them'
             raise TypeError(message)
         if self.task_ttl < 1:
             message = "task_ttl is a timedelta or seconds, 1 or more"
             raise TypeError(message)
-
-    def _check_single_use(self) -> None:
-        if self.single_use is None:
-            return
-        if self.single_use not in SINGLE_USE:
+        if self.single_use not in (None, *SINGLE_USE):
             message = f'single_use is "replay" or "reject", not {self.single_use!r}'
-        elif not self.needs_state:
+            raise TypeError(message)
+        if self.single_use and not self.needs_state:
             message = "single_use needs several rounds: add an `elicit` or `step` parameter after *"
-        elif self.max_sheds == 0:
-            message = "single_use needs max_sheds=1 or more: a first round that reaches a step ends before it"
-        else:
-            return
-        raise TypeError(message)
+            raise TypeError(message)
+        if self.single_use and self.max_sheds == 0:
+            message = "single_use needs max_sheds=1 or more: the first round must stop, and a second continue"
+            raise TypeError(message)
 
-    def _read_arguments(self, input_schema: Mapping[str, Any] | None) -> None:
-        """Read the types of the arguments, and describe them to clients."""
-        parameters = self._signature.client_parameters
-        accepted: Arguments | RawArguments
-        if input_schema is None:
-            accepted = arguments.read_arguments(parameters, self._signature.types, camel_case=self.camel_case)
-        else:
-            accepted = arguments.read_raw_arguments(parameters, input_schema)
-        self._arguments = accepted
-        self._entry["inputSchema"] = accepted.schema
-        self.header_arguments = header_parameters.find(accepted.schema)
-
-    def _read_output(self, output_schema: Mapping[str, Any] | None) -> None:
-        """Read the type of the structured content, if the tool promises any, and describe it to clients."""
-        annotation = self._signature.returns
-        self._returns_content_list = return_types.returns_content_list(annotation)
-        if output_schema is None:
-            self._output = return_types.read_structured_type(annotation)
-        else:
-            self._output = _read_output_schema(output_schema)
-        if self._output:
-            self._entry["outputSchema"] = self._output.schema
+    def own_fields(self) -> dict[str, Any]:
+        """Write the fields that only an entry of `tools/list` has."""
+        return {
+            "inputSchema": self._arguments.schema,
+            "outputSchema": self._output.schema if self._output else None,
+            "annotations": self._annotations,
+        }
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the arguments of a `tools/call`. The model reads why an argument does not fit."""
@@ -138,10 +139,10 @@ class Tool(FunctionHandler[P, R]):
 
     def result(self, value: object, _params: Mapping[str, Any]) -> dict[str, Any]:
         """Write a CallToolResult, and check that the value has the type that the signature promises."""
-        output = self._output
-        result = results.call_tool_result(value, promised=output is not None, lists=self._returns_content_list)
-        if output and not result.get("isError"):
-            self._check_output(output, result)
+        is_promised = self._output is not None
+        result = results.call_tool_result(value, promised=is_promised, lists=self._returns_content_list)
+        if not result.get("isError"):
+            self._check_output(result)
         return result
 
     def error_result(self, text: str) -> dict[str, Any]:
@@ -163,13 +164,15 @@ class Tool(FunctionHandler[P, R]):
             raise DeveloperError(rule, name=self.name, decided=support)
         return support
 
-    def _check_output(self, output: JsonType, result: Mapping[str, Any]) -> None:
+    def _check_output(self, result: Mapping[str, Any]) -> None:
         """Check the structured content: "servers MUST provide structured results that conform to this schema"."""
+        if self._output is None:
+            return
         if "structuredContent" not in result:
             rule = "{name} promises structured content in its signature and returned none"
             raise DeveloperError(rule, name=self.name)
         try:
-            output.read(result["structuredContent"])
+            self._output.read(result["structuredContent"])
         except ValueError as error:
             rule = "{name} returned something else than its signature promises: it {problem}"
             # The problem in words is enough; the exception of a validator behind it may quote the value.

@@ -17,10 +17,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions import observability
-from mcp_functions.http import cors, events, identity, metadata, outcomes, responses
+from mcp_functions.http import cors, events, identity, metadata, responses
+from mcp_functions.http.request_log import trace_id
 from mcp_functions.protocol import headers, json_reader
 from mcp_functions.protocol.constants import CALLS, METHODS, PROTOCOL_VERSION
-from mcp_functions.protocol.errors import FunctionStopped, InvalidRequest, ParseError
+from mcp_functions.protocol.errors import FunctionStopped, InvalidRequest, ParseError, to_mcp_error
 from mcp_functions.protocol.messages import ForwardedResponse, Request, is_request, to_message
 from mcp_functions.tuples import NamedTuple
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from mcp_functions.http.events import HttpRequest, LambdaContext, Response
     from mcp_functions.observability import Notes
-    from mcp_functions.protocol.errors import McpError
     from mcp_functions.protocol.messages import AnyResult
     from mcp_functions.protocol.wire_types import JSONRPCNotification, JSONRPCRequest, JSONValue, RequestId
     from mcp_functions.settings import Settings
@@ -90,8 +90,9 @@ class HttpExchange:
             return self._method_not_allowed("POST")
         return self._answer(endpoint, now)
 
-    def error_response(self, error: McpError) -> Response:
+    def error_response(self, raised: BaseException) -> Response:
         """Respond with an error. It repeats the id of the request, unless the request failed before its id was read."""
+        error = to_mcp_error(raised)
         request_id = error.id if self._id is None else self._id
         return responses.failure(error, request_id)
 
@@ -163,7 +164,7 @@ class HttpExchange:
         meta = message["params"].get("_meta")
         # SEP-414: MCP's trace context is in `_meta`; HTTP's, in the header, is independent of it.
         if isinstance(meta, dict):
-            self._notes.trace_id = outcomes.trace_id(meta.get("traceparent")) or self._notes.trace_id
+            self._notes.trace_id = trace_id(meta.get("traceparent")) or self._notes.trace_id
 
     def _note_result(self, result: AnyResult) -> None:
         """Note the outcome for the log line."""

@@ -14,9 +14,10 @@ import time
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.http import cors, events, outcomes
+from mcp_functions.http import cors, events
 from mcp_functions.http.exchange import HttpExchange
-from mcp_functions.protocol.errors import FunctionStopped, Misconfigured, is_ctrl_c
+from mcp_functions.http.request_log import RequestLog, note_response
+from mcp_functions.protocol.errors import FunctionStopped, Misconfigured, is_ctrl_c, to_mcp_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -64,7 +65,7 @@ class LambdaFunction:
         self.handlers = handlers
         self.now = now
         self._make_endpoint = make_endpoint
-        self._log = outcomes.RequestLog(logger)
+        self._log = RequestLog(logger)
         self._endpoint: Endpoint | None = None
         self._lock = Lock()
 
@@ -89,8 +90,9 @@ class LambdaFunction:
             except BaseException as error:  # also SystemExit: an author's `sys.exit` must not end the environment
                 if is_ctrl_c(error):
                     raise
-                response = exchange.error_response(outcomes.note_exception(notes, error))
-            outcomes.note_response(notes, response)
+                notes.add_error(error)
+                response = exchange.error_response(error)
+            note_response(notes, response)
         # Errors have CORS headers too. There is no endpoint if it could not be made.
         if self._endpoint and self._endpoint.settings.allowed_origins:
             origin = http.headers.get("origin")
@@ -111,7 +113,8 @@ class LambdaFunction:
             except BaseException as raised:  # as for a request
                 if is_ctrl_c(raised):
                     raise
-                error = outcomes.note_exception(notes, raised)
+                notes.add_error(raised)
+                error = to_mcp_error(raised)
             notes.status = error.status if error else 200
         if error:
             raise WorkFailed

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.http import events, outcomes
+from mcp_functions.http import events
 from mcp_functions.http.responses import check_size, empty, json
 from mcp_functions.legacy import conversations, replies
 from mcp_functions.legacy.responses import StreamEvent, error_message, is_unicode, stream_response
@@ -59,7 +59,7 @@ def _receive_answer(exchange: Exchange, message: Mapping[str, Any], *, has_reque
         # code". The requests of the same batch still get their responses.
         if not has_requests:
             raise
-        outcomes.note_error(observability.current(), error)
+        observability.current().add_error(error)
 
 
 def _reply(exchange: Exchange, message: Mapping[str, Any]) -> Reply:

@@ -6,9 +6,13 @@
     POST the answer           claims the call (phase "running"), runs round 2, stores its result (phase "over"); 202
     GET  Last-Event-ID        responds with the result
 
-A round runs the handler of a call once more, with the answers so far. A claim reserves the call, so that an answer that
-arrives twice runs one round. The questions of one round are asked one after the other: the JSON-RPC id of the next
-question is sealed, and holds the earlier answers.
+    round    one run of the handler of a call, with the answers so far
+    phase    what the mailbox says about the call: "asked", "running", "working" or "over"
+    step     how many times the call has stopped for its client; an answer counts only for the step of its question
+    claim    the write that changes "asked" to "running": the table accepts one, so a repeated answer runs nothing
+
+The questions of one round are asked one after the other: the JSON-RPC id of the next question is sealed (encrypted and
+authenticated), and holds the earlier answers.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from mcp_functions import observability
 from mcp_functions.http import events
 from mcp_functions.legacy import final_messages, sealed_ids, streams
 from mcp_functions.legacy.errors import UnknownQuestion
+from mcp_functions.legacy.final_messages import Obstacle
 from mcp_functions.legacy.mailbox import CallRecord
 from mcp_functions.legacy.responses import Reply
 from mcp_functions.legacy.round_records import WaitingCall, answer_deadline, ask, record_outcome, run_round
@@ -30,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.legacy.exchange import Exchange
-    from mcp_functions.legacy.final_messages import Why
     from mcp_functions.legacy.mailbox import Mailbox, StoredRecord
     from mcp_functions.legacy.runner import Call, Outcome
     from mcp_functions.legacy.sealed_ids import PendingQuestion
@@ -39,23 +43,20 @@ if TYPE_CHECKING:
 RESULT_AND_ERROR = "A response holds a result or an error, and not both"
 
 
-def why_not_asked(exchange: Exchange) -> Why | None:
-    """Return why this client is asked nothing now; None if it can be asked, if the server has a mailbox."""
+def obstacle_to_asking(exchange: Exchange) -> Obstacle | None:
+    """Return what keeps this server from asking this client now; None if it can be asked."""
     session = exchange.session
     if session is None:
-        return "client"
+        return Obstacle.NOT_DECLARED
     if exchange.revision < exchange.deployment.settings.questions_since:
-        return "revision"
+        return Obstacle.REVISION_TOO_EARLY
     if not session.resumes_streams:
-        return "leaves"
+        return Obstacle.NEVER_RESUMES
     if exchange.in_batch or not events.accepts_event_stream(exchange.http):
-        return "stream"
+        return Obstacle.NO_EVENT_STREAM
+    if exchange.deployment.mailbox is None:
+        return Obstacle.NO_TABLE
     return None
-
-
-def mailbox_for(exchange: Exchange) -> Mailbox | None:
-    """Return the mailbox, with which this client is asked; None if it is asked nothing now."""
-    return None if why_not_asked(exchange) else exchange.deployment.mailbox
 
 
 def begin(exchange: Exchange, mailbox: Mailbox, call: Call, outcome: Outcome) -> Reply:
@@ -79,10 +80,10 @@ def begin(exchange: Exchange, mailbox: Mailbox, call: Call, outcome: Outcome) ->
         mailbox.create(stream, record)
     except StateTooLarge as error:
         # The record does not fit into an item of the table, or the client's request id into an event id.
-        return _not_asked(call, outcome, "size", error)
+        return _not_asked(call, outcome, Obstacle.TOO_LARGE, error)
     except McpError as error:
         observability.current().misconfigured = isinstance(error, Misconfigured)
-        return _not_asked(call, outcome, "trouble", error)
+        return _not_asked(call, outcome, Obstacle.TABLE_UNAVAILABLE, error)
     return Reply(events=first_events)
 
 
@@ -97,7 +98,8 @@ def receive_answer(exchange: Exchange, message: Mapping[str, Any]) -> None:
     mailbox = exchange.deployment.mailbox
     if mailbox is None or exchange.session is None:
         raise UnknownQuestion
-    # 2025-11-25, basic, "Responses": "Either a `result` or an `error` MUST be set. A response MUST NOT set both."
+    # 2025-11-25, basic, "Responses": "Either a `result` or an `error` MUST be set. A response MUST NOT set both." A
+    # message with neither is no response to `revisions.message_kind`.
     if message.get("result") is not None and message.get("error") is not None:
         raise InvalidRequest(RESULT_AND_ERROR)
     question = sealed_ids.open_question_id(message["id"], mailbox.seals.questions, exchange)
@@ -110,8 +112,10 @@ def receive_answer(exchange: Exchange, message: Mapping[str, Any]) -> None:
         notes.reason = "answered_before"
     elif exchange.deployment.now() >= question.stream.ends:
         notes.reason = "answered_late"
-    elif not _continue_call(exchange, mailbox, question, stored, message):
-        notes.reason = "answered_before"
+    else:
+        is_first = _continue_call(exchange, mailbox, question, stored, message)
+        if not is_first:
+            notes.reason = "answered_before"
 
 
 def receive_notification(exchange: Exchange, message: Mapping[str, Any]) -> None:
@@ -135,8 +139,11 @@ def _continue_call(
 ) -> bool:
     """Continue a call with its answer; False if another delivery of the answer was faster."""
     result = message.get("result")
-    if not isinstance(result, dict):
-        ended = _client_error(question, stored, message)
+    if not isinstance(result, dict):  # the client could not ask its user
+        observability.current().reason = "client_error"
+        request = cast("InputRequest", stored.record.messages[-1])
+        last = final_messages.client_error_message(question.call, request, message.get("error"))
+        ended = CallRecord(question.stream.nonce, question.step + 1, "over", [last])
         return mailbox.replace(stored, ended, exchange.deadline) is not None
     waiting = WaitingCall(question.stream, question.step, question.call)
     answer = {name: value for name, value in result.items() if name != "_meta"}
@@ -152,16 +159,8 @@ def _continue_call(
     return True
 
 
-def _not_asked(call: Call, outcome: Outcome, why: Why, error: McpError) -> Reply:
+def _not_asked(call: Call, outcome: Outcome, obstacle: Obstacle, error: McpError) -> Reply:
     """Return the reply that ends a call, because its question cannot be stored."""
     observability.current().reason = error.reason
-    last = final_messages.not_asked_message(call, outcome, why)
+    last = final_messages.not_asked_message(call, outcome, obstacle)
     return Reply((*outcome.notifications, last))
-
-
-def _client_error(question: PendingQuestion, stored: StoredRecord, message: Mapping[str, Any]) -> CallRecord:
-    """Return the record that ends a call, because its client could not ask its user."""
-    observability.current().reason = "client_error"
-    request = cast("InputRequest", stored.record.messages[-1])
-    last = final_messages.client_error_message(question.call, request, message.get("error"))
-    return CallRecord(question.stream.nonce, question.step + 1, "over", [last])

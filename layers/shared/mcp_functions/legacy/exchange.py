@@ -32,8 +32,8 @@ class Deployment(NamedTuple):
     settings: Settings
     modern: ModernServer  # the server of 2026-07-28, which runs the translated requests
     now: Callable[[], float]  # the clock, in unix seconds
-    session_seal: IdSeal | None  # None without a key: clients have no session
-    mailbox: Mailbox | None  # None without a key or a table: clients are asked nothing
+    session_seal: IdSeal | None = None  # None without a key: clients have no session
+    mailbox: Mailbox | None = None  # None without a key or a table: clients are asked nothing
 
 
 class Exchange(NamedTuple):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from enum import Enum
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.apps import rungs
 from mcp_functions.legacy import responses, revisions, translation
@@ -22,39 +23,37 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.runner import Call, Outcome
     from mcp_functions.protocol.wire_types import InputRequest
 
-# The reason why a call was not finished; a key of EXPLANATIONS.
-Why: TypeAlias = Literal[
-    "client", "leaves", "stream", "revision", "mailbox", "trouble", "words", "size", "time", "refused", "failed", "task"
-]
-
-EXPLANATIONS: dict[Why, str] = {
-    "client": "this client did not declare support for it",
-    "leaves": "this client does not resume a stream after the user's answer",
-    "stream": "it needs an event stream, which the response to this request cannot be",
-    "revision": "this server does not ask clients of this revision, because they do not resume streams",
-    "mailbox": "this server has no table for questions to clients of this revision (its operator can add one)",
-    "trouble": "the server's table for questions is temporarily unavailable",
-    "words": "this client's revision has no request for it",
-    "size": "the call is too large to be kept while the user answers",
-    "time": "the work takes longer than one request, and this server cannot continue it for this client",
-    "refused": "the client refused",
-    "failed": "the client could not ask its user",
-    "task": "it runs as a task, which clients of this revision do not support",
-}
 ADVICE = (
     "If the tool has an argument for it, ask the user yourself and call it again with the answer. "
     "Otherwise tell the user that a client of MCP revision 2026-07-28 can finish this call."
 )
 
 
-def final_message(exchange: Exchange, call: Call, outcome: Outcome, why: Why) -> dict[str, Any]:
+class Obstacle(Enum):
+    """Why a call was not finished, in the words of the explanation."""
+
+    NOT_DECLARED = "this client did not declare support for it"
+    NEVER_RESUMES = "this client does not resume a stream after the user's answer"
+    NO_EVENT_STREAM = "it needs an event stream, which the response to this request cannot be"
+    REVISION_TOO_EARLY = "this server does not ask clients of this revision, because they do not resume streams"
+    NO_TABLE = "this server has no table for questions to clients of this revision (its operator can add one)"
+    TABLE_UNAVAILABLE = "the server's table for questions is temporarily unavailable"
+    NOT_IN_REVISION = "this client's revision has no request for it"
+    TOO_LARGE = "the call is too large to be kept while the user answers"
+    TAKES_TOO_LONG = "the work takes longer than one request, and this server cannot continue it for this client"
+    CLIENT_REFUSED = "the client refused"
+    CLIENT_FAILED = "the client could not ask its user"
+    RUNS_AS_TASK = "it runs as a task, which clients of this revision do not support"
+
+
+def final_message(exchange: Exchange, call: Call, outcome: Outcome, obstacle: Obstacle) -> dict[str, Any]:
     """Return the response to a call that has ended.
 
     Args:
         exchange: the request of the client.
         call: the call.
         outcome: the outcome of its last round.
-        why: why this client is not asked; it counts if a capability is missing that the client declared.
+        obstacle: why this client is not asked; it counts if a capability is missing that the client declared.
     """
     if outcome.result is not None:
         result = translation.legacy_result(call.method, outcome.result, exchange.revision)
@@ -63,7 +62,7 @@ def final_message(exchange: Exchange, call: Call, outcome: Outcome, why: Why) ->
     data = error.get("data")
     details: Mapping[str, Any] = data if isinstance(data, dict) else {}
     if error.get("code") == MissingRequiredClientCapability.code:
-        return _missing_capability(exchange, call, details, why)
+        return _missing_capability(exchange, call, details, obstacle)
     # 2025-11-25, server/resources: "Resource not found: -32002". 2026-07-28 has -32602, which other errors have too, so
     # the `uri` in the details identifies it.
     is_invalid_params = error.get("code") == ResourceNotFound.code
@@ -72,15 +71,15 @@ def final_message(exchange: Exchange, call: Call, outcome: Outcome, why: Why) ->
     return responses.error_object_message(call.id, error)
 
 
-def not_asked_message(call: Call, outcome: Outcome, why: Why) -> dict[str, Any]:
+def not_asked_message(call: Call, outcome: Outcome, obstacle: Obstacle) -> dict[str, Any]:
     """Return the response to a call that cannot continue, because the server cannot ask or cannot run another round."""
     questions = outcome.questions
     if not questions:
-        return explanation_message(call, (), "time")
+        return explanation_message(call, (), Obstacle.TAKES_TOO_LONG)
     modes = {question.get("params", {}).get("mode") for question in questions.values()}
     if modes == {"url"}:
         return _pages_message(call, questions)
-    return explanation_message(call, map(describe_request, questions.values()), why)
+    return explanation_message(call, map(describe_request, questions.values()), obstacle)
 
 
 def client_error_message(call: Call, request: InputRequest, error: object) -> dict[str, Any]:
@@ -92,40 +91,45 @@ def client_error_message(call: Call, request: InputRequest, error: object) -> di
     code = error.get("code") if isinstance(error, dict) else None
     if type(code) is not int:
         code = None
-    why: Why = "failed" if request["method"] == "elicitation/create" else "refused"
-    return explanation_message(call, [describe_request(request)], why, code=code)
+    asks_user = request["method"] == "elicitation/create"
+    obstacle = Obstacle.CLIENT_FAILED if asks_user else Obstacle.CLIENT_REFUSED
+    return explanation_message(call, [describe_request(request)], obstacle, code=code)
 
 
-def explanation_message(call: Call, questions: Iterable[str], why: Why, *, code: int | None = None) -> dict[str, Any]:
+def explanation_message(
+    call: Call, questions: Iterable[str], obstacle: Obstacle, *, code: int | None = None
+) -> dict[str, Any]:
     """Return a response that explains why a call did not finish: a tool result for the model, otherwise an error."""
-    because = EXPLANATIONS[why]
+    reason = obstacle.value
     if code is not None:
-        because += f" (it answered with JSON-RPC error {code})"
-    text = rungs.unfinished(because, questions, ADVICE)
+        reason += f" (it answered with JSON-RPC error {code})"
+    text = rungs.unfinished(reason, questions, ADVICE)
     if call.method == "tools/call":
         return responses.result_message(call.id, {"content": [{"type": "text", "text": text}], "isError": True})
     return responses.error_message(call.id, HandlerError(text))
 
 
-def _missing_capability(exchange: Exchange, call: Call, details: Mapping[str, Any], why: Why) -> dict[str, Any]:
+def _missing_capability(
+    exchange: Exchange, call: Call, details: Mapping[str, Any], obstacle: Obstacle
+) -> dict[str, Any]:
     """Return the response to a call that needs a capability.
 
     Args:
         exchange: the request of the client.
         call: the call.
         details: `data` of the modern error: `requiredCapabilities`, and `asks`, the questions in words.
-        why: the reason that counts if the client has declared the capability.
+        obstacle: why the call is not finished if the client has declared the capability.
     """
     required = details.get("requiredCapabilities", {})
     if "extensions" in required:
-        return explanation_message(call, (), "task")
+        return explanation_message(call, (), Obstacle.RUNS_AS_TASK)
     names = capability_names(required)
     questions = details.get("asks", {}).values() or [f"something that needs the capability {', '.join(names)}"]
     session = exchange.session
     if session is None or not all(session.declares(name) for name in names):
         can_declare = all(revisions.supports(exchange.revision, name) for name in names)
-        why = "client" if can_declare else "words"
-    return explanation_message(call, questions, why)
+        obstacle = Obstacle.NOT_DECLARED if can_declare else Obstacle.NOT_IN_REVISION
+    return explanation_message(call, questions, obstacle)
 
 
 def _pages_message(call: Call, questions: Mapping[str, Any]) -> dict[str, Any]:

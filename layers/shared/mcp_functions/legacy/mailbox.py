@@ -17,16 +17,18 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from mcp_functions import observability
 from mcp_functions.legacy.runner import Call
-from mcp_functions.legacy.sealed_ids import item_name
+from mcp_functions.legacy.sealed_ids import FETCH_SECONDS, item_name
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.store import Conflict, Key, UnreadableItem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.legacy.sealed_ids import CallStream, IdSeals
     from mcp_functions.protocol.wire_types import RequestId
-    from mcp_functions.store import Item, SealedTable
+    from mcp_functions.settings import Settings
+    from mcp_functions.store import Item
 
 T = TypeVar("T")
 
@@ -47,7 +49,7 @@ class CallRecord(NamedTuple):
     phase: Phase
     messages: Sequence[Mapping[str, Any]] = ()  # the messages that the client has not seen before this step
     call: Call | None = None  # the call that the next poll continues, in the phase `working`
-    until: int = 0  # unix seconds until which an answer counts, or until which a running function holds its lease
+    until: int = 0  # unix seconds: in the phase `asked`, the last for an answer; in `running`, the end of the lease
 
 
 class StoredRecord(NamedTuple):
@@ -58,25 +60,29 @@ class StoredRecord(NamedTuple):
 
 
 class Mailbox:
-    """Stores call records. Every method may raise TemporarilyUnavailable and Misconfigured.
-
-    Attributes:
-        seals: the seals of the ids with which clients come back to a record.
-    """
+    """Stores call records. Every method may raise TemporarilyUnavailable and Misconfigured."""
 
     def __init__(
         self,
-        table: SealedTable,
+        settings: Settings,
+        seal_factory: SealFactory,
         seals: IdSeals,
         *,
-        seconds: int,
         now: Callable[[], float],
         sleep: Callable[[float], object],
     ) -> None:
-        """Use a table that keeps each record for `seconds` after its last write; `now` is in unix seconds."""
+        """Use a table that keeps each record while a client may answer its question or fetch its outcome.
+
+        Args:
+            settings: the settings of the deployment.
+            seal_factory: makes the sealed table; no request is sent yet.
+            seals: the seals of the ids with which clients come back to a record.
+            now: the clock, in unix seconds.
+            sleep: waits some seconds between attempts to reach the table.
+        """
         self.seals = seals
-        self._table = table
-        self._seconds = seconds
+        self._seconds = settings.question_seconds + FETCH_SECONDS
+        self._table = seal_factory.table(self._seconds)
         self._now = now
         self._sleep = sleep
 
@@ -93,7 +99,7 @@ class Mailbox:
             self._replace_earlier_call(key, record)
 
     def _replace_earlier_call(self, key: Key, record: CallRecord) -> None:
-        # The causes say no more than the reasons do.
+        # `from None`: the original exceptions would add nothing to the log.
         try:
             item = self._table.get(key)
             if item is None:
@@ -112,8 +118,7 @@ class Mailbox:
             return None
         if item is None or item.payload["nonce"] != stream.nonce:
             return None
-        # An earlier version stored one member more.
-        record = CallRecord(**{name: value for name, value in item.payload.items() if name in CallRecord._fields})
+        record = CallRecord(**item.payload)
         if record.call:
             record = record._replace(call=Call(*record.call))  # a tuple is a list in JSON
         return StoredRecord(record, item)

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.http import outcomes
 from mcp_functions.legacy import conversations, final_messages, revisions, sessions, translation
+from mcp_functions.legacy.final_messages import Obstacle
 from mcp_functions.legacy.responses import Reply, error_message, error_object_message, result_message
 from mcp_functions.legacy.runner import Call, run_call, run_request
 from mcp_functions.protocol.constants import CALLS, LISTS, LOG_LEVELS, META_SERVER_INFO
@@ -42,7 +42,7 @@ def reply(exchange: Exchange, message: Mapping[str, Any]) -> Reply:
 
 def error_reply(id_: RequestId, error: McpError) -> Reply:
     """Note an error in the log, and return it as a JSON-RPC error."""
-    outcomes.note_error(observability.current(), error)
+    observability.current().add_error(error)
     return Reply((error_message(id_, error),))
 
 
@@ -66,14 +66,16 @@ def _run(exchange: Exchange, call: Call) -> Reply:
     # In a batch, an HTTP status would hide the other results. There the JSON-RPC error is the reply.
     if outcome.refusal and not exchange.in_batch:
         return Reply(refusal=outcome.refusal)
-    mailbox = conversations.mailbox_for(exchange)
-    why = conversations.why_not_asked(exchange) or "mailbox"
-    if not outcome.is_unfinished:
-        last = final_messages.final_message(exchange, call, outcome, why)
-    elif mailbox:
+    obstacle = conversations.obstacle_to_asking(exchange)
+    mailbox = exchange.deployment.mailbox
+    if outcome.is_unfinished and mailbox and obstacle is None:
         return conversations.begin(exchange, mailbox, call, outcome)
+    # Without an obstacle, the call could use each declared capability. A missing one was not declared.
+    obstacle = obstacle or Obstacle.NOT_DECLARED
+    if outcome.is_unfinished:
+        last = final_messages.not_asked_message(call, outcome, obstacle)
     else:
-        last = final_messages.not_asked_message(call, outcome, why)
+        last = final_messages.final_message(exchange, call, outcome, obstacle)
     return Reply((*outcome.notifications, last))
 
 
@@ -82,7 +84,7 @@ def _capabilities(exchange: Exchange) -> dict[str, Any]:
     session = exchange.session
     if session is None or exchange.in_batch:
         return {}
-    if conversations.mailbox_for(exchange):
+    if conversations.obstacle_to_asking(exchange) is None:
         return session.capabilities
     # The error -32042 asks a client to open a page, so that question needs no mailbox.
     pages: dict[str, Any] = {"elicitation": {"url": {}}} if session.declares("elicitation.url") else {}
@@ -136,6 +138,6 @@ def _session_header(exchange: Exchange, session: Session) -> dict[str, str]:
         return {sessions.SESSION_HEADER: seal.seal({"v": 1, **session._asdict()})}
     except McpError as error:
         notes = observability.current()
-        outcomes.note_error(notes, error)
+        notes.add_error(error)
         notes.outcome = "complete"  # the error is in the log, but the request succeeds without a session
         return {}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions import observability
 from mcp_functions.legacy import final_messages, responses, translation
 from mcp_functions.legacy.errors import ResultLost
+from mcp_functions.legacy.final_messages import Obstacle
 from mcp_functions.legacy.mailbox import CallRecord
 from mcp_functions.legacy.runner import run_call
 from mcp_functions.legacy.sealed_ids import PendingQuestion
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mcp_functions.legacy.exchange import Exchange
-    from mcp_functions.legacy.final_messages import Why
     from mcp_functions.legacy.mailbox import Mailbox, StoredRecord
     from mcp_functions.legacy.runner import Call, Outcome
     from mcp_functions.legacy.sealed_ids import CallStream
@@ -88,7 +88,7 @@ def record_outcome(exchange: Exchange, mailbox: Mailbox, waiting: WaitingCall, o
         waiting = waiting._replace(call=call, unseen=unseen)
         return ask(exchange, mailbox, waiting, outcome.questions, answers={})
     # The round could use every declared capability, so one that is missing was not declared.
-    return _over(waiting, unseen, final_messages.final_message(exchange, call, outcome, "client"))
+    return _over(waiting, unseen, final_messages.final_message(exchange, call, outcome, Obstacle.NOT_DECLARED))
 
 
 def ask(
@@ -106,7 +106,7 @@ def ask(
     requests = [translation.legacy_question(each, exchange.revision, elicitation_id) for each in questions.values()]
     first_request = requests[0]
     if first_request is None or None in requests or len(requests) > MAX_QUESTIONS:
-        return _cannot_ask(waiting, questions, "words")
+        return _cannot_ask(waiting, questions, Obstacle.NOT_IN_REVISION)
     (key, question), *others = questions.items()
     pending = PendingQuestion(
         stream=stream,
@@ -121,7 +121,7 @@ def ask(
         id_ = mailbox.seals.questions.seal(pending._asdict())
     except Misconfigured as error:  # the id would be too large, or KMS refuses
         observability.current().reason = error.reason
-        return _cannot_ask(waiting, questions, "size")
+        return _cannot_ask(waiting, questions, Obstacle.TOO_LARGE)
     messages = [*waiting.unseen, {"jsonrpc": "2.0", "id": id_, **first_request}]
     return CallRecord(stream.nonce, step, "asked", messages, until=stream.ends)
 
@@ -132,10 +132,10 @@ def answer_deadline(exchange: Exchange) -> int:
     return int(deployment.now()) + deployment.settings.question_seconds
 
 
-def _cannot_ask(waiting: WaitingCall, questions: Mapping[str, Any], why: Why) -> CallRecord:
+def _cannot_ask(waiting: WaitingCall, questions: Mapping[str, Any], obstacle: Obstacle) -> CallRecord:
     """Return the record of a call that ends, with its questions in words, because its client cannot be asked."""
     described = map(describe_request, questions.values())
-    return _over(waiting, waiting.unseen, final_messages.explanation_message(waiting.call, described, why))
+    return _over(waiting, waiting.unseen, final_messages.explanation_message(waiting.call, described, obstacle))
 
 
 def _over(waiting: WaitingCall, unseen: Sequence[Mapping[str, Any]], last: Mapping[str, Any]) -> CallRecord:

@@ -13,7 +13,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observability
-from mcp_functions.http import outcomes, responses
+from mcp_functions.http import responses
 from mcp_functions.legacy import translation
 from mcp_functions.protocol.errors import InsufficientScope, InternalError, McpError, Unauthorized, is_ctrl_c
 from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 MIN_ROUND_SECONDS = 15.0  # a call that ended without a question runs again at once if this much time is left
 SPARE_SECONDS = 1.5  # the part of the gateway's time that a round must leave, to store and write the outcome
-UNAUTHORIZED = 401
-FORBIDDEN = 403
 # The JSON-RPC error for a problem with the access token, where no HTTP status can show it.
 ACCESS_DENIED = {"code": InsufficientScope.code, "message": InsufficientScope.default_message}
 
@@ -114,15 +112,15 @@ def run_request(exchange: Exchange, call: Call, capabilities: Mapping[str, Any])
     try:
         answer = exchange.deployment.modern.answer(request)
     except (Unauthorized, InsufficientScope) as error:
-        outcomes.note_error(notes, error)
+        notes.add_error(error)
         return Outcome(error=ACCESS_DENIED, refusal=responses.failure(error, call.id))
     except McpError as error:
-        outcomes.note_error(notes, error)
+        notes.add_error(error)
         return Outcome(error=error.to_json())
     except BaseException as error:  # a crash becomes a JSON-RPC error, so the client learns which request crashed
         if is_ctrl_c(error):
             raise
-        outcomes.note_crash(notes, error)
+        notes.add_error(error)
         return _internal_error()
     if isinstance(answer, Result):
         outcome = Outcome(answer.result, notifications=answer.notifications)
@@ -162,7 +160,7 @@ def _round_params(call: Call, answers: Mapping[str, Any] | None) -> dict[str, An
 
 def _forwarded_outcome(response: Mapping[str, Any]) -> Outcome:
     """Read the HTTP response of another function: JSON or an event stream."""
-    if response["statusCode"] in (UNAUTHORIZED, FORBIDDEN):
+    if response["statusCode"] in (401, 403):  # the access token is the problem
         return Outcome(error=ACCESS_DENIED, refusal=response)
     body: str = response["body"]
     texts = [body]

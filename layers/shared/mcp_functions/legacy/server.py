@@ -3,7 +3,11 @@
     POST   a message: read the body, the caller and the session, compare the headers, then answer
     GET    a client returns for the rest of an event stream (`Last-Event-ID`)
 
-A request that is not of 2025 returns None, and the path of 2026-07-28 (the modern path) answers or refuses it.
+A body is of one kind (`revisions.message_kind`): a request, a notification, a response to a question of this server, or
+a batch of these. What is not of 2025 returns None, and the path of 2026-07-28 (the modern path) answers or refuses it.
+
+No server remembers a client. Its session id holds the session, sealed (encrypted and authenticated). The mailbox is the
+table with the messages that a client has not fetched yet.
 """
 
 from __future__ import annotations
@@ -14,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.handlers import lookup
-from mcp_functions.http import events, outcomes
+from mcp_functions.http import events
 from mcp_functions.http.exchange import note_method
 from mcp_functions.http.responses import empty
 from mcp_functions.legacy import batches, conversations, replies, responses, revisions, streams
 from mcp_functions.legacy.exchange import Deployment, read_exchange
 from mcp_functions.legacy.mailbox import Mailbox
 from mcp_functions.legacy.revisions import VERSION_HEADER
-from mcp_functions.legacy.sealed_ids import FETCH_SECONDS, make_seals
+from mcp_functions.legacy.sealed_ids import make_seals
 from mcp_functions.legacy.sessions import SESSION_HEADER
 from mcp_functions.protocol import header_parameters, headers, json_reader
 from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
@@ -34,12 +38,12 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.exchange import Exchange
     from mcp_functions.legacy.revisions import Kind
     from mcp_functions.legacy.runner import ModernServer
-    from mcp_functions.legacy.sealed_ids import IdSeal
     from mcp_functions.protocol.wire_types import JSONValue
     from mcp_functions.settings import Settings
 
 EVENT_ID = re.compile(r"[\x21-\x7e]+")  # visible ASCII
-LOG_NAMES = {"batch": "batch", "response": "answer"}  # message kinds that have no method -> their name in the log
+# The kinds without a method -> their name in the log, where "response" would mean one that the server sent.
+LOG_NAMES = {"batch": "batch", "response": "answer"}
 
 
 class LegacyServer:
@@ -63,15 +67,11 @@ class LegacyServer:
             now: the clock, in unix seconds.
             sleep: waits some seconds between attempts to reach the table.
         """
-        session_seal: IdSeal | None = None
-        mailbox: Mailbox | None = None
+        self._deployment = Deployment(settings, modern, now)
         if seal_factory:
             seals = make_seals(seal_factory, settings)
-            session_seal = seals.sessions
-            if settings.table:
-                seconds = settings.question_seconds + FETCH_SECONDS
-                mailbox = Mailbox(seal_factory.table(seconds), seals, seconds=seconds, now=now, sleep=sleep)
-        self._deployment = Deployment(settings, modern, now, session_seal, mailbox)
+            mailbox = Mailbox(settings, seal_factory, seals, now=now, sleep=sleep) if settings.table else None
+            self._deployment = Deployment(settings, modern, now, seals.sessions, mailbox)
 
     def __call__(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
         """Answer one HTTP request; None if the modern path must answer or refuse it.
@@ -98,14 +98,16 @@ class LegacyServer:
             return None
         _note_method(kind, body)
         try:
-            return self._answer(http, event, context, kind, body)
+            return self._answer_caller(http, event, context, kind, body)
         except McpError as error:
-            error.id = body["id"] if kind == "request" else None
+            if kind == "request":
+                error.id = body["id"]  # an error response must have the id of its request
             raise
 
-    def _answer(
+    def _answer_caller(
         self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext, kind: Kind, body: JSONValue
     ) -> Response | None:
+        """Read the caller and the session, and answer a message; None if the caller's revision has no such message."""
         events.check_media_type(http)
         session_id = http.headers.get(SESSION_HEADER)
         if kind == "request" and body["method"] == "initialize":
@@ -121,7 +123,7 @@ class LegacyServer:
             return None  # to the modern path an array is no message
         _check_headers(exchange, kind, body)
         observability.current().revision = exchange.revision
-        return _answer_message(exchange, kind, body)
+        return _answer_by_kind(exchange, kind, body)
 
     def _resume(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
         """Resume a stream; None if this server offers no stream.
@@ -140,7 +142,7 @@ class LegacyServer:
             notes.revision = exchange.revision
             stream = streams.resume(exchange, mailbox, event_id)
         except TemporarilyUnavailable as error:
-            outcomes.note_error(notes, error)
+            notes.add_error(error)
             # The client returns with the same event id.
             stream = (responses.StreamEvent(None, event_id, streams.LONGEST_PAUSE),)
         return None if stream is None else responses.stream_response(stream, {})
@@ -166,8 +168,7 @@ def _check_headers(exchange: Exchange, kind: Kind, body: JSONValue) -> None:
             header_parameters.check_sent(declared, sent if isinstance(sent, dict) else {}, received)
 
 
-def _answer_message(exchange: Exchange, kind: Kind, body: JSONValue) -> Response:
-    """Answer a body of this kind, whose headers were checked."""
+def _answer_by_kind(exchange: Exchange, kind: Kind, body: JSONValue) -> Response:
     if kind == "batch":
         return batches.respond(exchange, body)
     if kind == "request":

@@ -50,10 +50,10 @@ def write(path: Path, mode: AuthMode) -> str:
     Raises:
         Problem: the file is missing, or lacks one of the places.
     """
-    written = set_auth(template.text(path), mode)
+    new_text = set_auth(template.text(path), mode)
     if mode == "oauth" and not (path.parent / FRONT).exists():
         files.write(path.parent, {FRONT: files.template("samples/oauth/app.py", {})})
-    path.write_text(written, encoding="utf-8", newline="\n")
+    path.write_text(new_text, encoding="utf-8", newline="\n")
     return WRITTEN.format(path=path, callers=CALLERS[mode])
 
 
@@ -68,21 +68,21 @@ def set_auth(text: str, mode: AuthMode) -> str:
     Raises:
         Problem: the text lacks one of the places.
     """
-    written, count = MODE_VARIABLE.subn(rf"\1 {mode}", text)
+    new_text, count = MODE_VARIABLE.subn(rf"\1 {mode}", text)
     if count != 1:
         stop(f"template.yaml must set MCP_AUTH_MODE once, in Globals: it does so {count} times")
     blocks = dict(BLOCK.findall(files.template(f"auth/{mode}.yaml", {})))
     for place in PLACES:
-        written = _replace(written, place, blocks.get(place, ""))
-    return written
+        new_text = _replace(new_text, place, blocks.get(place, ""))
+    return new_text
 
 
 def _replace(text: str, mark: str, block: str) -> str:
     """Replace the lines between a mark and the next END; both comments stay."""
     place = re.compile(rf"^( *)(# auth: {mark}.*\n)(?:.*\n)*?\1{END}\n", re.MULTILINE)
-    found = place.findall(text)
-    if len(found) != 1:
+    matches = place.findall(text)
+    if len(matches) != 1:
         stop(f"template.yaml needs the comments `# auth: {mark}` and `{END}` once, around what they enclose")
-    [(indent, mark_line)] = found
+    [(indent, mark_line)] = matches
     filled = indent + mark_line + textwrap.indent(f"{block}{END}\n", indent)
     return place.sub(lambda _old: filled, text)  # a function, because sub() would read a backslash in a text

@@ -72,16 +72,16 @@ def text(url: str, functions: Mapping[str, Function], issuer: Issuer | None = No
         issuer: issues access tokens; None with AuthMode none.
         mode: the AuthMode, if there is an issuer.
     """
-    listed = []
+    function_lines = []
     for function in functions.values():
         if function.folder != FRONT_DOOR:
-            listed += _lines(function)
+            function_lines += _lines(function)
     if FRONT_DOOR not in functions:
-        listed.append(f"  (no functions/{FRONT_DOOR}: {url} is not there, only {url}/<folder> is)")
+        function_lines.append(f"  (no functions/{FRONT_DOOR}: {url} is not there, only {url}/<folder> is)")
     return GREETING.format(
         url=url,
         page=url.removesuffix(FRONT_DOOR),
-        functions="\n".join(listed),
+        functions="\n".join(function_lines),
         auth=_auth(url, issuer, functions, mode),
     )
 

@@ -78,24 +78,24 @@ def write(directory: Path, catalog_: Mapping[str, Any]) -> Path:
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Return one line for each different name: "+ tools add", "- prompts plan", "~ tools add" (entry or folder)."""
     lines = []
-    for listed in catalog.LISTS_BY_KIND.values():
-        before, after = _named(old, listed), _named(new, listed)
+    for list_name in catalog.LISTS_BY_KIND.values():
+        before, after = _entries_by_name(old, list_name), _entries_by_name(new, list_name)
         for name in sorted(before.keys() | after.keys()):
             if name not in before:
-                lines.append(f"+ {listed} {name}")
+                lines.append(f"+ {list_name} {name}")
             elif name not in after:
-                lines.append(f"- {listed} {name}")
+                lines.append(f"- {list_name} {name}")
             elif before[name] != after[name]:
-                lines.append(f"~ {listed} {name}")
+                lines.append(f"~ {list_name} {name}")
     others = (old.keys() | new.keys()) - {"functions", *catalog.LISTS_BY_KIND.values()}
     return lines + [f"~ {name}" for name in sorted(others) if name not in old or old[name] != new.get(name)]
 
 
-def _named(catalog_: Mapping[str, Any], listed: str) -> dict[str, Any]:
+def _entries_by_name(catalog_: Mapping[str, Any], list_name: str) -> dict[str, Any]:
     """Return the folder and the entry of each name in one list; {} if the value is no catalog."""
     try:
-        folders = catalog_["functions"][listed]
-        keyed = {catalog.key_of(entry): entry for entry in catalog_[listed]}
+        folders = catalog_["functions"][list_name]
+        keyed = {catalog.key_of(entry): entry for entry in catalog_[list_name]}
         return {key: (folders.get(key), entry) for key, entry in keyed.items()}
     except (KeyError, TypeError, AttributeError):
         return {}

@@ -69,9 +69,12 @@ def settings(*, port: int, name: str, key_arn: str) -> Variables:
 
 def _origins(port: int) -> list[str]:
     """Return whose web pages may call: the harness's own, the Inspector's, and those that the shell names."""
-    ours = [f"http://{name}:{number}" for number in (port, INSPECTOR_PORT) for name in ("localhost", "127.0.0.1")]
-    named = os.environ.get("MCP_ALLOWED_ORIGINS", "").split(",")
-    return [*ours, *(origin for origin in named if origin and origin not in ours)]
+    ports = (port, INSPECTOR_PORT)
+    origins = [f"http://{name}:{number}" for number in ports for name in ("localhost", "127.0.0.1")]
+    for origin in os.environ.get("MCP_ALLOWED_ORIGINS", "").split(","):
+        if origin and origin not in origins:
+            origins.append(origin)
+    return origins
 
 
 def for_tokens(*, issuer: str, resource: str) -> Variables:

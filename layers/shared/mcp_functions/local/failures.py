@@ -35,22 +35,22 @@ def whole_traceback(error: BaseException, *, debug: bool = False) -> str:
         error: the exception.
         debug: whether to include the toolkit's own frames.
     """
-    shown = traceback.TracebackException.from_exception(error)
+    trace = traceback.TracebackException.from_exception(error)
     if not debug:
-        _fold(shown)
-    text = "".join(shown.format())
-    mend = remedy(error)
-    if mend:
-        text += f"To mend it: {mend}\n"
+        _fold(trace)
+    text = "".join(trace.format())
+    remedy_text = remedy(error)
+    if remedy_text:
+        text += f"To mend it: {remedy_text}\n"
     return text
 
 
-def _fold(shown: traceback.TracebackException) -> None:
+def _fold(trace: traceback.TracebackException) -> None:
     """Leave out the frames of the toolkit and of the import system."""
-    chained: traceback.TracebackException | None = shown
+    chained: traceback.TracebackException | None = trace
     while chained is not None:
-        own = [frame for frame in chained.stack if not frame.filename.startswith(FOLDED)]
-        chained.stack = traceback.StackSummary.from_list(own)
+        author_frames = [frame for frame in chained.stack if not frame.filename.startswith(FOLDED)]
+        chained.stack = traceback.StackSummary.from_list(author_frames)
         earlier = chained.__context__
         if earlier and all(frame.filename.startswith(FOLDED) for frame in earlier.stack):
             chained.__context__ = None  # an exception that the toolkit itself handled
@@ -88,7 +88,7 @@ def remedy(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     if isinstance(error, KeyError) and frames and frames[-1].filename in ENVIRON:
         return VARIABLE.format(name=error.args[0])
-    for part, mend in REMEDIES:
+    for part, remedy_text in REMEDIES:
         if part in str(error):
-            return mend
+            return remedy_text
     return ""

@@ -45,12 +45,12 @@ def examine(root: Path) -> list[Line]:
         root: a project, whose template names the runtime; without one, the template that `init` writes does.
 
     """
-    wanted = _parameters(root)
+    parameters = _parameters(root)
     return [
         _extras(),
         _sam(root),
-        _compiler(wanted["Runtime"]),
-        _architecture(wanted["Architecture"]),
+        _compiler(parameters["Runtime"]),
+        _architecture(parameters["Architecture"]),
         _engine(),
         _aws(),
     ]
@@ -60,8 +60,8 @@ def _parameters(root: Path) -> dict[str, str]:
     """Return the runtime and the architecture of the template."""
     if not (root / template.FILE).is_file():
         return DEFAULTS
-    named = template.read(root / template.FILE).get("Parameters", {})
-    return {name: str(named.get(name, {}).get("Default", default)) for name, default in DEFAULTS.items()}
+    declared = template.read(root / template.FILE).get("Parameters", {})
+    return {name: str(declared.get(name, {}).get("Default", default)) for name, default in DEFAULTS.items()}
 
 
 def _extras() -> Line:
@@ -76,8 +76,8 @@ def _extras() -> Line:
 
 
 def _sam(root: Path) -> Line:
-    own = root / ".venv-sam/bin/sam"  # where the project's Makefile installs it
-    version = _first_line(shutil.which("sam") or str(own), "--version")
+    project_sam = root / ".venv-sam/bin/sam"  # where the project's Makefile installs it
+    version = _first_line(shutil.which("sam") or str(project_sam), "--version")
     if not version:
         return Line("build, deploy", "there is no SAM CLI", "make build installs it, or: pipx install aws-sam-cli")
     return Line("build, deploy", version)
@@ -95,8 +95,8 @@ def _compiler(runtime: str) -> Line:
 
 
 def _interpreters(runtime: str) -> Iterator[str]:
-    if found := shutil.which(runtime):
-        yield found
+    if python := shutil.which(runtime):
+        yield python
     number = runtime.removeprefix("python")
     if uv := shutil.which("uv"):
         yield _first_line(uv, "python", "find", number)
@@ -105,11 +105,11 @@ def _interpreters(runtime: str) -> Iterator[str]:
         yield from map(str, sorted(versions.glob(f"{number}*/bin/{runtime}")))
 
 
-def _architecture(wanted: str) -> Line:
+def _architecture(architecture: str) -> Line:
     here = ARCHITECTURES.get(platform.machine(), platform.machine())
-    if here == wanted:
-        return Line("architecture", f"{wanted}, as this machine's")
-    text = f"the template's is {wanted}, and this machine's {here}: sam local emulates it, slowly"
+    if here == architecture:
+        return Line("architecture", f"{architecture}, as this machine's")
+    text = f"the template's is {architecture}, and this machine's {here}: sam local emulates it, slowly"
     return Line("architecture", text)
 
 
@@ -142,10 +142,10 @@ def _first_line(program: str, *words: str) -> str:
     if not program:
         return ""
     try:
-        done = subprocess.run([program, *words], capture_output=True, text=True, timeout=SECONDS, check=False)  # noqa: S603 - found on the PATH
+        process = subprocess.run([program, *words], capture_output=True, text=True, timeout=SECONDS, check=False)  # noqa: S603 - found on the PATH
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    lines = done.stdout.strip().splitlines()
-    if done.returncode or not lines:
+    lines = process.stdout.strip().splitlines()
+    if process.returncode or not lines:
         return ""
     return re.sub(r"\s+", " ", lines[0])

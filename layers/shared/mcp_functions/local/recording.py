@@ -13,7 +13,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.attack import messages
-from mcp_functions.local.api_gateway.events import Moment, event, event_of_message, message_in, text_of
+from mcp_functions.local.api_gateway.events import Moment, body_text, event, event_of_message, message_in
 from mcp_functions.local.loopback import HttpRequest
 from mcp_functions.local.problems import Problem, stop
 
@@ -42,28 +42,28 @@ def check(
     if len(names) != len(sent):
         return [f"the conversation has {len(sent)} rounds, and {len(names)} names: {', '.join(names)}"]
     complaints = []
-    written = files(directory / function, sent, names)
-    for path in stale(directory / function, [path for path, _ in written]):
+    round_files = files(directory / function, sent, names)
+    for path in stale(directory / function, [path for path, _ in round_files]):
         if update:
             path.unlink()
         else:
             complaints.append(f"{directory.name}/{function}/{path.name} is of no round: pytest --update-events")
-    for path, text in written:
+    for path, text in round_files:
         if update:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        shown = f"{directory.name}/{function}/{path.name}"
+        relative_path = f"{directory.name}/{function}/{path.name}"
         if not path.exists():
-            complaints.append(f"{shown} is missing: pytest --update-events")
+            complaints.append(f"{relative_path} is missing: pytest --update-events")
         elif path.read_text(encoding="utf-8") != text:
-            complaints.append(f"{shown} {OUTDATED}")
+            complaints.append(f"{relative_path} {OUTDATED}")
     return complaints
 
 
 def stale(folder: Path, recorded: Collection[Path]) -> list[Path]:
     """Return the files of rounds, `<number>-<name>.json`, that a conversation does not have."""
-    found = [path for path in folder.glob("*.json") if path.name.partition("-")[0].isdigit()]
-    return sorted(path for path in found if path not in recorded)
+    numbered = [path for path in folder.glob("*.json") if path.name.partition("-")[0].isdigit()]
+    return sorted(path for path in numbered if path not in recorded)
 
 
 def files(folder: Path, sent: Iterable[Mapping[str, Any]], names: Iterable[str]) -> list[tuple[Path, str]]:
@@ -162,7 +162,7 @@ def _filled(event: dict[str, Any], state: str) -> dict[str, Any]:
 def _body(event: dict[str, Any]) -> str:
     """Return the body of an event or of a result as text."""
     try:
-        return text_of(event)
+        return body_text(event)
     except ValueError:
         stop("a body says that it is base64, but it is not")
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcp_functions.local import catalog, failures
+from mcp_functions.local import catalog, failures, template
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, find
 from mcp_functions.local.lambdas.loading import common
 from mcp_functions.local.problems import Problem
-from mcp_functions.local.runtime import configuration, fingerprints
+from mcp_functions.local.runtime import fingerprints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,28 +33,28 @@ class Reloader:
     def __init__(self, harness: Harness) -> None:
         """Start with the files as they are now, which the harness has just loaded."""
         self._harness = harness
-        self._loaded = self._look()  # the files that are loaded
-        self._seen = self._loaded  # the files at the last look
+        self._loaded = self._read_files()  # the files that are loaded
+        self._last_look = self._loaded  # the files at the last look
 
     def changes(self) -> Iterator[str]:
-        """Load what was saved, and yield what to tell the author. Call it a few times in a second.
+        """Load what was saved, and yield lines for the author. Call it a few times in a second.
 
         A file that is just being written has another size the next time. So a change counts when it is seen twice.
         """
-        seen = self._look()
-        if seen != self._seen or seen == self._loaded:
-            self._seen = seen
+        current = self._read_files()
+        if current != self._last_look or current == self._loaded:
+            self._last_look = current
             return
-        changed = [name for name in seen if seen[name] != self._loaded.get(name)]
-        gone = [name for name in self._loaded if name not in seen]
+        changed = [name for name in current if current[name] != self._loaded.get(name)]
+        removed = [name for name in self._loaded if name not in current]
         files: set[str] = set()
         for name in changed:
-            files |= _changed_files(seen[name], self._loaded.get(name, ()))
-        self._loaded = seen
-        yield from self._packages(files)
-        if {SHARED, TEMPLATE} & {*changed, *gone}:
-            changed = list(seen)  # every function may use them
-        yield from self._reload([name for name in changed if not name.startswith("*")], gone)
+            files |= _changed_files(self._loaded.get(name, ()), current[name])
+        self._loaded = current
+        yield from self._requirements(files)
+        if {SHARED, TEMPLATE} & {*changed, *removed}:
+            changed = list(current)  # every function may use them
+        yield from self._reload([name for name in changed if not name.startswith("*")], removed)
         yield from self.refresh_catalog()
 
     def refresh_catalog(self) -> Iterator[str]:
@@ -72,28 +72,28 @@ class Reloader:
             self._harness.load(FRONT_DOOR)
         except (Problem, OSError) as problem:
             yield str(problem)
-        self._loaded = self._look()
-        self._seen = self._loaded
+        self._loaded = self._read_files()
+        self._last_look = self._loaded
 
-    def _look(self) -> dict[str, Fingerprint]:
+    def _read_files(self) -> dict[str, Fingerprint]:
         """Return the path, time and size of the files of each function, of the shared code and of the template."""
         directory = self._harness.directory
         try:
-            folders = [app.parent for app in find(directory) if app.parent.name not in self._harness.left_out]
+            folders = [app.parent for app in find(directory) if app.parent.name not in self._harness.undeployed]
         except Problem:  # a folder cannot be a function, or none is left: the functions that run go on
             folders = [directory.resolve() / name for name in self._harness.functions]
-        template = configuration.find(directory)
-        return {folder.name: fingerprints.of(folder) for folder in folders} | {
-            SHARED: fingerprints.of(common(directory)),
-            TEMPLATE: fingerprints.of_file(template) if template else (),
+        template_file = template.find(directory)
+        return {folder.name: fingerprints.of_folder(folder) for folder in folders} | {
+            SHARED: fingerprints.of_folder(common(directory)),
+            TEMPLATE: fingerprints.of_file(template_file) if template_file else (),
         }
 
-    def _reload(self, changed: list[str], gone: list[str]) -> Iterator[str]:
+    def _reload(self, changed: list[str], removed: list[str]) -> Iterator[str]:
         try:
             yield from self._harness.configure([name for name in self._loaded if not name.startswith("*")])
         except Problem as problem:
             yield str(problem)
-        for name in gone:
+        for name in removed:
             self._harness.unload(name)
             yield f"{name} is gone"
         loaded = []
@@ -101,13 +101,13 @@ class Reloader:
             try:
                 self._harness.load(name)
             except Problem as problem:
-                yield from self._failed(name, problem)
+                yield from self._failure(name, problem)
             else:
                 loaded.append(name)
         if loaded:
             yield f"reloaded {', '.join(loaded)}"
 
-    def _failed(self, name: str, problem: Problem) -> Iterator[str]:
+    def _failure(self, name: str, problem: Problem) -> Iterator[str]:
         if problem.__cause__:
             yield failures.whole_traceback(problem.__cause__).rstrip("\n")
         yield str(problem)
@@ -118,14 +118,14 @@ class Reloader:
         else:
             yield f"{name} is not served"
 
-    def _packages(self, files: set[str]) -> Iterator[str]:
-        """Tell of each requirements.txt that was saved: packages are not installed here."""
+    def _requirements(self, files: set[str]) -> Iterator[str]:
+        """Yield a line for each requirements.txt that was saved: packages are not installed here."""
         root = self._harness.directory.resolve().parent
         saved = [Path(file) for file in files if Path(file).name == REQUIREMENTS]
         for file in sorted(path.relative_to(root) for path in saved):
             yield f"{file} was saved: pip install --requirement {file}; start again if a package was loaded already"
 
 
-def _changed_files(now: Fingerprint, before: Fingerprint) -> set[str]:
-    differing = set(now) ^ set(before)
-    return {path for path, _time, _size in differing}
+def _changed_files(before: Fingerprint, after: Fingerprint) -> set[str]:
+    """Return the paths of the files that were changed, added or removed."""
+    return {path for path, _time, _size in set(before) ^ set(after)}

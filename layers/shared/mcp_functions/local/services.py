@@ -11,7 +11,6 @@ from mcp_functions.local import environment, template
 from mcp_functions.local.doubles import dynamodb, keyfile, kms, s3
 from mcp_functions.local.doubles.tablefile import StoredTable, TableFile
 from mcp_functions.local.loopback import started
-from mcp_functions.local.runtime import configuration
 from mcp_functions.local.runtime.intrinsics import Resolver, Unknown
 
 if TYPE_CHECKING:
@@ -19,42 +18,45 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
     from pathlib import Path
 
-    from mcp_functions.local.environment import Variables
-
-TOOLKITS = "Table"  # the logical id of the toolkit's own table
-COPIED = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
+OWN_TABLE = "Table"  # the logical id of the toolkit's own table
+SCHEMA_PROPERTIES = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 
 
 class Services:
-    """KMS, DynamoDB, and S3 if the shell's MCP_BLOBS names a bucket."""
+    """KMS, DynamoDB, and S3 if the shell's MCP_BLOBS names a bucket.
 
-    def __init__(self, starting: ExitStack, state_dir: Path, directory: Path) -> None:
+    Attributes:
+        key_arn: the ARN of the KMS key.
+        endpoints: the variables that send AWS clients here, and to Lambda's Invoke API.
+    """
+
+    def __init__(self, starting: ExitStack, state_dir: Path, directory: Path, invoke_url: str) -> None:
         """Start the endpoints.
 
         Args:
             starting: stops them when it is closed.
             state_dir: keeps the KMS key and the table between runs.
             directory: the folder of the functions; the template beside it declares the author's tables.
+            invoke_url: the URL of the Invoke API.
         """
         kms_api = kms.KmsApi(keyfile.load(state_dir))
         kms_api.warm()  # functions wait for a shorter time than moto needs for its first answer
         tables = stored_tables(starting, state_dir, own_tables(directory))
-        self.key_arn = kms_api.arn
-        self._kms = started(starting, kms_api.answer, kms.MAX_REQUEST)
-        self._dynamodb = started(starting, tables.answer, dynamodb.MAX_REQUEST)
         bucket = os.environ.get("MCP_BLOBS")
-        objects = s3.S3Api(bucket, s3.MemoryBucket()) if bucket else None
-        self._s3 = started(starting, objects.answer, s3.MAX_OBJECT) if objects else None
+        s3_api = s3.S3Api(bucket, s3.MemoryBucket()) if bucket else None
+        self.key_arn = kms_api.arn
+        self.endpoints = environment.endpoints(
+            kms=started(starting, kms_api.answer, kms.MAX_REQUEST),
+            invoke=invoke_url,
+            dynamodb=started(starting, tables.answer, dynamodb.MAX_REQUEST),
+            s3=started(starting, s3_api.answer, s3.MAX_OBJECT) if s3_api else None,
+        )
 
-    def endpoints(self, invoke: str) -> Variables:
-        """Return the variables that send AWS clients here, and to the URL of Lambda's Invoke API."""
-        return environment.endpoints(kms=self._kms, invoke=invoke, dynamodb=self._dynamodb, s3=self._s3)
 
-
-def stored_tables(starting: ExitStack, state_dir: Path, own: list[dict[str, Any]]) -> dynamodb.DynamoDbApi:
+def stored_tables(starting: ExitStack, state_dir: Path, author_tables: list[dict[str, Any]]) -> dynamodb.DynamoDbApi:
     """Return DynamoDB with the toolkit's table, which a file in `state_dir` keeps, and with the author's tables."""
     file = starting.enter_context(contextlib.closing(TableFile(state_dir, now=time.time())))
-    tables = dynamodb.Moto(dynamodb.table(environment.TABLE), *own)
+    tables = dynamodb.Moto(dynamodb.table(environment.TABLE), *author_tables)
     return dynamodb.DynamoDbApi(StoredTable(file, environment.TABLE, tables))
 
 
@@ -70,21 +72,21 @@ def own_tables(directory: Path, *, name: str = f"{environment.STACK}-{{}}") -> l
     Raises:
         Problem: the template cannot be read.
     """
-    path = configuration.find(directory)
+    path = template.find(directory)
     if path is None:
         return []
     return list(_requests(template.read(path), name))
 
 
-def _requests(read: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
-    resolver = Resolver(read, stack=environment.STACK, key_arn="")
-    for logical_id, resource in read["Resources"].items():
+def _requests(parsed: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
+    resolver = Resolver(parsed, stack=environment.STACK, key_arn="")
+    for logical_id, resource in parsed["Resources"].items():
         schema = _schema(str(resource.get("Type")), resource.get("Properties") or {})
-        if logical_id == TOOLKITS or not schema:
+        if logical_id == OWN_TABLE or not schema:
             continue
-        named = resource.get("Properties", {}).get("TableName", name.format(logical_id))
+        table_name = resource.get("Properties", {}).get("TableName", name.format(logical_id))
         try:
-            resolved: Any = resolver.value({"TableName": named, "BillingMode": "PAY_PER_REQUEST", **schema})
+            resolved: Any = resolver.value({"TableName": table_name, "BillingMode": "PAY_PER_REQUEST", **schema})
         except Unknown:
             continue
         yield resolved
@@ -93,7 +95,7 @@ def _requests(read: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
 def _schema(kind: str, properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keys and indexes of a table; {} if the resource is no table."""
     if kind == "AWS::DynamoDB::Table":
-        return {name: properties[name] for name in COPIED if name in properties}
+        return {name: properties[name] for name in SCHEMA_PROPERTIES if name in properties}
     if kind == "AWS::Serverless::SimpleTable":
         key = properties.get("PrimaryKey", {"Name": "id", "Type": "String"})
         return {

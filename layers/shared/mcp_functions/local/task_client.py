@@ -83,7 +83,7 @@ class TaskClient:
         method: str,
         params: Mapping[str, Any],
         answer: Answer | None = None,
-        repeated: Sequence[tuple[str, str]] = (),
+        header_parameters: Sequence[tuple[str, str]] = (),
     ) -> dict[str, Any]:
         """Send a request, and follow it to its end like `run`.
 
@@ -91,17 +91,17 @@ class TaskClient:
             method: the method of the protocol, e.g. "prompts/get".
             params: the method's params without `_meta`.
             answer: returns the answer to a question, from its key and request; without it the server may not ask.
-            repeated: each argument that a header repeats, with the name of its header (`x-mcp-header` of the schema).
+            header_parameters: each argument that a header repeats, and the header (`x-mcp-header` of the schema).
 
         Raises:
             Refused: the call, or its task, ended with an error, or was cancelled.
         """
-        result = self.request(method, params, repeated)
+        result = self.request(method, params, header_parameters)
         while result.get("resultType") == "input_required":
             further = {**params, "inputResponses": _answers(result, answer)}
             if "requestState" in result:
                 further["requestState"] = result["requestState"]
-            result = self.request(method, further, repeated)
+            result = self.request(method, further, header_parameters)
         if result.get("resultType") == "task":
             return self.follow(result, answer)
         return result
@@ -123,9 +123,9 @@ class TaskClient:
             return dict(task["result"])
         raise Refused(task.get("error", {"message": f"the task was {task['status']}"}))
 
-    def call(self, name: str, arguments: Mapping[str, Any], **more: object) -> dict[str, Any]:
+    def call(self, name: str, arguments: Mapping[str, Any], **inputs: object) -> dict[str, Any]:
         """Call a tool once (`tools/call`), with `inputResponses` and `requestState` if it is a further round."""
-        return self.request("tools/call", {"name": name, "arguments": dict(arguments), **more})
+        return self.request("tools/call", {"name": name, "arguments": dict(arguments), **inputs})
 
     def get(self, task_id: str) -> dict[str, Any]:
         """Get a task's status (`tasks/get`)."""
@@ -140,7 +140,7 @@ class TaskClient:
         self.request("tasks/cancel", {"taskId": task_id})
 
     def request(
-        self, method: str, params: Mapping[str, Any], repeated: Sequence[tuple[str, str]] = ()
+        self, method: str, params: Mapping[str, Any], header_parameters: Sequence[tuple[str, str]] = ()
     ) -> dict[str, Any]:
         """Send one request, and return its result.
 
@@ -150,17 +150,17 @@ class TaskClient:
             ValueError: the answer is no JSON-RPC response.
         """
         message = messages.message(method, params, next(self._ids), self.capabilities)
-        response = self._send(message, repeated)
+        response = self._send(message, header_parameters)
         if response.error is not None:
             raise Refused(response.error)
         if response.result is None:
             raise ValueError(str(response))
         return response.result
 
-    def _send(self, message: dict[str, Any], repeated: Sequence[tuple[str, str]]) -> Response:
+    def _send(self, message: dict[str, Any], header_parameters: Sequence[tuple[str, str]]) -> Response:
         credentials = {CALLER: list((self.headers or {}).items())}
         client = Client(self.url, credentials, requests=1, seconds=self.timeout)
-        response = client.send(messages.write(message, repeated)).response
+        response = client.send(messages.write(message, header_parameters)).response
         if response.failed:
             raise OSError(response.failed)
         return response

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 FILE = "template.yaml"
 
 
+def find(directory: Path) -> Path | None:
+    """Return the path of the template beside a directory of functions; None if there is none."""
+    path = directory.resolve().parent / FILE
+    return path if path.is_file() else None
+
+
 def read(path: Path) -> dict[str, Any]:
     """Read a template.
 

@@ -13,10 +13,11 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws
-from mcp_functions.http import events, outcomes
+from mcp_functions.http import events
+from mcp_functions.http.request_log import RequestLog, note_response
 from mcp_functions.oauth import answers, front
 from mcp_functions.oauth.errors import OAuthError
-from mcp_functions.protocol.errors import is_ctrl_c
+from mcp_functions.protocol.errors import is_ctrl_c, to_mcp_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -67,7 +68,7 @@ class SignInFunction:
         self.now = now
         self._wrapping = wrapping
         self._network = network
-        self._log = outcomes.RequestLog(logger)
+        self._log = RequestLog(logger)
         self._services: front.Services | None = None
         self._lock = Lock()
 
@@ -87,8 +88,9 @@ class SignInFunction:
             except BaseException as error:  # also SystemExit, which must not end the environment
                 if is_ctrl_c(error):
                     raise
-                response = answers.failed(outcomes.note_exception(notes, error), http)
-            outcomes.note_response(notes, response)
+                notes.add_error(error)
+                response = answers.failed(to_mcp_error(error), http)
+            note_response(notes, response)
         return response
 
     def fresh(self, *, now: Callable[[], float] | None = None) -> SignInFunction:

@@ -3,7 +3,7 @@
     current().handler = "book_flight"           `current()` returns the notes on the request that is served
     current().conclude("refused", "expired")
 
-`http.outcomes` begins the notes, and `observability.lines` writes the line from them. The line holds codes, this
+`http.request_log` begins the notes, and `observability.lines` writes the line from them. The line holds codes, this
 package's names, sizes and times. It never holds an argument, answer, state or principal.
 """
 
@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from itertools import dropwhile
 from typing import TYPE_CHECKING
 
-from mcp_functions.protocol.errors import DeveloperError, Misconfigured, TemporarilyUnavailable
+from mcp_functions.protocol.errors import Crash, DeveloperError, McpError, Misconfigured, TemporarilyUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,42 +29,62 @@ EACH_END = 7  # a crash is logged with this number of innermost and of outermost
 
 
 class Notes:
-    """The facts about one request. A fact that is unknown (None) is left out of its line."""
+    """The facts about one request. A fact that is unknown (None) is left out of its line.
 
-    # A method of the specification or "unknown"; "metadata" or "preflight" for requests without JSON-RPC.
+    The outcome is one of these:
+
+        complete           a result
+        input_required     a question
+        shed               the function ran out of time and asks nothing: the client only sends the next request
+        forwarded          the response of another function
+        refused            an error that the request caused
+        failed             an error of the server or of AWS
+        crashed            an unexpected exception of an author's function, or a broken rule
+    """
+
+    # The request. `method` is one of the specification or "unknown", or "metadata" or "preflight" without JSON-RPC.
     method: str | None = None
     revision: str | None = None  # the client's revision, if that is not 2026-07-28
     handler: str | None = None  # a name in the catalog or "unknown"; None if the request has no name
+    request_bytes: int = 0
+    cold_start: bool = False  # True if the client waited for the start of this environment
+    # The ids of the request: of API Gateway and of Lambda, unchecked, and of the trace that the client names.
+    correlation_id: object = None
+    request_id: object = None
+    trace_id: str | None = None
+
+    # The conversation.
     round: int | None = None  # the number of this request in its conversation, from 1
     flow: str | None = None  # the conversation's id, which is logged as a digest
-    caller: str | None = None  # the caller's pseudonym, if the deployment logs callers
-    # The id of the caller (`binding.caller_id`). A caller may send only few states that KMS cannot decrypt, and this id
-    # tells whose they are. The id is not logged.
-    caller_id: str = ""
     jti: bytes | None = None  # the id of the client's state, once that proved authentic; logged as base64url
     answered_by: str | None = None  # who gave the answers of this request; None if it has none
-    outcome: str = ""  # complete, input_required, shed (ended without a question), forwarded, refused, failed, crashed
+
+    # The caller. Only the pseudonym is logged. A caller may send few states that KMS cannot decrypt, and the id (of
+    # `binding.caller_id`) tells whose they are.
+    caller: str | None = None  # the caller's pseudonym, if the deployment logs callers
+    caller_id: str = ""
+
+    # The response.
+    outcome: str = ""
     status: int = 500
-    code: int | None = None  # the code of the JSON-RPC error
+    response_bytes: int = 0
+    seconds: float = 0.0
+    tool_error: bool = False
+
+    # The error.
+    code: int | None = None  # the code of JSON-RPC
     # A constant of this package or of AWS; for a crash, the exception's type or the broken rule.
     reason: str | None = None
+    misconfigured: bool = False  # True if the operator has to act
     place: str | None = None  # the frames of an unexpected exception
     # The unexpected exception. Its text may quote secrets: only a listener on the author's machine reads it.
     raised: BaseException | None = None
-    tool_error: bool = False
-    misconfigured: bool = False  # True if the operator has to act
-    cold_start: bool = False
-    request_bytes: int = 0
-    response_bytes: int = 0
-    seconds: float = 0.0
+
+    # Calls of AWS.
     kms_calls: int = 0
     kms_failures: int = 0
     kms_seconds: float = 0.0
     forward_seconds: float | None = None  # how long the endpoint waited for the function behind it
-    # The unchecked ids of the request, from API Gateway and from Lambda. They are logged only if they look like ids.
-    correlation_id: object = None
-    request_id: object = None
-    trace_id: str | None = None  # the trace id in the client's `traceparent`, if that is valid
 
     def conclude(self, outcome: str, reason: str | None = None) -> None:
         """Set the outcome and its reason, unless an earlier outcome is worse.
@@ -76,7 +96,17 @@ class Notes:
             if reason:
                 self.reason = reason
 
-    def crash(self, error: BaseException) -> None:
+    def add_error(self, error: BaseException) -> None:
+        """Set the outcome to an error: the reason of one that the client gets, or an unexpected exception."""
+        if isinstance(error, McpError) and not isinstance(error, Crash):
+            self.conclude(FAILED if error.is_server_fault else "refused", error.reason)
+            self.code = error.code
+            self.misconfigured = isinstance(error, Misconfigured)
+        else:
+            self.add_crash(error.cause if isinstance(error, Crash) else error)
+            self.code = Crash.code
+
+    def add_crash(self, error: BaseException) -> None:
         """Set the outcome to an unexpected exception: its type or broken rule, and its frames, but not its text."""
         self.outcome = CRASHED
         self.raised = error
@@ -89,7 +119,7 @@ class Notes:
             self.place = frames(error)
 
 
-# The notes on the request that is served; `http.outcomes` sets them. Each thread has its own.
+# The notes on the request that is served; `http.request_log` sets them. Each thread has its own.
 request_notes: ContextVar[Notes | None] = ContextVar("notes", default=None)
 
 
@@ -106,7 +136,10 @@ progress_listener: ContextVar[Callable[[float, float | None], object] | None] = 
 
 
 class KmsTimer:
-    """A context manager that counts one call of KMS, its duration and its failure. A bad token is no failure."""
+    """A context manager that counts one call of KMS, its duration, and whether KMS failed.
+
+    KMS did not fail if it says that it cannot decrypt a token's key (InvalidRequestState): that token is bad.
+    """
 
     __slots__ = ("_began", "_notes")
 

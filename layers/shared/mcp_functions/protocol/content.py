@@ -35,7 +35,7 @@ WIRE_NAMES = {"mime_type": "mimeType", "meta": "_meta"}  # the fields that have 
 # How a field of this name becomes JSON; every other field is JSON already.
 WRITERS: dict[str, Callable[[Any], object]] = {
     "data": _encode,
-    "resource": lambda resource: content_blocks.contents(resource, ""),
+    "resource": lambda resource: content_blocks.resource_contents(resource, ""),
     "annotations": hints.read_annotations,
     "icons": hints.read_icons,
     "meta": lambda meta: to_json(dict(meta)),

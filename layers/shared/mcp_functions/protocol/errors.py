@@ -230,6 +230,15 @@ class Crash(InternalError):
         self.cause = cause
 
 
+def to_mcp_error(error: BaseException) -> McpError:
+    """Return the error that a client gets for any exception.
+
+    The client must not see the text of an unexpected exception, which may quote arguments or answers. Lambda's runtime
+    would log that text, so the exception itself goes no further either.
+    """
+    return error if isinstance(error, McpError) else Crash(InternalError.default_message, error)
+
+
 class OutcomeUnknown(InternalError):
     """The function did not respond. It may have acted, so the error does not invite the client to retry."""
 

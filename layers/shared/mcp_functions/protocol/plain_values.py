@@ -30,22 +30,22 @@ if TYPE_CHECKING:
 PACKAGES = frozenset({"mcp_functions", "mcp_types", "mcp", "fastmcp"})  # the packages whose classes are protocol types
 
 # The parts of a result.
-CONTENT = "content"  # a content block
+BLOCK = "block"  # a content block
 MESSAGE = "message"  # a message of a prompt
-CONTENTS = "contents"  # the contents of a resource
+RESOURCE = "resource"  # the contents of a resource
 RESULT = "result"  # a whole result
 # The part that a protocol type can be, by the name of its class.
 RESULT_PARTS = {
-    "Text": CONTENT, "TextContent": CONTENT, "Image": CONTENT, "ImageContent": CONTENT, "Audio": CONTENT,
-    "AudioContent": CONTENT, "File": CONTENT, "EmbeddedResource": CONTENT, "ResourceLink": CONTENT,
+    "Text": BLOCK, "TextContent": BLOCK, "Image": BLOCK, "ImageContent": BLOCK, "Audio": BLOCK,
+    "AudioContent": BLOCK, "File": BLOCK, "EmbeddedResource": BLOCK, "ResourceLink": BLOCK,
     "PromptMessage": MESSAGE, "SamplingMessage": MESSAGE, "Message": MESSAGE,
-    "ResourceContents": CONTENTS, "ReadResourceContents": CONTENTS,
+    "ResourceContents": RESOURCE, "ReadResourceContents": RESOURCE,
     "CallToolResult": RESULT, "ToolResult": RESULT, "GetPromptResult": RESULT, "ReadResourceResult": RESULT,
 }  # fmt: skip
 
 
 def result_part(value: object) -> str:
-    """Return the part of a result that a value can be: CONTENT, MESSAGE, CONTENTS or RESULT; "" if it is no part."""
+    """Return the part of a result that a value can be: BLOCK, MESSAGE, RESOURCE or RESULT; "" if it is no part."""
     return result_part_of(type(value))
 
 
@@ -67,7 +67,8 @@ SCALARS = (str, int, float, bool, type(None))
 # How a subclass of a scalar, such as a member of a StrEnum, becomes the scalar itself.
 TO_SCALAR: dict[type, Callable[[Any], JSONValue]] = {str: str.__str__, int: int.__int__, float: float.__float__}
 BYTES = (bytes, bytearray, memoryview)
-# Types that pydantic would convert, but hardly as the author meant. The text says why; {0} is the name of the type.
+# Types that pydantic would convert, but hardly as the author meant: what `isinstance` takes -> why such a value is
+# refused. {0} is the name of its type.
 REFUSED: dict[type | tuple[type, ...], str] = {
     BYTES: "{0}: binary data goes into Image, Audio or ResourceContents",
     Coroutine: "a coroutine that nobody awaited",
@@ -98,7 +99,7 @@ def to_json(value: object) -> JSONValue:
     """
     try:
         return _convert(value)
-    # Both errors are hidden, because the message says the same of the whole value.
+    # `from None`: the causes would add nothing to the message but the author's values.
     except RecursionError:
         message = f"{type_name(value)} that is nested too deep, or holds itself"
         raise NotJson(message) from None
@@ -117,8 +118,9 @@ def pydantic_to_json(value: object) -> JSONValue:
     """
     from pydantic_core import to_jsonable_python  # noqa: PLC0415 - plain values do not need it
 
-    is_protocol_type = any(map(_is_of_package, type(value).__mro__))
-    return to_jsonable_python(value, by_alias=True, exclude_none=is_protocol_type)
+    # Every model of the packages, also one that `result_part` does not know, for example an Icon.
+    is_protocol_model = any(map(_is_of_package, type(value).__mro__))
+    return to_jsonable_python(value, by_alias=True, exclude_none=is_protocol_model)
 
 
 def type_name(value: object) -> str:
@@ -167,7 +169,7 @@ def _convert_object(value: object) -> JSONValue:
         return f"{text[:-6]}Z" if text.endswith("+00:00") else text
     try:
         return pydantic_to_json(value)
-    except ValueError:  # hidden, because pydantic's text quotes the value
+    except ValueError:  # `from None`: pydantic's text quotes the value
         raise _UnsupportedValue(value, type_name(value)) from None
 
 

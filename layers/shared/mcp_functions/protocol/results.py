@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.plain_values import BYTES, RESULT, NotJson, result_part, result_part_of, to_json, type_name
-from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,13 +25,6 @@ if TYPE_CHECKING:
 TOOL = "a tool returns text, content, a list with content in it, a CallToolResult, or a value that JSON can carry"
 RESOURCE = "a resource returns text, bytes, ResourceContents or a list of them, or a value that JSON can carry"
 OURS = "mcp_functions.protocol.content"  # the module of this toolkit's own CallToolResult
-
-
-class Json(NamedTuple):
-    """A value as JSON."""
-
-    value: Any  # the value as plain JSON values
-    text: str  # the JSON of the value
 
 
 def call_tool_result(value: object, *, promised: bool = False, lists: bool = False) -> dict[str, Any]:
@@ -56,8 +48,8 @@ def call_tool_result(value: object, *, promised: bool = False, lists: bool = Fal
         return _whole_result(value)
     if result_part(value):
         return _content(_blocks([value]))
-    written = _write(value, TOOL)
-    return {"content": [_text(written.text)], "structuredContent": written.value, "isError": False}
+    plain, text = _write(value, TOOL)
+    return {"content": [_text(text)], "structuredContent": plain, "isError": False}
 
 
 def tool_error(text: str) -> dict[str, Any]:
@@ -108,13 +100,14 @@ def read_resource_contents(value: object, uri: str, mime_type: str | None) -> li
     if result_part(value) or _holds_content(items):
         from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - plain values do not need it
 
-        return [content_blocks.contents(item, uri) for item in items]
+        return [content_blocks.resource_contents(item, uri) for item in items]
     mime = {"mimeType": mime_type} if mime_type else {}
     if isinstance(value, BYTES):
         return [{"uri": uri, **mime, "blob": binascii.b2a_base64(value, newline=False).decode()}]
     if isinstance(value, str):
         return [{"uri": uri, "mimeType": "text/plain", **mime, "text": value}]
-    return [{"uri": uri, "mimeType": "application/json", **mime, "text": _write(value, RESOURCE).text}]
+    _plain, text = _write(value, RESOURCE)
+    return [{"uri": uri, "mimeType": "application/json", **mime, "text": text}]
 
 
 def _holds_content(values: Iterable[object]) -> bool:
@@ -139,7 +132,8 @@ def _blocks(values: Iterable[object]) -> list[dict[str, Any]]:
         if isinstance(item, str) or result_part(item):
             blocks.append(content_blocks.block(item))
         elif item is not None:
-            blocks.append(_text(_write(item, TOOL).text))
+            _plain, text = _write(item, TOOL)
+            blocks.append(_text(text))
     return blocks
 
 
@@ -157,10 +151,10 @@ def _whole_result(value: object) -> dict[str, Any]:
     is_ours = any(base.__module__ == OURS for base in type(value).__mro__)
     absent = ... if is_ours else None
     if structured is not absent:
-        result["structuredContent"] = _write(structured, TOOL).value
+        result["structuredContent"], _json = _write(structured, TOOL)
     meta = getattr(value, "meta", None)
     if meta:
-        result["_meta"] = _write(dict(meta), TOOL).value
+        result["_meta"], _json = _write(dict(meta), TOOL)
     return result
 
 
@@ -172,8 +166,8 @@ def _member(value: object, names: tuple[str, str]) -> object:
     return None
 
 
-def _write(value: object, allowed: str) -> Json:
-    """Write a value as JSON.
+def _write(value: object, allowed: str) -> tuple[Any, str]:
+    """Write a value as plain JSON values, and as the text of these.
 
     Args:
         value: the value that an author's function returned, or a part of it.
@@ -184,7 +178,7 @@ def _write(value: object, allowed: str) -> Json:
     """
     try:
         plain = to_json(value)
-        return Json(plain, dumps(plain))
+        return plain, dumps(plain)
     except NotJson as error:
         reason = str(error)
     except TypeError:

@@ -8,8 +8,8 @@
 may fit in several ways. Then each variable is as long as possible, earlier ones first: for `{x}-{y}` and "a-b-c", x is
 "a-b".
 
-A client writes the URI. A regular expression would try one way after the other, which can take hours for a long URI.
-`_read_expression` follows all ways together, so each expression costs one pass over the URI.
+A client writes the URI, so a regular expression is not used: it tries one way after the other, which can take hours for
+a long URI. `_read_expression` follows all ways together, so each expression costs one pass over the URI.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     # Each place of a URI where the next expression may start, with the values of the expressions before it.
     Starts: TypeAlias = Mapping[int, tuple[slice, ...]]
 
-MAX_URI = 8192  # characters; API Gateway accepts 10,240 bytes of headers, and Mcp-Name repeats the URI there
+# Characters of a URI. The header Mcp-Name repeats it, and API Gateway accepts 10,240 bytes of headers, so that 2 KB
+# remain for the others.
+MAX_URI = 8192
 DELIMITERS = frozenset("/?#&=,;")  # each of these characters ends a segment
 EXPRESSION = r"\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}"  # two groups: a plus or "", and the name of the variable
 
@@ -73,6 +75,7 @@ def _read_expression(uri: str, starts: Starts, literal: str, *, may_hold_delimit
     """Read an expression and the literal behind it, at every place of a URI where both fit.
 
     For `{x}-`, which may start at place 0 of "ab-c-d", the next expression may start at 3 (x is "ab") or 5 ("ab-c").
+    A value has at least one character.
 
     Args:
         uri: the whole URI.
@@ -87,10 +90,11 @@ def _read_expression(uri: str, starts: Starts, literal: str, *, may_hold_delimit
     start = None
     for place, character in enumerate(uri):
         if place in starts:
-            start = place  # a later start is better: it leaves more of the URI to the earlier variables
+            start = place  # of all starts before an end, the latest makes the earlier variables longest
         if character in DELIMITERS and not may_hold_delimiters:
             start = None
         end = place + 1
         if start is not None and uri.startswith(literal, end):
-            next_starts[end + len(literal)] = (*starts[start], slice(start, end))
+            value = slice(start, end)
+            next_starts[end + len(literal)] = (*starts[start], value)
     return next_starts

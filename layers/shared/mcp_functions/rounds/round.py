@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import suppress
 from contextvars import ContextVar
 from threading import TIMEOUT_MAX, Condition
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -295,4 +296,5 @@ class Round:
         self._has_renamed_key = True
         if self.record.lost_answers >= MAX_KEY_CHANGES:
             old, new = renamed
-            self.error = self.error or DeveloperError(CHANGING_KEY, old=old, new=new)
+            with suppress(DeveloperError):
+                self.fail(CHANGING_KEY, old=old, new=new)  # raised, because the log has the place of the exception

@@ -6,7 +6,7 @@
     str, Format("email")            {"type": "string", "format": "email"}
 
 `type_reader` reads the type, and each item makes another `JsonType` of it. Inside a model, or beside a `Field`,
-pydantic reads the type instead. It calls the methods with two underscores before their names.
+pydantic reads the type instead. It calls `__iter__` of a limit, and `__get_pydantic_…` of a title or a format.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Between:
     __is_annotated_types_grouped_metadata__ = True  # tells pydantic to read the limits in `__iter__`
 
     def __init__(self, least: float | None, most: float | None) -> None:
-        """Limit a number, under the names of `annotated_types`."""
+        """Set the limits. The attributes are called as in `annotated_types`, so that NUMBER_LIMITS finds them."""
         self.ge = least
         self.le = most
 
@@ -92,7 +92,7 @@ class Length:
     __is_annotated_types_grouped_metadata__ = True  # as in `Between`
 
     def __init__(self, least: int | None, most: int | None) -> None:
-        """Limit a length, under the names of `annotated_types`."""
+        """Set the limits. The attributes are called as in `annotated_types`, so that LIMITS finds them."""
         self.min_length = least
         self.max_length = most
 
@@ -116,11 +116,11 @@ def add_limits(cls: object, type_: JsonType, items: Iterable[object]) -> JsonTyp
     """
     limits = LIMITS.get(cls, {})
     for item in items:
-        names = [name for name in limits if getattr(item, name, None) is not None]
-        if not names:
+        bounds = {name: getattr(item, name) for name in limits if getattr(item, name, None) is not None}
+        if not bounds:
             raise NeedsPydantic
-        for name in names:
-            type_ = _add_limit(type_, limits[name], getattr(item, name))
+        for name, bound in bounds.items():
+            type_ = _add_limit(type_, limits[name], bound)
     return type_
 
 

@@ -1,8 +1,16 @@
 """Enums, dates, dataclasses and TypedDicts, read as pydantic reads them.
 
-Only a function that uses a class imports this module. A member that a dataclass or a TypedDict does not declare is
-ignored, as with pydantic. Some classes have rules of their own, for example a `@field_validator`, a Flag or an InitVar.
-They are left to pydantic, so that no rule has to be written twice.
+    @dataclass
+    class Stay:
+        since: date
+        nights: int = 1
+
+    schema    {"type": "object", "properties": {"since": …, "nights": …}, "required": ["since"]}
+    sent      {"since": "2026-07-28", "breakfast": True}
+    read      Stay(since=date(2026, 7, 28)); a member that the class does not declare is ignored
+
+Some classes have rules of their own, for example a `@field_validator` or an InitVar. `NeedsPydantic` leaves them to
+pydantic, so that no rule is written twice. Only a function that uses a class imports this module.
 """
 
 from __future__ import annotations
@@ -28,126 +36,140 @@ OFFSET = r"[Zz]|[-+\u2212](?:[01][0-9]|2[0-3]):?[0-5][0-9]"
 DATE_TIME = f"{DATE}[Tt _]{TIME}(?:{OFFSET})?"
 
 
-class Moment(NamedTuple):
-    """A class of `datetime` as text."""
+class TextFormat(NamedTuple):
+    """How a class of the module `datetime` is written as text."""
 
-    format: str  # the format in a schema
-    pattern: str  # the texts that are accepted; pydantic accepts them, too
+    name: str  # the `format` in a schema
+    pattern: str  # the texts that are accepted, as pydantic accepts them
     reason: str  # why a value is refused
 
 
-MOMENTS = {
-    "date": Moment("date", DATE, "must be a date, such as 2026-07-28"),
-    "datetime": Moment("date-time", DATE_TIME, "must be a date and a time, such as 2026-07-28T09:30:00Z"),
+TEXT_FORMATS = {
+    "date": TextFormat("date", DATE, "must be a date, such as 2026-07-28"),
+    "datetime": TextFormat("date-time", DATE_TIME, "must be a date and a time, such as 2026-07-28T09:30:00Z"),
 }
-# A class with one of these attributes has a rule for pydantic. Other rules have any name, such as a `@field_validator`:
-# `is_pydantics` recognizes them by their value.
+# A class that defines one of these attributes has a rule for pydantic. Other rules have any name, for example a
+# `@field_validator`. `is_pydantics` recognizes them by the object that the decorator made.
 HOOKS = ("__get_pydantic_core_schema__", "__get_pydantic_json_schema__", "__pydantic_config__", "__get_validators__")
 
 
 def read_class(cls: type[Any], read_type: ReadType) -> JsonType:
-    """Read an Enum, a class of `datetime`, a dataclass or a TypedDict.
+    """Read an Enum, a class of the module `datetime`, a dataclass or a TypedDict.
 
     Raises:
         NeedsPydantic: the class is another one, or it or one of its members has a rule that only pydantic follows.
     """
-    for base in cls.__mro__:  # a rule may be inherited
-        for name, attribute in vars(base).items():
-            if name in HOOKS or is_pydantics(attribute):
-                raise NeedsPydantic
+    if _has_rules(cls):
+        raise NeedsPydantic
     if issubclass(cls, Enum):
         return _read_enum(cls)
-    if cls.__module__ == "datetime" and cls.__name__ in MOMENTS:
-        return _read_moment(cls)
-    if "__dataclass_fields__" in vars(cls):  # a subclass without the decorator has them from its base
+    if cls.__module__ == "datetime" and cls.__name__ in TEXT_FORMATS:
+        return _read_date(cls)
+    # A subclass without the decorator inherits this attribute, but its own fields are not in it.
+    if "__dataclass_fields__" in vars(cls):
         return _read_dataclass(cls, read_type)
     if hasattr(cls, "__required_keys__"):  # a TypedDict, of `typing` or of `typing_extensions`
         return _read_typed_dict(cls, read_type)
     raise NeedsPydantic
 
 
+def _has_rules(cls: type) -> bool:
+    """Tell whether a class, or one from which it inherits, has a rule that only pydantic follows."""
+    for base in cls.__mro__:
+        for name, attribute in vars(base).items():
+            # An Enum with its own `_missing_` accepts more values than its members have: a Flag adds them up.
+            is_enum_rule = name == "_missing_" and base is not Enum
+            if is_enum_rule or name in HOOKS or is_pydantics(attribute):
+                return True
+    return False
+
+
 def _read_enum(cls: type[Enum]) -> JsonType:
     values = tuple(member.value for member in cls)
-    has_plain_values = bool(values) and all(type(value) in (str, int) for value in values)
-    # A class with its own `_missing_` accepts more values than those of its members. A Flag, for example, adds them up.
-    overrides_missing = cls._missing_.__func__ is not Enum._missing_.__func__  # type: ignore[attr-defined]
-    if overrides_missing or not has_plain_values:
+    if not values or any(type(value) not in (str, int) for value in values):
         raise NeedsPydantic
     choice = read_choice(values)
     description = {"description": docstring(cls)} if cls.__doc__ else {}
     return JsonType({**choice.schema, **description}, lambda value: cls(choice.read(value)))
 
 
-def _read_moment(cls: type[date]) -> JsonType:
-    moment = MOMENTS[cls.__name__]
+def _read_date(cls: type[date]) -> JsonType:
+    """Read the class `date` or `datetime`."""
+    text_format = TEXT_FORMATS[cls.__name__]
 
     def read(value: object) -> date:
-        if isinstance(value, str) and re.fullmatch(moment.pattern, value):
+        if isinstance(value, str) and re.fullmatch(text_format.pattern, value):
             # `fromisoformat` knows neither the minus sign U+2212 nor a decimal comma, which pydantic accepts.
             text = value.replace("\u2212", "-").replace(",", ".").upper()
-            with suppress(ValueError):  # a day that no month has
+            with suppress(ValueError):  # for example a 30th of February
                 return cls.fromisoformat(text)
-        raise ValueError(moment.reason)
+        raise ValueError(text_format.reason)
 
-    return JsonType({"type": "string", "format": moment.format}, read)
+    return JsonType({"type": "string", "format": text_format.name}, read)
 
 
 def _read_dataclass(cls: type[Any], read_type: ReadType) -> JsonType:
     from dataclasses import MISSING, InitVar, fields  # noqa: PLC0415 - the author of a dataclass has imported it
 
     hints = get_type_hints(cls, include_extras=True)
-    declared = fields(cls)
-    # `__init__` must take the fields and nothing else, because `read` calls it with them.
-    takes_more_than_fields = any(isinstance(hint, InitVar) for hint in hints.values())
-    takes_all_fields = cls.__dataclass_params__.init and all(field.init for field in declared)
-    if takes_more_than_fields or not takes_all_fields:
+    # `read` calls `__init__` with the fields. It must take each of them, and no InitVar beside them.
+    takes_all_fields = cls.__dataclass_params__.init and all(field.init for field in fields(cls))
+    if not takes_all_fields or any(isinstance(hint, InitVar) for hint in hints.values()):
         raise NeedsPydantic
     types: dict[str, JsonType] = {}
     required: list[str] = []
-    for field in declared:
+    for field in fields(cls):
         type_ = read_type(hints[field.name])
         if field.default is not MISSING:
             type_ = type_.with_keywords(published_default(field.default, type_.read))
         elif field.default_factory is MISSING:
             required.append(field.name)
         types[field.name] = type_
-    members = _object_of(cls, types, required)
+    object_type = _object_of(cls, types, required)
 
     def read(value: object) -> object:
         try:
-            return cls(**members.read(value))
+            return cls(**object_type.read(value))
         except AssertionError as error:  # an author's `__post_init__` raised it
             message = f"Assertion failed, {error}"
             raise ValueError(message) from None
 
-    return JsonType(members.schema, read)
+    return JsonType(object_type.schema, read)
 
 
 def _read_typed_dict(cls: type[Any], read_type: ReadType) -> JsonType:
-    if getattr(cls, "__closed__", None):
+    if getattr(cls, "__closed__", None):  # it refuses other members
         raise NeedsPydantic
     types: dict[str, JsonType] = {}
     required: list[str] = []
     for name, hint in get_type_hints(cls, include_extras=True).items():
-        plain_hint, is_required = _unqualified(hint, is_required=name in cls.__required_keys__)
-        types[name] = read_type(plain_hint)
+        type_hint, is_required = _unqualified(hint, is_required=name in cls.__required_keys__)
+        types[name] = read_type(type_hint)
         if is_required:
             required.append(name)
     return _object_of(cls, types, required)
 
 
 def _unqualified(hint: object, *, is_required: bool) -> tuple[object, bool]:
-    """Remove Required, NotRequired and ReadOnly from a hint, and tell whether the member is required."""
-    qualifier = str(get_origin(hint)).rpartition(".")[2]  # its name: `typing` and `typing_extensions` have one each
-    args = get_args(hint)
-    if qualifier == "ReadOnly":
-        return _unqualified(args[0], is_required=is_required)
-    if qualifier in ("Required", "NotRequired"):
-        return _unqualified(args[0], is_required=qualifier == "Required")
+    """Remove Required, NotRequired and ReadOnly from a member's hint, and tell whether the member is required.
+
+    `ReadOnly[NotRequired[int]]` becomes int and False.
+
+    Args:
+        hint: the hint.
+        is_required: whether the member is required if the hint does not say it.
+    """
     if get_origin(hint) is Annotated:
-        inner, is_required = _unqualified(args[0], is_required=is_required)
-        return Annotated[(inner, *args[1:])], is_required
-    return hint, is_required
+        inner, *metadata = get_args(hint)
+        inner, is_required = _unqualified(inner, is_required=is_required)
+        return Annotated[(inner, *metadata)], is_required
+    # A qualifier is compared by its name, because `typing` and `typing_extensions` have one object each.
+    qualifier = str(get_origin(hint)).rpartition(".")[2]
+    if qualifier not in ("Required", "NotRequired", "ReadOnly"):
+        return hint, is_required
+    if qualifier != "ReadOnly":
+        is_required = qualifier == "Required"
+    return _unqualified(get_args(hint)[0], is_required=is_required)
 
 
 def _object_of(cls: type, types: Mapping[str, JsonType], required: list[str]) -> JsonType:

@@ -51,17 +51,13 @@ def _read_without_pydantic(annotation: object) -> JsonType:
         return _read_annotated(inner, metadata)
     if annotation in (Any, object):
         return json_types.ANY
-    if isinstance(annotation, type) and annotation not in (list, dict):
-        return _read_class(annotation)
-    return _read_generic(annotation)
-
-
-def _read_class(cls: type) -> JsonType:
-    if cls in json_types.SCALARS:
-        return json_types.SCALARS[cls]
+    if not isinstance(annotation, type) or annotation in (list, dict):
+        return _read_generic(annotation)
+    if annotation in json_types.SCALARS:
+        return json_types.SCALARS[annotation]
     from mcp_functions.schemas import class_types  # noqa: PLC0415 - few functions have another class
 
-    return class_types.read_class(cls, _read_without_pydantic)
+    return class_types.read_class(annotation, _read_without_pydantic)
 
 
 def _read_generic(annotation: object) -> JsonType:

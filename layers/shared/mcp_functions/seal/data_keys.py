@@ -27,6 +27,7 @@ import threading
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, TemporarilyUnavailable
 from mcp_functions.seal.budgets import TokenBuckets
@@ -59,10 +60,18 @@ class _Memory:
     def __init__(self, max_keys: int, grace: float) -> None:
         self.keys = KeyCache(max_keys)
         self.budgets = TokenBuckets(FULL_BUDGET, REFILL_PER_SECOND)
-        self.unwrapping = threading.Lock()  # held by the one thread that asks KMS to unwrap a key
         self.generating = threading.Lock()  # held by the one thread that asks KMS to generate a key
+        self._lock = threading.Lock()
+        # One lock for each wrapped key that KMS unwraps now, so that a slow call stops only the threads that need the
+        # same key. A lock is dropped when no thread uses it.
+        self._unwrapping: WeakValueDictionary[Header, threading.Lock] = WeakValueDictionary()
         self.grace = grace  # the length of this container's grace period in seconds; see `key_choice`
         self.paused_until = 0.0  # when GenerateDataKey may be tried again after a failure, in unix seconds
+
+    def unwrapping(self, header: Header) -> threading.Lock:
+        """Return the lock that is held by the one thread that asks KMS to unwrap this key."""
+        with self._lock:
+            return self._unwrapping.setdefault(header, threading.Lock())
 
 
 class Keyring:
@@ -113,9 +122,16 @@ class Keyring:
         key = self._choose(memory)
         if key:
             return key
-        with _one_thread(memory.generating):
-            key = self._choose(memory)  # another thread may have generated a key meanwhile
-            return key or self._generate(memory)
+        try:
+            with _one_thread(memory.generating):
+                key = self._choose(memory)  # another thread may have generated a key meanwhile
+                return key or self._generate(memory)
+        except TemporarilyUnavailable as error:
+            previous = self._previous_key(memory)
+            if previous is None:
+                raise
+            _log.warning("sealing under %r, of an earlier epoch: %s", previous, error.reason)
+            return previous
 
     def open(self, header: Header, decrypt: Callable[[DataKey], bytes], *, caller: str, max_age: float) -> bytes:
         """Decrypt a token under its data key, which is cached, or which KMS unwraps.
@@ -136,7 +152,7 @@ class Keyring:
         key = memory.keys.get(header)
         if key:
             return decrypt(key)
-        with _one_thread(memory.unwrapping):
+        with _one_thread(memory.unwrapping(header)):
             key = memory.keys.get(header)  # another thread may have opened a token under this key meanwhile
             if key is None:
                 return self._unwrap_and_decrypt(memory, header, decrypt, caller)
@@ -156,39 +172,39 @@ class Keyring:
         self, memory: _Memory, header: Header, decrypt: Callable[[DataKey], bytes], caller: str
     ) -> bytes:
         """Open a token with a call to KMS, on the caller's budget (§6.5)."""
-        now = self._now()
         # The full price first, because nobody knows yet whether the token is authentic.
-        if not memory.budgets.take(caller, FAILED_UNWRAP, now):
+        if not memory.budgets.take(caller, FAILED_UNWRAP, self._now()):
             raise Busy(reason="unwrap_budget")  # "Over budget the answer is 503 and no verdict"
         # Any error but an outage keeps the price: a damaged key, a forged token, and KMS that denies the call. While it
         # denies, every token would cause a call.
         try:
             key = self._wrapping_keys.unwrap(header)
         except TemporarilyUnavailable:
-            memory.budgets.put_back(caller, FAILED_UNWRAP, now)  # the caller did not cause the outage
+            memory.budgets.put_back(caller, FAILED_UNWRAP, self._now())  # the caller did not cause the outage
             raise
         payload = decrypt(key)
-        memory.budgets.put_back(caller, FAILED_UNWRAP - AUTHENTIC_UNWRAP, now)
+        memory.budgets.put_back(caller, FAILED_UNWRAP - AUTHENTIC_UNWRAP, self._now())
         memory.keys.add(key, caller)
         return payload
 
     def _choose(self, memory: _Memory) -> DataKey | None:
         return choose_key(self._keys_that_may_seal(memory), self._now(), memory.grace)
 
+    def _previous_key(self, memory: _Memory) -> DataKey | None:
+        """Return the key of the previous epoch, which may seal while KMS generates no key."""
+        return oldest_key(self._keys_that_may_seal(memory), epoch_of(self._now()) - 1)
+
     def _generate(self, memory: _Memory) -> DataKey:
-        """Generate a key. During an outage, return a key of the previous epoch if there is one."""
+        """Generate a key. In the pause after a failure, return a key of the previous epoch if there is one."""
         now = self._now()
-        previous = oldest_key(self._keys_that_may_seal(memory), epoch_of(now) - 1)
+        previous = self._previous_key(memory)
         if previous and now < memory.paused_until:
             return previous
         try:
             key = self._wrapping_keys.generate(born=int(now))
-        except TemporarilyUnavailable as error:
+        except TemporarilyUnavailable:
             memory.paused_until = now + PAUSE_SECONDS
-            if previous is None:
-                raise
-            _log.warning("sealing under %r, of an earlier epoch: %s", previous, error.reason)
-            return previous
+            raise
         memory.keys.add(key, caller=None)
         return key
 
@@ -199,7 +215,7 @@ class Keyring:
 
 @contextmanager
 def _one_thread(lock: threading.Lock) -> Iterator[None]:
-    """Let one thread at a time call KMS. The next one often finds the key that it needs in the cache.
+    """Let one thread at a time call KMS for a key. The next one then often finds the key in the cache.
 
     While KMS does not answer, the threads must not queue up. So each gives up after a few seconds.
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.handlers.runner import crash_message, crash_result, run_round
-from mcp_functions.http import outcomes
 from mcp_functions.http.events import lambda_deadline
 from mcp_functions.protocol.errors import (
     Crash,
@@ -234,9 +233,9 @@ def _error_outcome(tool: Tool[..., Any], error: BaseException) -> dict[str, Any]
     if isinstance(error, Crash):
         return {"result": crash_result(tool, error)}
     if isinstance(error, McpError):
-        outcomes.note_error(notes, error)
+        notes.add_error(error)
         return {"error": error.to_json()}
-    notes.crash(error)
+    notes.add_crash(error)
     return {"error": InternalError().to_json()}
 
 

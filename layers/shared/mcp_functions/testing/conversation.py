@@ -43,8 +43,8 @@ class Conversation(Transcript):
     Attributes:
         function: the folder of the function.
         rounds: every event sent and response received so far.
-        raised: the exception that the function raised by accident in the last round, or the rule of the toolkit that it
-            broke. Neither the client nor Lambda's log receives its text.
+        raised: the last round's exception: one that the function did not expect, or the toolkit's error for a rule that
+            it broke; None if there was none. Neither the client nor Lambda's log receives its text.
     """
 
     def __init__(  # noqa: PLR0913 - keywords, most of them rarely given
@@ -78,7 +78,7 @@ class Conversation(Transcript):
         self._moment = moment or (lambda: Moment.at(self._target.now()))
         self._method = ""  # the method and the params of the call, which each of its rounds repeats
         self._params: dict[str, Any] = {}
-        self._inputs: Mapping[str, Any] = {}  # what the last round added: answers and state
+        self._inputs: Mapping[str, Any] = {}  # what the last round sent beside them: answers and state
         self._next_id = 1
 
     def __repr__(self) -> str:
@@ -98,9 +98,11 @@ class Conversation(Transcript):
         """
         callable_handlers = [handler for handler in self._target.handler.handlers if handler.kind in METHODS]
         for handler in callable_handlers:
-            if name in (None, handler.name):
+            if name is None or name == handler.name:
                 return self._begin(METHODS[handler.kind], {"name": handler.name, "arguments": arguments})
-        names = ", ".join(handler.name for handler in callable_handlers) or "none (a resource is read: talk.read(uri))"
+        names = ", ".join(handler.name for handler in callable_handlers)
+        if not names:
+            names = "none (a resource is read: talk.read(uri))"
         message = f"the function has no tool or prompt {name or ''}; it has: {names}"
         raise ValueError(message)
 
@@ -172,13 +174,13 @@ class Conversation(Transcript):
     def poll(self) -> Self:
         """Run the invocations of the task's worker that are due, and get the task (`tasks/get`)."""
         worker = f"{environment.STACK}_{self.function}{WORKER}"
-        raised = None
+        raised_by_worker = None
         for event in take_invocations(worker):
             with environment.applied(self._caller.environment()), captured_failures() as failures:
                 self._target(event, Context(worker, WORKER_MS))
-            raised = failures.last or raised
+            raised_by_worker = failures.last or raised_by_worker
         self._request_task("tasks/get")
-        self.raised = raised or self.raised
+        self.raised = raised_by_worker or self.raised
         return self
 
     def cancel_task(self) -> Self:

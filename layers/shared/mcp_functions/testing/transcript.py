@@ -27,8 +27,8 @@ class Transcript:
 
     Attributes:
         rounds: every event sent and response received so far.
-        raised: the exception that the function raised by accident in the last round, or the rule of the toolkit that it
-            broke. Neither the client nor Lambda's log receives its text.
+        raised: the last round's exception: one that the function did not expect, or the toolkit's error for a rule that
+            it broke; None if there was none. Neither the client nor Lambda's log receives its text.
     """
 
     def __init__(self) -> None:
@@ -147,10 +147,10 @@ class Transcript:
 
     def _explanation(self, missing: str, body: Mapping[str, Any]) -> str:
         """Say what came in the place of a missing member, with the function's log lines and its exception."""
-        shown = {name: value for name, value in body.items() if name not in ("jsonrpc", "id")}
         if not self.rounds:
             return f"no {missing}, because nothing was sent"
-        text = f"no {missing}, but HTTP {self.status} {json.dumps(shown, ensure_ascii=False)}"
+        members = {name: value for name, value in body.items() if name not in ("jsonrpc", "id")}
+        text = f"no {missing}, but HTTP {self.status} {json.dumps(members, ensure_ascii=False)}"
         text += "".join(f"; {line}" for line in self._failures.lines)
         if self.raised:
             text += f"; it raised {self.raised!r}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.attack import schema_values
-from mcp_functions.attack.findings import Basis, Check, Proof, Severity, skip
+from mcp_functions.attack.findings import Basis, Check, Proof, Severity, SkipCheck
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -50,7 +50,7 @@ def _ahead(scan: Scan) -> Iterator[Proof]:
     victim = scan.victim_with_state
     later = {key: answer for key, answer in victim.answers.items() if key not in victim.questions}
     if not later:
-        skip(f"{victim.name} asks for nothing in a later round that it does not ask for in the first")
+        raise SkipCheck(reason=f"{victim.name} asks for nothing in a later round that it does not ask for in the first")
     state, answers = scan.begin(victim)
     exchange = scan.call(victim, requestState=state, inputResponses=answers | later)
     if exchange.response.done:

@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING
 
 from mcp_functions.attack.client import CALLER, OTHER
-from mcp_functions.attack.findings import Basis, Check, Proof, Severity, skip
+from mcp_functions.attack.findings import Basis, Check, Proof, Severity, SkipCheck
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ def _other_arguments(scan: Scan) -> Iterator[Proof]:
             arguments = json.dumps(other.params.get("arguments") or other.params)
             yield Proof(exchange, f"a state of {victim} completed a call with {arguments}: {exchange.response}")
     if not asks:
-        skip(f"no other arguments were found with which {victim.name} asks")
+        raise SkipCheck(reason=f"no other arguments were found with which {victim.name} asks")
 
 
 def _other_target(scan: Scan) -> Iterator[Proof]:
@@ -55,7 +55,7 @@ def _other_method(scan: Scan) -> Iterator[Proof]:
 def _crossed(scan: Scan, targets: list[Target]) -> Iterator[Proof]:
     victim = scan.victim_needing_state
     if not targets:
-        skip("nothing else was found that asks")
+        raise SkipCheck(reason="nothing else was found that asks")
     for other in filter(scan.needs_state, targets):
         state, answers = scan.last_round(victim)
         exchange = scan.call(other, requestState=state, inputResponses=other.answers | answers)
@@ -65,8 +65,8 @@ def _crossed(scan: Scan, targets: list[Target]) -> Iterator[Proof]:
 
 def _other_principal(scan: Scan) -> Iterator[Proof]:
     victim = scan.victim_needing_state
-    if not scan.has_other:
-        skip("it takes a second person: give their credentials with --other-header")
+    if not scan.has_second_user:
+        raise SkipCheck(reason="it takes a second person: give their credentials with --other-header")
     for owner, thief in ((CALLER, OTHER), (OTHER, CALLER)):
         state, answers = scan.last_round(victim, person=owner)
         exchange = scan.call(victim, person=thief, requestState=state, inputResponses=answers)
@@ -77,10 +77,10 @@ def _other_principal(scan: Scan) -> Iterator[Proof]:
 def _expired(scan: Scan) -> Iterator[Proof]:
     victim = scan.victim_needing_state
     if scan.lifetime is None:
-        skip("nobody said how long a state lives: --lifetime SECONDS")
+        raise SkipCheck(reason="nobody said how long a state lives: --lifetime SECONDS")
     seconds = scan.lifetime + WAITING
     if seconds > scan.client.seconds_left:
-        skip(f"waiting for {scan.lifetime:g} s is longer than this run may last: --seconds")
+        raise SkipCheck(reason=f"waiting for {scan.lifetime:g} s is longer than this run may last: --seconds")
     state, answers = scan.last_round(victim)
     scan.wait(seconds)
     exchange = scan.call(victim, requestState=state, inputResponses=answers)
@@ -91,7 +91,7 @@ def _expired(scan: Scan) -> Iterator[Proof]:
 def _rewound(scan: Scan) -> Iterator[Proof]:
     victim = scan.victim_with_state
     if victim.question_rounds == 1:
-        skip(f"{victim.name} asks only once")
+        raise SkipCheck(reason=f"{victim.name} asks only once")
     state, answers = scan.begin(victim)
     first = scan.call(victim, requestState=state, inputResponses=answers)
     if not scan.advanced(victim, first.response):

@@ -1,6 +1,6 @@
 """Checks with states that the server did not issue in this form: forged, damaged, re-encoded, edited, too large.
 
-A function of type `Variants` makes such states from a valid one. A check presents each of them with correct answers in
+A function of type `Variants` makes such states from a valid one. A check sends each of them with correct answers in
 the place of the valid state. A hole is found if the call is completed all the same.
 """
 
@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_functions.attack import schema_values
-from mcp_functions.attack.findings import Basis, Check, Proof, Severity, skip
+from mcp_functions.attack.findings import Basis, Check, Proof, Severity, SkipCheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -126,11 +126,11 @@ def _edited(valid: str, _canary: str) -> Iterator[tuple[str, str]]:
             has_edits = True
             yield f"{path} of its {name} changed", write(json.dumps(other, separators=(",", ":")))
     if not has_edits:
-        skip("the state is no readable JSON")
+        raise SkipCheck(reason="the state is no readable JSON")
 
 
-def _present(scan: Scan, variants: Variants) -> Iterator[tuple[Exchange, str]]:
-    """Present states in the place of a valid one, with correct answers; yield each exchange and its description.
+def _send_variants(scan: Scan, variants: Variants) -> Iterator[tuple[Exchange, str]]:
+    """Send states in the place of a valid one, with correct answers; yield each exchange and its description.
 
     At the end the valid state must be accepted. Otherwise another cause refused them all, and the check proves nothing.
     """
@@ -140,14 +140,14 @@ def _present(scan: Scan, variants: Variants) -> Iterator[tuple[Exchange, str]]:
         yield scan.call(victim, requestState=state, inputResponses=answers), what
     control = scan.call(victim, requestState=valid, inputResponses=answers).response
     if not control.done:
-        skip(f"the valid state was not accepted either: {control}")
+        raise SkipCheck(reason=f"the valid state was not accepted either: {control}")
 
 
 def _completes(variants: Variants) -> Callable[[Scan], Iterator[Proof]]:
     """Make a check that none of these states completes a call."""
 
     def run(scan: Scan) -> Iterator[Proof]:
-        for exchange, what in _present(scan, variants):
+        for exchange, what in _send_variants(scan, variants):
             if exchange.response.done:
                 yield Proof(exchange, f"the state was {what}, and the call was completed: {exchange.response}")
 
@@ -156,7 +156,7 @@ def _completes(variants: Variants) -> Callable[[Scan], Iterator[Proof]]:
 
 def _not_refused(scan: Scan) -> Iterator[Proof]:
     """Prove that an invalid state is ignored instead of rejected."""
-    for exchange, what in _present(scan, lambda valid, canary: islice(_invalid(valid, canary), 3)):
+    for exchange, what in _send_variants(scan, lambda valid, canary: islice(_invalid(valid, canary), 3)):
         response = exchange.response
         if response.result is not None and not response.done:
             yield Proof(exchange, f"the state was {what}, and it was answered with {response}, not with an error")
@@ -165,7 +165,7 @@ def _not_refused(scan: Scan) -> Iterator[Proof]:
 def _oracle(scan: Scan) -> Iterator[Proof]:
     """Prove that errors for invalid states differ."""
     first: tuple[Response, str] | None = None
-    for exchange, what in _present(scan, _invalid):
+    for exchange, what in _send_variants(scan, _invalid):
         response = exchange.response
         if response.error is None or response.undecided:
             continue

@@ -52,7 +52,7 @@ class Report(NamedTuple):
     findings: tuple[Finding, ...]
 
 
-def check(path: Path) -> Report:
+def check_source(path: Path) -> Report:
     """Check the source of a server.
 
     Raises:
@@ -80,14 +80,14 @@ def check(path: Path) -> Report:
 
 def _handlers(tree: ast.Module, source: Source) -> Iterator[Function]:
     """Find the functions that a server calls for its clients."""
-    named: set[str] = set()
+    handler_names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             if dotted(node.func).rpartition(".")[2] in ADDERS:
-                named |= {dotted(argument) for argument in node.args}
-            named |= {dotted(keyword.value) for keyword in node.keywords if keyword.arg in LOW_LEVEL}
+                handler_names |= {dotted(argument) for argument in node.args}
+            handler_names |= {dotted(keyword.value) for keyword in node.keywords if keyword.arg in LOW_LEVEL}
     for node in ast.walk(tree):
-        if isinstance(node, FUNCTIONS) and (node.name in named or any(map(_registers, node.decorator_list))):
+        if isinstance(node, FUNCTIONS) and (node.name in handler_names or any(map(_registers, node.decorator_list))):
             yield source.functions[node.name]
 
 

@@ -80,13 +80,13 @@ def _modules(path: Path) -> list[Path]:
     """Find the files beside a server that it imports, itself first."""
     if path.name == "app.py":
         stop("functions/<name>/app.py is Lambda's entry point: rename the server's file first")
-    found = [path]
-    for file in found:  # the list grows by the files that each file imports
+    files = [path]
+    for file in files:  # the list grows by the files that each file imports
         for module in _imported(file):
             beside = path.with_name(f"{module}.py")
-            if beside.exists() and beside not in found:
-                found.append(beside)
-    return found
+            if beside.exists() and beside not in files:
+                files.append(beside)
+    return files
 
 
 def _imported(path: Path) -> Iterator[str]:
@@ -105,8 +105,8 @@ def _imported(path: Path) -> Iterator[str]:
 
 def _requirements(files: Sequence[Path]) -> list[str]:
     """Pin the packages that the files import to the releases that are installed here."""
-    own = {file.stem for file in files} | {OWN} | sys.stdlib_module_names
-    modules = sorted({module for file in files for module in _imported(file)} - own)
+    not_packages = {file.stem for file in files} | {OWN} | sys.stdlib_module_names
+    modules = sorted({module for file in files for module in _imported(file)} - not_packages)
     distributions = metadata.packages_distributions()
     packages = {package for module in modules for package in distributions.get(module, ())}
     pinned = [f"{package}=={metadata.version(package)}" for package in packages]

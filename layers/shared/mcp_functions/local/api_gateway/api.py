@@ -28,7 +28,7 @@ from mcp_functions.local.loopback import json_response
 from mcp_functions.local.open_routes import METADATA_PATHS, SIGN_IN_PATHS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
 
     from mcp_functions.local.api_gateway.authorizer import JwtAuthorizer
     from mcp_functions.local.lambdas import Lambdas
@@ -53,22 +53,20 @@ class Api:
 
     Attributes:
         lambdas: runs the functions.
-        folders: the folders of the functions that have a route; the collection may change later.
         authorizer: checks tokens, with AuthMode jwt or oauth; None: every request may pass.
-        signs_in: whether the routes of the sign-in front exist.
+        has_sign_in: whether the routes of the sign-in front exist.
         now: the clock, unix seconds.
     """
 
     lambdas: Lambdas
-    folders: Collection[str]
     authorizer: JwtAuthorizer | None = field(default=None, kw_only=True)
-    signs_in: bool = field(default=False, kw_only=True)
+    has_sign_in: bool = field(default=False, kw_only=True)
     now: Callable[[], float] = field(default=time.time, kw_only=True)
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one request as API Gateway does."""
         route = self._route(request.method, unquote(request.target.partition("?")[0]))
-        if route is None or route.folder not in self.folders:
+        if route is None or route.folder not in self.lambdas.folders:
             return json_response(404, {"message": "Not Found"})
         moment = Moment.at(self.now())
         caller = None  # who calls, as `requestContext.authorizer` of the event tells it
@@ -92,7 +90,7 @@ class Api:
     def _route(self, method: str, path: str) -> Route | None:
         if self.authorizer and path in METADATA_PATHS:
             return Route("ANY", path, FRONT_DOOR, has_authorizer=False)
-        if self.signs_in and path in SIGN_IN_PATHS:
+        if self.has_sign_in and path in SIGN_IN_PATHS:
             return Route("ANY", path, SIGN_IN, has_authorizer=False)
         if (method, path) == ("OPTIONS", f"/{FRONT_DOOR}"):
             return Route(method, path, FRONT_DOOR, has_authorizer=False)

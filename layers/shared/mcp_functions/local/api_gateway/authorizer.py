@@ -97,8 +97,8 @@ def _invalid(description: str) -> HttpResponse:
 
 def _texts(claim: object) -> set[str]:
     """Return the texts of a claim that is a text or a list, as `aud` may be."""
-    listed = claim if isinstance(claim, list) else [claim]
-    return {one for one in listed if isinstance(one, str)}
+    values = claim if isinstance(claim, list) else [claim]
+    return {value for value in values if isinstance(value, str)}
 
 
 def _is_time(claim: object) -> bool:

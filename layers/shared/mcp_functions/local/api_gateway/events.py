@@ -3,8 +3,8 @@
     event: HTTP request -> the dict that Lambda gives to a function
     response: what the function returns -> HTTP response
 
-The sources are AWS's documentation and reports of the real service; SAM's emulator differs from both. Header names are
-in lower case and cookies only in `cookies`. There is no `body` key without a body, and only text and JSON are not in
+This follows AWS's documentation and what users have seen of the real service, not SAM's emulator. Header names are in
+lower case and cookies only in `cookies`. There is no `body` key without a body, and only text and JSON are not in
 base64. Times are in milliseconds, and every request has a unique id.
 """
 
@@ -98,28 +98,29 @@ def event_of_message(
         authorizer: the result of the route's authorizer; None without one.
     """
     method = message["method"]
+    name_parameter = NAME_PARAMETERS[method]  # "name", "uri" or "taskId"
     headers = {
         "Host": "localhost",
         "Accept": "application/json, text/event-stream",
         "Content-Type": "application/json",
         "MCP-Protocol-Version": PROTOCOL_VERSION,
         "Mcp-Method": method,
-        "Mcp-Name": str(message["params"][NAME_PARAMETERS[method]]),
+        "Mcp-Name": str(message["params"][name_parameter]),
     }
     body = json.dumps(message, ensure_ascii=False).encode()
     return event(HttpRequest("POST", route, tuple(headers.items()), body), route, moment, authorizer)
 
 
-def text_of(carrier: Mapping[str, Any]) -> str:
+def body_text(event_or_result: Mapping[str, Any]) -> str:
     """Return the body of an event or of a function's result; "" if it has none.
 
     Raises:
         ValueError: `isBase64Encoded` is true, but the body is not base64 of a text.
     """
-    body = carrier.get("body")
+    body = event_or_result.get("body")
     if not isinstance(body, str):
         return ""
-    if carrier.get("isBase64Encoded"):
+    if event_or_result.get("isBase64Encoded"):
         return base64.b64decode(body, validate=True).decode()
     return body
 
@@ -161,16 +162,14 @@ def _context(
 
 def _headers(request: HttpRequest, moment: Moment) -> dict[str, str]:
     received = [(name.lower(), value) for name, value in request.headers]
-    kept = _joined([(name, value) for name, value in received if name not in HOP_BY_HOP and name != "cookie"])
-    forwarded = kept.get("x-forwarded-for")
-    written = {
-        "content-length": str(len(request.body or b"")),
-        "x-amzn-trace-id": kept.get("x-amzn-trace-id", moment.trace_id),
-        "x-forwarded-for": f"{forwarded}, {request.source_ip}" if forwarded else request.source_ip,
-        "x-forwarded-port": str(request.port),
-        "x-forwarded-proto": "http",
-    }
-    return dict(sorted({**kept, **written}.items()))
+    headers = _joined([(name, value) for name, value in received if name not in HOP_BY_HOP and name != "cookie"])
+    addresses = [headers["x-forwarded-for"]] if headers.get("x-forwarded-for") else []
+    headers["x-forwarded-for"] = ", ".join([*addresses, request.source_ip])
+    headers["x-forwarded-port"] = str(request.port)
+    headers["x-forwarded-proto"] = "http"
+    headers["content-length"] = str(len(request.body or b""))
+    headers.setdefault("x-amzn-trace-id", moment.trace_id)
+    return dict(sorted(headers.items()))
 
 
 def _joined(pairs: list[tuple[str, str]]) -> dict[str, str]:
@@ -225,9 +224,12 @@ def _status(result: Mapping[str, Any]) -> int:
 
 
 def _response_headers(result: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    written = {_header_name(name): _header_value(value) for name, value in (result.get("headers") or {}).items()}
-    headers = {name: value for name, value in written.items() if name not in HOP_BY_HOP and name != "content-length"}
-    headers.setdefault("content-type", "text/plain;charset=UTF-8")
+    headers = {"content-type": "text/plain;charset=UTF-8"}
+    for original_name, value in (result.get("headers") or {}).items():
+        name = _header_name(original_name)
+        headers[name] = _header_value(value)
+    for name in (*HOP_BY_HOP, "content-length"):
+        headers.pop(name, None)
     cookies = [("set-cookie", _header_value(cookie)) for cookie in result.get("cookies") or ()]
     return (*headers.items(), *cookies)
 

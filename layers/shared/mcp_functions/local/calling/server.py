@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from mcp_functions.attack import messages
 from mcp_functions.handlers import lookup
-from mcp_functions.local import catalog
-from mcp_functions.local.calling import terminal as showing
+from mcp_functions.local import catalog, verification
+from mcp_functions.local.calling.texts import notification_text
 from mcp_functions.local.harness import Harness
 from mcp_functions.local.problems import stop
 from mcp_functions.local.task_client import ENDED, TaskClient
-from mcp_functions.local.verification import lists, server
+from mcp_functions.local.terminal.log_lines import readable
+from mcp_functions.local.verification import lists
+from mcp_functions.local.verification.server import CAPABILITIES
 from mcp_functions.protocol.constants import META_LOG_LEVEL
 from mcp_functions.protocol.errors import McpError
 
@@ -43,54 +45,58 @@ class Access(TypedDict):
 class Server(TaskClient):
     """A server, as one client reaches it; the terminal shows its notifications and the states of a task."""
 
-    def __init__(self, asked: server.Server, listed: Mapping[str, Any] | None, terminal: Terminal) -> None:
-        """Take a verified endpoint.
+    def __init__(
+        self, endpoint: verification.server.Server, known_catalog: Mapping[str, Any] | None, terminal: Terminal
+    ) -> None:
+        """Call an endpoint.
 
         Args:
-            asked: sends requests.
-            listed: the catalog of the functions, whose own routes are called; None: the endpoint lists what it has.
+            endpoint: sends requests.
+            known_catalog: the catalog of the functions, whose own routes are called; None: the endpoint itself lists
+                what it has, and is called.
             terminal: shows the user what happens.
         """
-        super().__init__(asked.url, capabilities=server.CAPABILITIES, told=self._show)
-        self._asked = asked
-        self._listed = listed
+        super().__init__(endpoint.url, capabilities=CAPABILITIES, told=self._write_status)
+        self._endpoint = endpoint
+        self._catalog = known_catalog
         self._terminal = terminal
-        self._shown = ""  # the last line about a task
+        self._last_status = ""  # the last line about a task
 
     def entries(self, list_name: str) -> Sequence[Mapping[str, Any]]:
         """List the tools or the prompts."""
-        if self._listed is not None:
-            return list(self._listed[list_name])
-        return list(lists.read(self._asked, [list_name])[list_name])
+        if self._catalog is not None:
+            return list(self._catalog[list_name])
+        return list(lists.read(self._endpoint, [list_name])[list_name])
 
-    def _show(self, task: Mapping[str, Any]) -> None:
+    def _write_status(self, task: Mapping[str, Any]) -> None:
         """Write a line about a task that goes on, if it differs from the last one."""
         line = f"  task {task['taskId']}  {task['status']}"
         if task.get("statusMessage"):
             line += f"  {task['statusMessage']}"
-        if line != self._shown and task["status"] not in ENDED:
-            self._terminal.say(line, dim=True)
-            self._shown = line
+        if line != self._last_status and task["status"] not in ENDED:
+            self._terminal.write(line, dim=True)
+            self._last_status = line
 
-    def _send(self, message: dict[str, Any], repeated: Sequence[tuple[str, str]]) -> Response:
+    def _send(self, message: dict[str, Any], header_parameters: Sequence[tuple[str, str]]) -> Response:
         params = message["params"]
         params["_meta"] |= {"progressToken": message["id"], META_LOG_LEVEL: "info"}
-        url = self._asked.at(self._folder(message["method"], params))
-        response = self._asked.send(url, self._asked.authorize(url, messages.write(message, repeated)))
+        url = self._endpoint.at(self._folder(message["method"], params))
+        request = self._endpoint.authorize(url, messages.write(message, header_parameters))
+        response = self._endpoint.send(url, request)
         for notification in response.messages:
-            line = showing.notice(notification)
+            line = notification_text(notification)
             if line:
-                self._terminal.say(line, dim=True)
+                self._terminal.write(line, dim=True)
         return response
 
     def _folder(self, method: str, params: Mapping[str, Any]) -> str:
         """Return the folder of the function that answers; "" for the endpoint."""
-        if self._listed is None:
+        if self._catalog is None:
             return ""
         if "taskId" in params:
-            return lookup.task_function(self._listed, method, params)
+            return lookup.task_function(self._catalog, method, params)
         try:
-            return lookup.find(self._listed, method, params).function
+            return lookup.find(self._catalog, method, params).function
         except McpError as error:
             stop(f"{error.message}: {params.get('uri') or params.get('name')}", after=error)
 
@@ -104,25 +110,22 @@ def of_folder(functions: Path, terminal: Terminal, *, runtime: bool) -> Iterator
     """
     if find_spec("moto") is None:
         stop("moto is not installed, which the functions here need: pip install 'mcp-functions[local]', or --url")
-    log = logging.getLogger("mcp_functions")
-    before = log.level
-    log.setLevel(logging.ERROR)  # the result is enough about a call that went well
+    logger = logging.getLogger("mcp_functions")
+    level_before = logger.level
+    logger.setLevel(logging.ERROR)  # a call that succeeds needs no line beside its result
     try:
         with (
             contextlib.redirect_stdout(sys.stderr),
             TemporaryDirectory() as state_dir,
-            Harness(functions, state_dir=Path(state_dir), runtime=runtime, on_log=_log) as harness,
+            Harness(functions, state_dir=Path(state_dir), runtime=runtime, on_log=_write_log) as harness,
         ):
-            listed = catalog.describe(harness.functions.values())
-            yield Server(server.Server(harness.url), listed, terminal)
+            own_catalog = catalog.describe(harness.functions.values())
+            yield Server(verification.server.Server(harness.url), own_catalog, terminal)
     finally:
-        log.setLevel(before)
+        logger.setLevel(level_before)
 
 
-def _log(folder: str, line: str) -> None:
-    """Write a line of a function's process, without those of the toolkit about requests that went well."""
-    from mcp_functions.local.terminal.screen import readable  # noqa: PLC0415 - needs rich, of the `local` extra
-
+def _write_log(folder: str, line: str) -> None:
     text = readable(line)
     if text is not None:
         sys.stderr.write(f"{folder}  {text}\n")
@@ -134,6 +137,6 @@ def of_url(url: str, access: Access, terminal: Terminal) -> Server:
     Raises:
         Problem: it is no MCP server of 2026-07-28, or the credentials are missing.
     """
-    session = server.session(access["region"], access["profile"])
-    asked, _mode = server.reach(url.rstrip("/"), access["token"], session)
-    return Server(asked, None, terminal)
+    session = verification.server.session(access["region"], access["profile"])
+    endpoint, _mode = verification.server.reach(url.rstrip("/"), access["token"], session)
+    return Server(endpoint, None, terminal)

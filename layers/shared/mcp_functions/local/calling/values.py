@@ -13,21 +13,38 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.wire_types import JSONValue
 
-WORDS = {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}
+BOOLEANS = {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}
 HINTS = {"boolean": "yes | no", "array": "several, with commas"}  # by type: what the user may type
 MAX_REASON = 200  # characters of a reason that are shown
 
 
-def read(text: str, schema: Mapping[str, Any]) -> JSONValue:
-    """Read a value as the schema's type.
+def read_valid(text: str, schema: Mapping[str, Any], root: Mapping[str, Any]) -> JSONValue:
+    """Read a value that fits its schema.
 
     Args:
         text: the text that the user typed.
         schema: the JSON Schema of the value.
+        root: the schema around it, which may have the definitions.
+
+    Raises:
+        ValueError: there is no text, or it is no such value; the message says why.
+
+    """
+    if not text:
+        nothing = "an answer is needed"
+        raise ValueError(nothing)
+    value = read(text, schema)
+    problem = find_problem(value, schema, root)
+    if problem:
+        raise ValueError(problem)
+    return value
+
+
+def read(text: str, schema: Mapping[str, Any]) -> JSONValue:
+    """Read a value as the schema's type, without a check of the schema's other rules.
 
     Raises:
         ValueError: the text is no such value; the message says why.
-
     """
     options = choices(schema)
     if options:
@@ -35,8 +52,8 @@ def read(text: str, schema: Mapping[str, Any]) -> JSONValue:
     kind = schema.get("type")
     if kind == "string":
         return text
-    if kind == "boolean" and text.lower() in WORDS:
-        return WORDS[text.lower()]
+    if kind == "boolean" and text.lower() in BOOLEANS:
+        return BOOLEANS[text.lower()]
     if kind == "array" and not text.startswith("["):
         return [read(part.strip(), schema.get("items", {})) for part in text.split(",")]
     try:
@@ -50,11 +67,12 @@ def read(text: str, schema: Mapping[str, Any]) -> JSONValue:
 
 def choices(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of a choice, by the text that selects each: a title, or the value itself."""
-    titled = [one for one in schema.get("oneOf") or schema.get("anyOf") or () if "const" in one]
-    if titled:
-        return {str(one.get("title", one["const"])): one["const"] for one in titled}
+    constants = [option for option in schema.get("oneOf") or schema.get("anyOf") or () if "const" in option]
+    if constants:
+        return {str(option.get("title", option["const"])): option["const"] for option in constants}
     values = schema.get("enum", ())
-    return dict(zip(map(str, schema.get("enumNames", values)), values, strict=False))
+    labels = [str(label) for label in schema.get("enumNames", values)]
+    return dict(zip(labels, values, strict=False))
 
 
 def hint(schema: Mapping[str, Any]) -> str:
@@ -68,7 +86,7 @@ def hint(schema: Mapping[str, Any]) -> str:
     return HINTS.get(kind, kind)
 
 
-def fault(value: object, schema: Mapping[str, Any], root: Mapping[str, Any]) -> str:
+def find_problem(value: object, schema: Mapping[str, Any], root: Mapping[str, Any]) -> str:
     """Return why a value does not fit its schema; "" if it does.
 
     Args:
@@ -83,9 +101,9 @@ def fault(value: object, schema: Mapping[str, Any], root: Mapping[str, Any]) -> 
     error = best_match(validator.iter_errors(value))
     if error is None:
         return ""
-    where = ".".join(map(str, error.absolute_path))
+    path = ".".join(map(str, error.absolute_path))
     reason = " ".join(error.message.split())[:MAX_REASON]
-    return f"{where}: {reason}" if where else reason
+    return f"{path}: {reason}" if path else reason
 
 
 def _choice(text: str, options: Mapping[str, Any]) -> JSONValue:

@@ -32,7 +32,7 @@ def _written() -> dict[str, Any]:
     return dict(template.parse(text)["Resources"])
 
 
-def as_written(logical_id: str) -> dict[str, Any]:
+def scaffold_properties(logical_id: str) -> dict[str, Any]:
     """Return the properties of a resource as `init` writes it. A project's own must not differ from it."""
     return dict(_written()[logical_id]["Properties"])
 
@@ -44,10 +44,10 @@ def policies(properties: dict[str, Any]) -> list[Any]:
 
 def written_statements(policy: str) -> list[dict[str, Any]]:
     """List the statements of MaySeal or MayKeep as `init` writes them."""
-    return statements(as_written(policy)["PolicyDocument"])
+    return statements(scaffold_properties(policy)["PolicyDocument"])
 
 
-def managed(properties: dict[str, Any]) -> set[str]:
+def managed_policies(properties: dict[str, Any]) -> set[str]:
     """Return the logical ids of the managed policies that a function has."""
     return {policy["Ref"] for policy in policies(properties) if isinstance(policy, dict) and "Ref" in policy}
 
@@ -57,8 +57,8 @@ def statements(policy: object) -> list[dict[str, Any]]:
     match policy:
         case {"Fn::If": [_, yes, no]}:
             return [*statements(yes), *statements(no)]
-        case {"Statement": written}:
-            return [one for each in as_list(written) for one in statements(each)]
+        case {"Statement": entries}:
+            return [statement for entry in as_list(entries) for statement in statements(entry)]
         case dict() if "Effect" in policy:
             return [policy]
     return []
@@ -66,8 +66,8 @@ def statements(policy: object) -> list[dict[str, Any]]:
 
 def own_statements(properties: dict[str, Any]) -> list[dict[str, Any]]:
     """List the inline statements of a function that allow something."""
-    own = [statement for policy in policies(properties) for statement in statements(policy)]
-    return [statement for statement in own if statement.get("Effect") != "Deny"]
+    all_statements = [statement for policy in policies(properties) for statement in statements(policy)]
+    return [statement for statement in all_statements if statement.get("Effect") != "Deny"]
 
 
 def actions(statement: dict[str, Any]) -> list[str]:
@@ -82,14 +82,14 @@ def resources(statement: dict[str, Any]) -> list[Any]:
     return as_list(statement.get("Resource", []))
 
 
-def touches(statement: dict[str, Any], service: str) -> bool:
+def has_action_of(statement: dict[str, Any], service: str) -> bool:
     """Whether a statement has an action of a service, e.g. "kms"; NotAction counts as all actions."""
     if "NotAction" in statement:
         return True
     return any(action == "*" or action.lower().startswith(f"{service}:") for action in actions(statement))
 
 
-def names(resource: object) -> str:
+def resource_name(resource: object) -> str:
     """Return the logical id in !GetAtt X.Arn, !Ref X or !Sub ${X.Arn}; a written ARN as it is."""
     match resource:
         case {"Fn::Sub": str(name)} if name.startswith("${"):
@@ -101,7 +101,7 @@ def names(resource: object) -> str:
     return str(resource)
 
 
-def is_opened(resource: object, logical_id: str, example: str) -> bool:
+def includes(resource: object, logical_id: str, example: str) -> bool:
     """Whether the resource of a statement includes a resource of the template.
 
     Args:
@@ -109,23 +109,23 @@ def is_opened(resource: object, logical_id: str, example: str) -> bool:
         logical_id: the resource's logical id.
         example: the end of its ARN, as it could be; "" if it has no example.
     """
-    if names(resource) == logical_id:
+    if resource_name(resource) == logical_id:
         return True
     if not example:
         return False
-    end_of_arn = pattern(resource).split(":", 5)[-1]  # arn:partition:service:region:account:END
+    end_of_arn = arn_pattern(resource).split(":", 5)[-1]  # arn:partition:service:region:account:END
     return fnmatchcase(example, end_of_arn)
 
 
-def pattern(resource: object) -> str:
+def arn_pattern(resource: object) -> str:
     """Return the text of a resource, with STACK for the stack's name, and x for what only a deployment knows."""
-    text = shown(resource)
+    text = resource_text(resource)
     if isinstance(resource, dict) and "Ref" in resource:
         text = f"${{{text}}}"
     return re.sub(r"\$\{[^}]*\}", "x", text.replace("${AWS::StackName}", "STACK"))
 
 
-def shown(resource: object) -> str:
+def resource_text(resource: object) -> str:
     """Return a resource as its logical id, or as the text of its ARN."""
     match resource:
         case {"Fn::Sub": [str(text), *_]}:
@@ -133,8 +133,8 @@ def shown(resource: object) -> str:
         case {"Fn::Sub": str(text)} if not re.match(r"\$\{\w+(\.Arn)?\}", text):
             return text
         case {"Fn::Join": [str(between), list(parts)]}:
-            return between.join(part if isinstance(part, str) else f"${{{names(part)}}}" for part in parts)
-    return names(resource)
+            return between.join(part if isinstance(part, str) else f"${{{resource_name(part)}}}" for part in parts)
+    return resource_name(resource)
 
 
 def as_list(value: object) -> list[Any]:

@@ -16,7 +16,7 @@ from mcp_functions.local.checks import iam
 from mcp_functions.local.checks.packages import distributions_of, shipped
 from mcp_functions.local.checks.project import FOLDER, Project
 from mcp_functions.local.lambdas.functions import SIGN_IN, find
-from mcp_functions.local.lambdas.loading import COMMON, IN_THE_RUNTIME, elsewhere, holds
+from mcp_functions.local.lambdas.loading import COMMON, IN_THE_RUNTIME, elsewhere, has_module
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,22 +31,22 @@ NOT_DEPLOYED = "has no block in template.yaml, so it is not deployed"
 def a_function_finds_on_lambda_what_it_imports(project: Project) -> Iterator[str]:
     """Check each import of a function's files, and of the shared code that they use."""
     for folder, block in sorted(project.functions.items()):
-        own = project.root / FOLDER / folder
+        function_folder = project.root / FOLDER / folder
         common = project.root / COMMON
-        yield from _hiding(own)
-        for name, file in sorted(_reached(own, common).items()):
-            shown = f"{file.relative_to(project.root)} imports {name}"
+        yield from _hiding(function_folder)
+        for name, file in sorted(_reached(function_folder, common).items()):
+            statement = f"{file.relative_to(project.root)} imports {name}"
             if name == RELATIVE:
-                yield f"{shown} (relative): Lambda loads it without a package; write `from prices import PRICES`"
-            elif name in IN_THE_RUNTIME or holds(own, name):
+                yield f"{statement} (relative): Lambda loads it without a package; write `from prices import PRICES`"
+            elif name in IN_THE_RUNTIME or has_module(function_folder, name):
                 continue
-            elif holds(common, name):
+            elif has_module(common, name):
                 for missing in _missing(project, folder):
-                    yield f"{shown} of {COMMON}: {missing}"
+                    yield f"{statement} of {COMMON}: {missing}"
             elif elsewhere(name, project.root):
-                yield f"{shown}, which Lambda does not get: move {elsewhere(name, project.root)} to {COMMON}/"
+                yield f"{statement}, which Lambda does not get: move {elsewhere(name, project.root)} to {COMMON}/"
             elif not _has_other_layers(project, block):
-                yield from _unshipped(project, folder, name, shown)
+                yield from _unshipped(project, folder, name, statement)
 
 
 def missing_on_lambda(directory: Path) -> list[str]:
@@ -67,65 +67,70 @@ def missing_on_lambda(directory: Path) -> list[str]:
 
 def uses_shared_code(project: Project, folder: str) -> bool:
     """Whether a function imports a module of layers/common."""
-    own = project.root / FOLDER / folder
+    function_folder = project.root / FOLDER / folder
     common = project.root / COMMON
-    return any(holds(common, name) and not holds(own, name) for name in _reached(own, common))
+    names = _reached(function_folder, common)
+    return any(has_module(common, name) and not has_module(function_folder, name) for name in names)
 
 
-def _hiding(own: Path) -> Iterator[str]:
+def _hiding(function_folder: Path) -> Iterator[str]:
     """Find modules with the name of a Python module: a function's folder is first on Lambda's path, so they hide it."""
-    for path in sorted(own.glob("*")):
-        if path.stem in sys.stdlib_module_names and holds(own, path.stem):
-            shown = path.relative_to(own.parent.parent)
-            yield f"{shown} hides Python's own module {path.stem} from every package: give it another name"
+    for path in sorted(function_folder.glob("*")):
+        if path.stem in sys.stdlib_module_names and has_module(function_folder, path.stem):
+            relative_path = path.relative_to(function_folder.parent.parent)
+            yield f"{relative_path} hides Python's own module {path.stem} from every package: give it another name"
 
 
-def _reached(own: Path, common: Path) -> dict[str, Path]:
+def _reached(function_folder: Path, common: Path) -> dict[str, Path]:
     """Map each name that a function imports, itself or by shared code, to a file that imports it."""
-    found: dict[str, Path] = {}
-    files = sorted(own.rglob("*.py"))
+    file_by_name: dict[str, Path] = {}
+    files = sorted(function_folder.rglob("*.py"))
     for file in files:  # the list grows while it is read, by the files of shared code that are imported
         for name in imported(file):
-            if name == RELATIVE and file.parent not in (own, common):
+            if name == RELATIVE and file.parent not in (function_folder, common):
                 continue  # a relative import inside a package works on Lambda too
-            if name not in found and not holds(own, name):
+            if name not in file_by_name and not has_module(function_folder, name):
                 files += sorted([*common.glob(f"{name}.py"), *common.glob(f"{name}/**/*.py")])
-            found.setdefault(name, file)
-    return found
+            file_by_name.setdefault(name, file)
+    return file_by_name
 
 
 def imported(file: Path) -> set[str]:
     """Return the first part of each name that a file imports; RELATIVE for a relative import."""
-    found: set[str] = set()
+    names: set[str] = set()
     nodes: list[ast.AST] = [ast.parse(file.read_text(encoding="utf-8"))]
     for node in nodes:  # the list grows by the parts of each node
         match node:
             case ast.Import():
-                found |= {alias.name.partition(".")[0] for alias in node.names}
+                names |= {alias.name.partition(".")[0] for alias in node.names}
             case ast.ImportFrom():
-                found.add(RELATIVE if node.level else str(node.module).partition(".")[0])
+                names.add(RELATIVE if node.level else str(node.module).partition(".")[0])
         nodes += _needed(node)
-    return found
+    return names
 
 
 def _needed(node: ast.AST) -> list[Any]:
     """List the parts of a node, without imports for type checkers, and without those in a `try` for ImportError."""
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
         return list(node.orelse)
-    if isinstance(node, ast.Try) and any("Import" in ast.unparse(one.type) for one in node.handlers if one.type):
+    if isinstance(node, ast.Try) and any(map(_handles_import_error, node.handlers)):
         return [*node.orelse, *node.finalbody]
     return list(ast.iter_child_nodes(node))
+
+
+def _handles_import_error(handler: ast.ExceptHandler) -> bool:
+    return handler.type is not None and "Import" in ast.unparse(handler.type)
 
 
 def _missing(project: Project, folder: str) -> Iterator[str]:
     """Tell what each block of a function lacks to get the shared code: the layer, or a reference to it."""
     layer = common_layer(project)
-    mend = f"mcp-functions block --write {folder}"
+    command = f"mcp-functions block --write {folder}"
     for block in project.blocks_of(folder):
         if not layer:
-            yield f"template.yaml needs CommonLayer, with ContentUri {COMMON.parent}/: {mend}"
+            yield f"template.yaml needs CommonLayer, with ContentUri {COMMON.parent}/: {command}"
         elif not has_layer(project, block, layer):
-            yield f"add !Ref {layer} to Layers of {block.logical_id}: {mend}"
+            yield f"add !Ref {layer} to Layers of {block.logical_id}: {command}"
 
 
 def common_layer(project: Project) -> str:
@@ -142,19 +147,20 @@ def has_layer(project: Project, block: Block, layer: str) -> bool:
 
 
 def _layers(project: Project, block: Block) -> list[Any]:
-    return [one for each in (project.globals, block.properties) for one in iam.as_list(each.get("Layers", []))]
+    of_all_functions = iam.as_list(project.globals.get("Layers", []))
+    return [*of_all_functions, *iam.as_list(block.properties.get("Layers", []))]
 
 
 def _has_other_layers(project: Project, block: Block) -> bool:
     """Whether a function has a layer from elsewhere, which may ship any package."""
-    own = [{"Ref": name} for name in project.of_type(LAYER)]
-    return any(layer not in own for layer in _layers(project, block))
+    layers_of_template = [{"Ref": name} for name in project.of_type(LAYER)]
+    return any(layer not in layers_of_template for layer in _layers(project, block))
 
 
-def _unshipped(project: Project, folder: str, name: str, shown: str) -> Iterator[str]:
+def _unshipped(project: Project, folder: str, name: str, statement: str) -> Iterator[str]:
     """Tell a module whose package no requirements.txt lists; unknown requirements pass."""
     distributions = distributions_of(name)
     ships = shipped(project.root, folder)
     if ships is not None and ships.isdisjoint(distributions):
         file = f"functions/{folder}/requirements.txt"
-        yield f"{shown}, which Lambda does not get: add {min(distributions)} to {file}"
+        yield f"{statement}, which Lambda does not get: add {min(distributions)} to {file}"

@@ -27,7 +27,7 @@ def the_front_door_may_invoke_this_stacks_functions(project: Project) -> Iterato
     if project.front_door is None:
         return
     logical_id, properties = project.front_door
-    others = [one for one in iam.own_statements(properties) if iam.touches(one, "lambda")]
+    others = [statement for statement in iam.own_statements(properties) if iam.has_action_of(statement, "lambda")]
     if iam.MAY_INVOKE not in iam.policies(properties) or others:
         yield f"{logical_id} must have this policy for Lambda, and no other: {json.dumps(iam.MAY_INVOKE)}"
 
@@ -68,7 +68,7 @@ def _check_worker(folder: str, block: Block, worker: Block) -> Iterator[str]:
         yield f"{worker_id} must have FunctionName: !Sub {name}"
     if properties.get("Environment") != block.properties.get("Environment"):
         yield f"{worker_id} must have the Environment of {block.logical_id}, whose states it opens"
-    if not {iam.SEAL, iam.KEEP} <= iam.managed(properties):
+    if not {iam.SEAL, iam.KEEP} <= iam.managed_policies(properties):
         yield f"{worker_id} must have Policies: [!Ref {iam.SEAL}, !Ref {iam.KEEP}], as {block.logical_id} has"
     if properties.get("RecursiveLoop") != "Allow":
         seconds = properties.get("Timeout")

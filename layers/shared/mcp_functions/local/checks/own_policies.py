@@ -45,44 +45,46 @@ BROAD = frozenset({
 
 def a_function_reaches_the_key_and_the_table_by_these_policies_only(project: Project) -> Iterator[str]:
     """Check a function's own policies: none may open the toolkit's key or table, which other functions use too."""
-    shared = {logical_id for logical_id, _example in SHARED.values()}
-    ours = shared | {block.logical_id for block in project.functions.values()}
+    shared_ids = {logical_id for logical_id, _example in SHARED.values()}
+    own_ids = shared_ids | {block.logical_id for block in project.functions.values()}
     for block in project.blocks:
         if "Role" in block.properties:
             yield f"{block.logical_id} must have no Role: SAM then ignores its Tags and Policies; write Policies"
         for statement in project.statements(block):
-            yield from _reaches(block, statement)
+            yield from _complaints_about(block, statement)
         for policy in iam.policies(block.properties):
             if policy == iam.MAY_INVOKE and block == project.front_door:
                 continue
             for name, value in _ready_made(policy):
-                if name in BROAD or iam.names(value) in ours or _opens_ours(name, value):
-                    yield f"{block.logical_id} may not have {name} on {iam.shown(value)}: name a resource of your own"
+                if name in BROAD or iam.resource_name(value) in own_ids or _opens_shared_resource(name, value):
+                    text = iam.resource_text(value)
+                    yield f"{block.logical_id} may not have {name} on {text}: name a resource of your own"
 
 
 def nobody_else_may_invoke_a_function(project: Project) -> Iterator[str]:
     """Check that only the API and the endpoint may invoke a function: who invokes one can claim any identity."""
-    ours = {block.logical_id for block in project.functions.values()}
+    function_ids = {block.logical_id for block in project.functions.values()}
     for block in project.blocks:
         if block == project.front_door:
             continue
         for statement in project.statements(block):
-            opened = [iam.shown(one) for one in iam.resources(statement) if _is_function(one, ours)]
-            if opened and iam.touches(statement, "lambda"):
-                yield f"{block.logical_id} may use lambda on {opened[0]}: it could call a function as any user"
+            functions = [resource for resource in iam.resources(statement) if _is_function(resource, function_ids)]
+            if functions and iam.has_action_of(statement, "lambda"):
+                text = iam.resource_text(functions[0])
+                yield f"{block.logical_id} may use lambda on {text}: it could call a function as any user"
     for name, permission in project.of_type("AWS::Lambda::Permission").items():
-        if iam.names(permission.get("FunctionName")) in ours:
+        if iam.resource_name(permission.get("FunctionName")) in function_ids:
             yield f"{name} lets others than the API and the endpoint invoke a function: they could claim any identity"
 
 
-def _is_function(resource: object, ours: set[str]) -> bool:
-    text = iam.shown(resource)
-    return text in ours or "${AWS::StackName}_" in text or iam.is_opened(resource, "", FUNCTION)
+def _is_function(resource: object, function_ids: set[str]) -> bool:
+    text = iam.resource_text(resource)
+    return text in function_ids or "${AWS::StackName}_" in text or iam.includes(resource, "", FUNCTION)
 
 
-def _opens_ours(name: str, value: object) -> bool:
+def _opens_shared_resource(name: str, value: object) -> bool:
     """Whether a SAM policy template with this value opens something that functions share."""
-    text = iam.pattern(value)
+    text = iam.arn_pattern(value)
     if name == "LambdaInvokePolicy" and text.startswith("STACK_"):
         return True
     for begin, (form, example) in READY_MADE.items():
@@ -91,28 +93,31 @@ def _opens_ours(name: str, value: object) -> bool:
     return False
 
 
-def _reaches(block: Block, statement: dict[str, Any]) -> Iterator[str]:
+def _complaints_about(block: Block, statement: dict[str, Any]) -> Iterator[str]:
     """Complain if a statement reaches roles, or the key, the table or the bucket."""
-    roles = [one for one in iam.resources(statement) if iam.is_opened(one, "", ROLE)]
+    roles = [resource for resource in iam.resources(statement) if iam.includes(resource, "", ROLE)]
     if roles and any(_allows(statement, action) for action in CHANGES_OF_ROLES):
-        yield f"{block.logical_id} may use iam on {iam.shown(roles[0])}: it could open what other functions keep"
+        text = iam.resource_text(roles[0])
+        yield f"{block.logical_id} may use iam on {text}: it could open what other functions keep"
     if _is_for_an_audience(statement):
         return
     for service, (logical_id, example) in SHARED.items():
-        opened = [one for one in iam.resources(statement) if iam.is_opened(one, logical_id, example)]
-        if opened and iam.touches(statement, service):
+        reached = [resource for resource in iam.resources(statement) if iam.includes(resource, logical_id, example)]
+        if reached and iam.has_action_of(statement, service):
+            text = iam.resource_text(reached[0])
+            policy = iam.SEAL if service == "kms" else iam.KEEP
             yield (
-                f"{block.logical_id} may use {service} on {iam.shown(opened[0])}, beyond its own name:"
-                f" name a resource of your own, or !Ref {iam.SEAL if service == 'kms' else iam.KEEP}"
+                f"{block.logical_id} may use {service} on {text}, beyond its own name:"
+                f" name a resource of your own, or !Ref {policy}"
             )
 
 
 def _allows(statement: dict[str, Any], action: str) -> bool:
     """Whether a statement allows an action of IAM."""
     excludes = "NotAction" in statement
-    named = iam.as_list(statement["NotAction"]) if excludes else iam.actions(statement)
-    is_named = any(fnmatchcase(action.lower(), one.lower()) for one in named)
-    return not is_named if excludes else is_named
+    patterns = iam.as_list(statement["NotAction"]) if excludes else iam.actions(statement)
+    is_matched = any(fnmatchcase(action.lower(), pattern.lower()) for pattern in patterns)
+    return not is_matched if excludes else is_matched
 
 
 def _is_for_an_audience(statement: dict[str, Any]) -> bool:

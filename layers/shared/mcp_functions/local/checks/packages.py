@@ -26,8 +26,8 @@ def shipped(root: Path, folder: str) -> set[str] | None:
     lines = ["boto3"]  # the runtime has it
     for file in (LAYER, root / REQUIREMENTS, root / "functions" / folder / "requirements.txt"):
         if file.is_file():
-            written = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
-            lines += [line for line in written if line and not line.startswith("#")]
+            file_lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
+            lines += [line for line in file_lines if line and not line.startswith("#")]
     if not all(NAME.match(line) for line in lines):
         return None  # e.g. -r other.txt
     return _with_dependencies(lines)
@@ -39,15 +39,15 @@ def distributions_of(module: str) -> set[str]:
 
 
 def _with_dependencies(lines: list[str]) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     for line in lines:  # the list grows by what each package needs
         name = _normal(line)
-        if name in found:
+        if name in names:
             continue
-        found.add(name)
+        names.add(name)
         has_extras = "[" in line  # e.g. name[extra]; all extras count then
-        lines += [one for one in _requires(name) if has_extras or "extra ==" not in one]
-    return found
+        lines += [requirement for requirement in _requires(name) if has_extras or "extra ==" not in requirement]
+    return names
 
 
 def _requires(name: str) -> list[str]:

@@ -30,22 +30,22 @@ def a_function_has_the_policies_that_its_handlers_need(project: Project) -> Iter
     The endpoint may do both for clients of 2025, even if no handler asks.
     """
     for folder, (logical_id, properties) in sorted(project.functions.items()):
-        found = iam.managed(properties) & {iam.SEAL, iam.KEEP}
+        policies = iam.managed_policies(properties) & {iam.SEAL, iam.KEEP}
         write = f"{WRITE_BLOCK} {folder}"
-        for policy in sorted(_needed(project, folder) - found):
+        for policy in sorted(_needed(project, folder) - policies):
             yield f"functions/{folder} needs {policy}: add !Ref {policy} to Policies of {logical_id}, {write}"
         if folder == FRONT_DOOR:
             continue
-        for policy in sorted(found - _needed(project, folder)):
-            why = f"never asks{STOPPED}" if policy == iam.SEAL else "keeps nothing"
-            yield f"functions/{folder} {why}: remove !Ref {policy} from Policies of {logical_id}, {write}"
+        for policy in sorted(policies - _needed(project, folder)):
+            reason = f"never asks{STOPPED}" if policy == iam.SEAL else "keeps nothing"
+            yield f"functions/{folder} {reason}: remove !Ref {policy} from Policies of {logical_id}, {write}"
 
 
 def a_function_is_tagged_with_its_own_name(project: Project) -> Iterator[str]:
     """Check the tag by which the two policies know a function: with another's tag, it could open the other's states."""
     for folder, block in [*sorted(project.functions.items()), *sorted(project.workers.items())]:
         tag = block.properties.get("Tags", {}).get(iam.TAG)
-        needs_tag = bool(iam.managed(block.properties) & {iam.SEAL, iam.KEEP})
+        needs_tag = bool(iam.managed_policies(block.properties) & {iam.SEAL, iam.KEEP})
         if tag is None and not needs_tag:
             continue
         if tag != folder:
@@ -61,12 +61,12 @@ def the_two_policies_open_what_is_under_a_functions_own_name(project: Project) -
     keeping = iam.statements(policies.get(iam.KEEP, {}).get("PolicyDocument"))
     (may_seal,) = iam.written_statements(iam.SEAL)
     # A project may have other keys, so the resource may differ; nothing else may.
-    if [{**one, "Resource": may_seal["Resource"]} for one in sealing] != [may_seal]:
+    if [{**statement, "Resource": may_seal["Resource"]} for statement in sealing] != [may_seal]:
         yield f"{iam.SEAL} must have exactly this statement: {json.dumps(may_seal)}"
     else:
         yield from _keys(project, iam.resources(sealing[0]))
     allowed = iam.written_statements(iam.KEEP)
-    if project.keeping and (keeping[:1] != allowed[:1] or any(one not in allowed for one in keeping)):
+    if project.keeping and (keeping[:1] != allowed[:1] or any(statement not in allowed for statement in keeping)):
         yield f"{iam.KEEP} must have no statements but these, and the first: {json.dumps(allowed)}"
 
 
@@ -82,7 +82,7 @@ def the_table_keeps_what_is_written_and_deletes_what_has_expired(project: Projec
     if table is None:
         yield "functions keep something: template.yaml needs a Table of type AWS::DynamoDB::Table"
         return
-    for name, expected in iam.as_written(iam.TABLE["Ref"]).items():
+    for name, expected in iam.scaffold_properties(iam.TABLE["Ref"]).items():
         if name != "Tags" and table.get(name) != expected:
             yield f"Table must have {name}: {json.dumps(expected)}"
     resource = project.template["Resources"][iam.TABLE["Ref"]]

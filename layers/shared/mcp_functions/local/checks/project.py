@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.local import catalog as catalogs
-from mcp_functions.local import environment, template
+from mcp_functions.local import catalog, environment, template
 from mcp_functions.local.checks import iam
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, Functions
 from mcp_functions.protocol.constants import WORKER
@@ -35,7 +34,7 @@ class Block(NamedTuple):
     @property
     def is_worker(self) -> bool:
         """Whether it continues the tasks of a function."""
-        return iam.shown(self.properties.get("FunctionName")).endswith(WORKER)
+        return iam.resource_text(self.properties.get("FunctionName")).endswith(WORKER)
 
     def variable(self, name: str) -> JSONValue:
         """Return an environment variable's value; None if the block does not set it."""
@@ -122,10 +121,12 @@ class Project:
 
     def statements(self, block: Block) -> list[dict[str, Any]]:
         """List what a function's own policies allow, those of the template too, but not MaySeal and MayKeep."""
-        written = self.of_type("AWS::IAM::ManagedPolicy")
-        attached = [written[name] for name in iam.managed(block.properties) - {iam.SEAL, iam.KEEP} if name in written]
-        documents = [{"Policies": policy.get("PolicyDocument", {})} for policy in attached]
-        return [one for properties in (block.properties, *documents) for one in iam.own_statements(properties)]
+        policies = self.of_type("AWS::IAM::ManagedPolicy")
+        statements = iam.own_statements(block.properties)
+        for name in iam.managed_policies(block.properties) - {iam.SEAL, iam.KEEP}:
+            document = policies.get(name, {}).get("PolicyDocument", {})
+            statements += iam.own_statements({"Policies": document})
+        return statements
 
     def _deployed(self) -> Iterator[tuple[str, Block]]:
         for logical_id, properties in self.of_type(FUNCTION).items():
@@ -145,15 +146,15 @@ def read(root: Path) -> Project:
     """
     parsed = template.read(root / template.FILE)
     with environment.applied(environment.CREDENTIALS), Functions(root / FOLDER) as loaded:
-        handlers = [(folder, one) for folder, function in loaded.by_folder.items() for one in function.handlers]
+        handlers = [(folder, handler) for folder, function in loaded.by_folder.items() for handler in function.handlers]
         folders = frozenset(loaded.by_folder)
     return Project(
         root=root.resolve(),
         folders=folders,
         offering=frozenset(folder for folder, _ in handlers),
-        asking=frozenset(folder for folder, one in handlers if one.needs_state or one.task),
-        keeping=frozenset(folder for folder, one in handlers if one.needs_table),
-        catalog=catalogs.read(root / FOLDER),
+        asking=frozenset(folder for folder, handler in handlers if handler.needs_state or handler.task),
+        keeping=frozenset(folder for folder, handler in handlers if handler.needs_table),
+        catalog=catalog.read(root / FOLDER),
         template=parsed,
     )
 

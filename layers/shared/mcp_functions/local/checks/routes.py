@@ -61,10 +61,10 @@ def every_folder_is_deployed(project: Project) -> Iterator[str]:
 
 def every_folder_is_listed(project: Project) -> Iterator[str]:
     """Check that catalog.json lists every folder, and no other."""
-    listed = {folder for names in project.catalog.get("functions", {}).values() for folder in names.values()}
-    for folder in sorted(project.folders - listed - {FRONT_DOOR, SIGN_IN}):
+    listed_folders = {folder for names in project.catalog.get("functions", {}).values() for folder in names.values()}
+    for folder in sorted(project.folders - listed_folders - {FRONT_DOOR, SIGN_IN}):
         yield f"functions/{folder} offers nothing in functions/mcp/catalog.json: run make catalog"
-    for folder in sorted(listed - project.folders):
+    for folder in sorted(listed_folders - project.folders):
         yield f"functions/mcp/catalog.json lists functions/{folder}, which is gone: run make catalog"
 
 
@@ -72,13 +72,13 @@ def every_function_has_its_route_behind_the_authorizer(project: Project) -> Iter
     """Check that every function answers at its own path, and that no other path of it is open."""
     for folder, (logical_id, properties) in project.functions.items():
         routes = _routes(properties)
-        own, public = ROUTES.get(folder, (frozenset({f"ANY /mcp/{folder}"}), frozenset[str]()))
-        for key in sorted(own - routes.keys()):
+        needed, may_be_open = ROUTES.get(folder, (frozenset({f"ANY /mcp/{folder}"}), frozenset[str]()))
+        for key in sorted(needed - routes.keys()):
             yield f"{logical_id} has no route: add an event of type HttpApi with {key}"
         for key, route in routes.items():
             if route.get("ApiId") != API:
                 yield f"the route {key} of {logical_id} must have ApiId: !Ref HttpApi"
-            if "Auth" in route and key not in public:
+            if "Auth" in route and key not in may_be_open:
                 yield f"the route {key} of {logical_id} must have no Auth of its own: the API's decides who may call"
 
 

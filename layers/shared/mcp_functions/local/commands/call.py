@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -11,7 +12,8 @@ import click
 from mcp_functions.local import catalog
 from mcp_functions.local.calling import conversation, server
 from mcp_functions.local.calling.answering import Answers
-from mcp_functions.local.calling.terminal import Terminal, text
+from mcp_functions.local.calling.terminal import Terminal
+from mcp_functions.local.calling.texts import result_text
 from mcp_functions.local.commands import options
 
 if TYPE_CHECKING:
@@ -22,13 +24,13 @@ if TYPE_CHECKING:
     from mcp_functions.local.calling.server import Server
 
 
-def _complete(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+def _complete(context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
     """List the tools and prompts of the catalog for the shell."""
     if "functions" not in context.params:
         return []
-    listed = catalog.read(context.params["functions"])
-    names = [entry["name"] for kind in ("tools", "prompts") for entry in listed.get(kind, ())]
-    return [name for name in names if name.startswith(begun)]
+    entries = catalog.read(context.params["functions"])
+    names = [entry["name"] for list_name in ("tools", "prompts") for entry in entries.get(list_name, ())]
+    return [name for name in names if name.startswith(prefix)]
 
 
 def _pairs(_context: click.Context, _parameter: click.Parameter, words: Sequence[str]) -> dict[str, str]:
@@ -42,12 +44,12 @@ def _pairs(_context: click.Context, _parameter: click.Parameter, words: Sequence
     return pairs
 
 
-class Chosen(server.Access):
+class CallOptions(server.Access):
     """The other options."""
 
-    given: Mapping[str, str]  # answers, by the key of a question
-    declined: Sequence[str]  # keys of questions
-    cancelled: Sequence[str]  # keys of questions
+    answers: Mapping[str, str]  # by the key of a question
+    keys_to_decline: Sequence[str]  # keys of questions
+    keys_to_cancel: Sequence[str]
     functions: Path
     runtime: bool
 
@@ -57,35 +59,37 @@ class Chosen(server.Access):
 @click.argument("arguments", nargs=-1, metavar="[KEY=VALUE|JSON]...")
 @click.option("--url", metavar="URL", help="Of a server, e.g. http://127.0.0.1:8000/mcp. Default: the functions here.")
 @click.option(
-    "--answer", "given", multiple=True, callback=_pairs, metavar="KEY=VALUE", help="Of a question; repeatable."
+    "--answer", "answers", multiple=True, callback=_pairs, metavar="KEY=VALUE", help="Of a question; repeatable."
 )
-@click.option("--decline", "declined", multiple=True, metavar="KEY", help="A question to decline; repeatable.")
-@click.option("--cancel", "cancelled", multiple=True, metavar="KEY", help="A question to cancel; repeatable.")
+@click.option("--decline", "keys_to_decline", multiple=True, metavar="KEY", help="A question to decline; repeatable.")
+@click.option("--cancel", "keys_to_cancel", multiple=True, metavar="KEY", help="A question to cancel; repeatable.")
 @click.option("--json", "as_json", is_flag=True, help="Write the result as JSON to stdout, and the rest to stderr.")
 @click.option("--token", envvar="MCP_FUNCTIONS_TOKEN", metavar="TOKEN", help="Default: MCP_FUNCTIONS_TOKEN.")
 @click.option("--region", metavar="R", help="Default: as the AWS CLI decides.")
 @click.option("--profile", metavar="P", help="Default: as the AWS CLI decides.")
 @options.functions
 @options.runtime
-def command(target: str, arguments: Sequence[str], url: str | None, *, as_json: bool, **chosen: Unpack[Chosen]) -> int:
+def command(
+    target: str, arguments: Sequence[str], url: str | None, *, as_json: bool, **chosen: Unpack[CallOptions]
+) -> int:
     """Call a tool or a prompt, or read a resource, and answer its questions at the terminal.
 
     A form with several fields is answered with --answer KEY.FIELD=VALUE, or KEY={JSON}. Exit codes: 0, a result; 1, the
     tool reports an error; 2, the call is wrong, or was refused.
     """
-    terminal = Terminal(err=as_json)
-    answers = Answers(terminal, chosen["given"], chosen["declined"], chosen["cancelled"])
-    with _server(url, chosen, terminal) as reached:
-        call = conversation.prepare(reached, target, arguments, terminal)
-        ended = conversation.hold(reached, call, answers, terminal)
+    terminal = Terminal(sys.stderr if as_json else sys.stdout)
+    answers = Answers(terminal, chosen["answers"], chosen["keys_to_decline"], chosen["keys_to_cancel"])
+    with _server(url, chosen, terminal) as chosen_server:
+        call = conversation.read_call(chosen_server, target, arguments, terminal)
+        result = conversation.run_call(chosen_server, call, answers, terminal)
     if as_json:
-        click.echo(json.dumps(ended, ensure_ascii=False, indent=2))
+        click.echo(json.dumps(result, ensure_ascii=False, indent=2))
     else:
-        terminal.say(text(ended))
-    return 1 if ended.get("isError") else 0
+        terminal.write(result_text(result))
+    return 1 if result.get("isError") else 0
 
 
-def _server(url: str | None, chosen: Chosen, terminal: Terminal) -> AbstractContextManager[Server]:
+def _server(url: str | None, chosen: CallOptions, terminal: Terminal) -> AbstractContextManager[Server]:
     if url:
         return contextlib.nullcontext(server.of_url(url, chosen, terminal))
     return server.of_folder(chosen["functions"], terminal, runtime=chosen["runtime"])

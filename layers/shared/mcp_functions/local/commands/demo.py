@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 def command(*, functions: Path, runtime: bool, pause: bool, task: bool) -> int:
     """Watch the official client hold a conversation."""
     name = "pause" if pause else "question"
-    given = {"runtime": runtime}
+    options_of_demo = {"runtime": runtime}
     if task:
         name = "task"
-        given = {}  # a task's workers are always processes of the runtime
+        options_of_demo = {}  # a task's workers are always processes of the runtime
     try:
         demo = import_module(f"mcp_functions.local.demo.{name}")
     except ModuleNotFoundError as error:
         raise not_installed(error, "demo") from error
     try:
-        demo.run(functions, sys.stdout, **given)
+        demo.run(functions, sys.stdout, **options_of_demo)
     except DemoError as surprise:
         if options.is_debug():
             traceback.print_exception(surprise)

@@ -76,18 +76,18 @@ def command(token: str, **chosen: Unpack[Opening]) -> int:
     """
     text = sys.stdin.read().strip() if token == STDIN else token
     now = time.time()
-    explained = explain.shown(text, now=now)
-    if not explained.reasons:
+    explanation = explain.explain_public_part(text, now=now)
+    if not explanation.reasons:
         request = _request(chosen)
         try:
             with _keyring(chosen) as keyring:
-                explained = explain.explain(text, keyring, request, now=now, show_state=chosen["show_state"])
+                explanation = explain.explain(text, keyring, request, now=now, show_state=chosen["show_state"])
         except Problem:
-            for line in explained.lines:  # these lines need no key
+            for line in explanation.lines:  # these lines need no key
                 click.echo(line)
             raise
-    click.echo(str(explained))
-    return 1 if explained.reasons else 0
+    click.echo(str(explanation))
+    return 1 if explanation.reasons else 0
 
 
 def _request(chosen: Opening) -> Request:
@@ -113,23 +113,23 @@ def _json(text: str) -> object:
 
 def _keyring(chosen: Opening) -> AbstractContextManager[KeySource]:
     stage = chosen["stage"] or (AWS_STAGE if chosen["key"] else key_source.STAGE)
+    service = chosen["service"]
     if chosen["key"]:
-        if not chosen["service"]:
+        if not service:
             stop("--key needs --service: a data key opens for one <stack>/<function>, or for a shared audience")
-        arns = [arn.strip() for listed in chosen["key"] for arn in listed.split(",")]
-        return nullcontext(key_source.aws_keys(arns, Scope(chosen["service"], stage, chosen["generation"])))
-    named = chosen["service"]
-    if not named and chosen["function"]:
-        named = f"{environment.STACK}/{chosen['function']}"
-    scopes = [Scope(service, stage, chosen["generation"]) for service in _services(chosen["functions"], named)]
-    return key_source.local_key(STATE_DIR, scopes, scopes[0] if named else None)
+        arns = [arn.strip() for value in chosen["key"] for arn in value.split(",")]
+        return nullcontext(key_source.aws_keys(arns, Scope(service, stage, chosen["generation"])))
+    if not service and chosen["function"]:
+        service = f"{environment.STACK}/{chosen['function']}"
+    scopes = [Scope(name, stage, chosen["generation"]) for name in _services(chosen["functions"], service)]
+    return key_source.local_key(STATE_DIR, scopes, scopes[0] if service else None)
 
 
-def _services(directory: Path, named: str | None) -> list[str]:
-    """List the services that may have sealed a state on this machine, the named one first."""
-    if named and not directory.is_dir():
-        return [named]
+def _services(directory: Path, first: str | None) -> list[str]:
+    """List the services that may have sealed a state on this machine, with the one that the options name first."""
+    if first and not directory.is_dir():
+        return [first]
     services = [f"{environment.STACK}/{app.parent.name}" for app in functions.find(directory)]
-    if not named:
+    if not first:
         return services
-    return [named, *(service for service in services if service != named)]
+    return [first, *(service for service in services if service != first)]

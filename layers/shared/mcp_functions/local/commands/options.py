@@ -61,11 +61,11 @@ def is_debug() -> bool:
     return click.get_current_context().ensure_object(Reporting).debug
 
 
-def complete_functions(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+def complete_functions(context: click.Context, _parameter: click.Parameter, prefix: str) -> list[str]:
     """List the functions of the folder for the shell."""
     folder = Path(context.params.get("functions") or "functions")
     names = sorted(app.parent.name for app in folder.glob("*/app.py"))
-    return [name for name in names if name.startswith(begun)]
+    return [name for name in names if name.startswith(prefix)]
 
 
 def read(name: str) -> str:

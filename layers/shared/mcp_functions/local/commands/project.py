@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mcp_functions.local import auth, machine, parameter_changes, recording, template
-from mcp_functions.local.adoption import check as checking
-from mcp_functions.local.adoption import writing
+from mcp_functions.local.adoption import check, writing
 from mcp_functions.local.commands import options
 from mcp_functions.local.problems import Problem, stop
 from mcp_functions.local.scaffold import beginning, editing, samples
@@ -63,9 +62,9 @@ def block(name: str, *, kind: str | None, write: bool) -> None:
         both = "--write reads functions/NAME/app.py: leave --kind out."
         raise click.UsageError(both)
     if write:
-        click.echo(editing.write(Path(), name))
+        click.echo(editing.write_block(Path(), name))
     else:
-        click.echo(editing.shown(Path(), name, kind), nl=False)
+        click.echo(editing.block_text(Path(), name, kind), nl=False)
 
 
 @commands.command("auth")
@@ -94,14 +93,14 @@ def set_parameters(environment: str, words: Sequence[str], *, now: bool) -> None
 @options.debug
 def doctor() -> int:
     """Say what this machine lacks to build, deploy, and run `sam local`. Exit 1 if something is missing."""
-    found = machine.examine(Path())
-    width = max(len(line.subject) for line in found)
-    for line in found:
+    lines = machine.examine(Path())
+    width = max(len(line.subject) for line in lines)
+    for line in lines:
         outcome = "ok     " if line.remedy == "" else "missing"
         click.echo(f"{outcome}  {line.subject:<{width}}  {line.text}")
         if line.remedy:
             click.echo(f"{'':9}{'':{width}}  {line.remedy}")
-    return 1 if any(line.remedy for line in found) else 0
+    return 1 if any(line.remedy for line in lines) else 0
 
 
 @commands.command("adopt")
@@ -116,15 +115,15 @@ def adopt(server: str, *, checks: bool, into: Path | None, name: str | None) -> 
     Its source is read, and not run. What stands before a question of a tool happens again in every round; each such
     line is named, and so is each call that this command does not know.
     """
-    found = writing.ServerFile.parse(server)
-    report = checking.check(found.path)
+    server_file = writing.ServerFile.parse(server)
+    report = check.check_source(server_file.path)
     for finding in report.findings:
-        click.echo(f"{found.path}:{finding}")
+        click.echo(f"{server_file.path}:{finding}")
     if report.asking:
         names = ", ".join(f'"{tool}"' for tool in report.asking)
-        click.echo(f"{ASKING} adopt({found.variable}, replay=[{names}])")
+        click.echo(f"{ASKING} adopt({server_file.variable}, replay=[{names}])")
     if into is not None and not checks:
-        click.echo(writing.write(found, into, name))
+        click.echo(writing.write(server_file, into, name))
         click.echo(LEFT_BEHIND)
         return 0
     return 1 if report.findings else 0
@@ -146,9 +145,9 @@ def write_events(names: Sequence[str]) -> int:
         raise Problem(NO_PYTEST)
     before = _recorded()
     pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--update-events"]
-    done = subprocess.run([*pytest, *map(str, tests)], capture_output=True, text=True, check=False)  # noqa: S603 - our own words
-    if done.returncode:
-        click.echo(f"{done.stdout}{done.stderr}", nl=False)
+    process = subprocess.run([*pytest, *map(str, tests)], capture_output=True, text=True, check=False)  # noqa: S603 - our own words
+    if process.returncode:
+        click.echo(f"{process.stdout}{process.stderr}", nl=False)
         return 1
     after = _recorded()
     changes = [f"wrote {path}" for path, content in after.items() if before.get(path) != content]

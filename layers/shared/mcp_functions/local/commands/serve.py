@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
@@ -17,13 +17,14 @@ from mcp_functions.local.problems import Problem, not_installed
 from mcp_functions.local.reloading import Reloader
 
 try:
-    from mcp_functions.local.terminal.outlets import JsonOutlet, TextOutlet
+    from mcp_functions.local.terminal.outputs import JsonOutput, TextOutput
 except ModuleNotFoundError as error:
     raise not_installed(error, "local") from error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
+
+    from mcp_functions.local.authorization import LocalAuthMode
 
 PORT = 8000
 LOOK_SECONDS = 0.1  # pause between two looks at the project's files
@@ -33,7 +34,7 @@ class HarnessOptions(TypedDict):
     """The options that the harness takes as they are."""
 
     port: int
-    auth: Literal["none", "jwt", "oauth"]
+    auth: LocalAuthMode
     runtime: bool
 
 
@@ -54,41 +55,36 @@ def command(
     functions: Path, *, no_reuse: bool, show_answers: bool, log: str, **for_harness: Unpack[HarnessOptions]
 ) -> None:
     """Serve every function until Ctrl-C."""
-    outlet = JsonOutlet(sys.stdout) if log == "json" else TextOutlet(sys.stdout, show_answers=show_answers)
+    output = JsonOutput(sys.stdout) if log == "json" else TextOutput(sys.stdout, show_answers=show_answers)
     harness = Harness(
         functions,
         reuse=not no_reuse,
         debug=options.is_debug(),
-        on_log=outlet.log,
-        on_exchange=outlet.exchange,
-        on_progress=outlet.progress,
-        reports=True,
+        on_log=output.write_log,
+        on_exchange=output.write_call,
+        on_progress=output.show_progress,
+        verbose_log=True,
         **for_harness,
     )
-    with options.until_stopped() as stopped, outlet.output(), harness:
-        outlet.use_key(harness.key_arn)
+    with options.until_stopped() as is_stopped, output.capture(), harness:
         reloader = Reloader(harness)
-        refreshed = list(reloader.refresh_catalog())
-        outlet.say(banner.text(harness.url, harness.functions, harness.issuer, harness.auth))
-        told = _say_new(outlet.say, [*refreshed, *_not_on_lambda(functions)], set())
-        while not stopped():
+        catalog_lines = list(reloader.refresh_catalog())
+        output.write(banner.text(harness.url, harness.functions, harness.issuer, harness.auth))
+        missing = _missing_on_lambda(functions)
+        for line in [*catalog_lines, *missing]:
+            output.write(line)
+        while not is_stopped():
             time.sleep(LOOK_SECONDS)
             changes = list(reloader.changes())
-            for line in changes:
-                outlet.say(line)
-            if changes:
-                told = _say_new(outlet.say, _not_on_lambda(functions), told)
+            if not changes:
+                continue
+            missing_before = missing
+            missing = _missing_on_lambda(functions)
+            for line in [*changes, *(line for line in missing if line not in missing_before)]:
+                output.write(line)
 
 
-def _say_new(say: Callable[[str], None], lines: list[str], told: set[str]) -> set[str]:
-    """Write the lines that are new since the last time; return all of them, for the next time."""
-    for line in lines:
-        if line not in told:
-            say(line)
-    return set(lines)
-
-
-def _not_on_lambda(directory: Path) -> list[str]:
+def _missing_on_lambda(directory: Path) -> list[str]:
     """List imports that work here and fail on Lambda."""
     with contextlib.suppress(Problem, SyntaxError, OSError):  # the reload reports a broken file
         return imports.missing_on_lambda(directory)

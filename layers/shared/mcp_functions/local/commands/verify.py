@@ -35,17 +35,17 @@ def command(
     arguments: Sequence[str],
     answers: str,
     seconds: float,
-    **given: Unpack[Choices],
+    **choices: Unpack[Choices],
 ) -> int:
     """Check a server that was just deployed, one line a check.
 
     Unless --tool names tools, only resources, prompts and tools with readOnlyHint are called.
     """
     settings: verification.Options = {
-        "named": named_calls(tools, arguments),
+        "named_tools": named_calls(tools, arguments),
         "answers": json_object("--answers", answers),
         "patience": verification.Patience(seconds),
-        **given,
+        **choices,
     }
     outcomes: set[str] = set()
     for line in verification.verify(target, settings):

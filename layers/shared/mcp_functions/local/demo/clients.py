@@ -58,12 +58,12 @@ def send(client: Client, file: Path, answers: dict[str, Any]) -> dict[str, Any]:
     Raises:
         DemoError: the server refused the request, or the client did not run.
     """
-    done = _run([*client.command, str(file), json.dumps(answers)])
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or ["it gave no reason"]
+    process = _run([*client.command, str(file), json.dumps(answers)])
+    if process.returncode:
+        lines = process.stderr.strip().splitlines() or ["it gave no reason"]
         surprise = f"{client.name} failed: {lines[-1]}"
         raise DemoError(surprise)
-    result: dict[str, Any] = json.loads(done.stdout)
+    result: dict[str, Any] = json.loads(process.stdout)
     return result
 
 

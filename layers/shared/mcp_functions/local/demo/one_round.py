@@ -53,9 +53,9 @@ def advance(file: Path, answers: dict[str, Any]) -> dict[str, Any]:
     """Send the next round of the conversation in FILE, and keep its questions and its state there."""
     conversation = json.loads(file.read_text(encoding="utf-8"))
     result = asyncio.run(asyncio.wait_for(send(conversation, answers), SECONDS))
-    kept = {name: result[name] for name in ("inputRequests", "requestState") if name in result}
-    if kept:
-        file.write_text(json.dumps({**conversation, **kept}), encoding="utf-8")
+    continuation = {name: result[name] for name in ("inputRequests", "requestState") if name in result}
+    if continuation:
+        file.write_text(json.dumps({**conversation, **continuation}), encoding="utf-8")
     return result
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import urlsplit
 
 from mcp_functions.aws import CallLimits, by_boto3
+from mcp_functions.local import template
 from mcp_functions.local.demo import clients
 from mcp_functions.local.demo.rounds import COUNT, TOOL, Rounds, Transcript, expect, stage
 from mcp_functions.local.doubles import keyfile
@@ -51,7 +52,7 @@ def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
         DemoError: the conversation differed from the expected one.
     """
     with stage() as folder:
-        _Pause(folder, Transcript(out), runtime=runtime).hold(functions)
+        _Pause(folder, Transcript(out), runtime=runtime).run(functions)
 
 
 class _Pause:
@@ -64,7 +65,7 @@ class _Pause:
         self._rounds = Rounds(folder / "conversation.json", transcript)
         self._keys: list[str] = []  # the names of the data keys that encrypted the states
 
-    def hold(self, functions: Path) -> None:
+    def run(self, functions: Path) -> None:
         root = functions.resolve().parent
         file = self._rounds.file
         with self._server(functions, self._folder / "first") as harness:
@@ -73,7 +74,7 @@ class _Pause:
             port = urlsplit(harness.url).port or 0
             self._transcript.write(f"A client calls {TOOL} at {harness.url}\n")
             self._ask(1, clients.PYTHON, harness)
-        self._transcript.write(f"The client has left {', '.join(self._rounds.kept())}")
+        self._transcript.write(f"The client has left {', '.join(self._rounds.read_file())}")
         self._transcript.write(f"in {file.name}, {file.stat().st_size} bytes, and is gone. So is the server.\n")
         (self._folder / "second").mkdir()
         shutil.copy(self._folder / "first" / keyfile.FILE, self._folder / "second")  # only the key survives
@@ -91,8 +92,8 @@ class _Pause:
     def _upgraded(self, root: Path, functions: str) -> Path:
         copy = self._folder / root.name / functions
         shutil.copytree(root / functions, copy, ignore=shutil.ignore_patterns(*NOT_COPIED))
-        for template in root.glob("template.y*ml"):  # the runtime reads it, beside the functions
-            shutil.copy(template, copy.parent)
+        if (root / template.FILE).is_file():  # the runtime reads it, beside the functions
+            shutil.copy(root / template.FILE, copy.parent)
         app = copy / TOOL / "app.py"
         text = app.read_text(encoding="utf-8")
         for old, new in UPGRADE.items():
@@ -123,7 +124,7 @@ class _Pause:
         return second
 
     def _round(self, number: int, client: Client, harness: Harness) -> dict[str, Any]:
-        return self._rounds.hold(number, f"Round {number}: {client.name}", partial(clients.send, client), harness)
+        return self._rounds.run_round(number, f"Round {number}: {client.name}", partial(clients.send, client), harness)
 
     def _ask(self, number: int, client: Client, harness: Harness) -> None:
         result = self._round(number, client, harness)

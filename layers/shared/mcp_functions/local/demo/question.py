@@ -41,11 +41,11 @@ def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
         rounds.begin(functions, harness)
         transcript.write(f"The official Python client calls {TOOL} at {harness.url}\n")
         for number in range(1, COUNT):
-            result = rounds.hold(number, f"Round {number}", one_round.advance, harness)
+            result = rounds.run_round(number, f"Round {number}", one_round.advance, harness)
             rounds.show_questions(number, result)
             transcript.state(result["requestState"])
-        rounds.show_end(rounds.hold(COUNT, f"Round {COUNT}", one_round.advance, harness))
-        _send_changed_state(rounds.kept(), transcript)
+        rounds.show_end(rounds.run_round(COUNT, f"Round {COUNT}", one_round.advance, harness))
+        _send_changed_state(rounds.read_file(), transcript)
         transcript.write(f"{COUNT} rounds, {_distinct(rounds)}, and nothing kept on the server between them.")
 
 
@@ -56,13 +56,13 @@ def _distinct(rounds: Rounds) -> str:
     return f"{COUNT} processes" if processes else f"{COUNT} invocations"
 
 
-def _send_changed_state(kept: dict[str, Any], transcript: Transcript) -> None:
-    state = kept["requestState"]
+def _send_changed_state(conversation: dict[str, Any], transcript: Transcript) -> None:
+    state = conversation["requestState"]
     position = len(state) // 2
     other = "B" if state[position] == "A" else "A"
-    changed = {**kept, "requestState": state[:position] + other + state[position + 1 :]}
+    changed = {**conversation, "requestState": state[:position] + other + state[position + 1 :]}
     try:
-        asyncio.run(one_round.send(changed, {key: ANSWERS[key] for key in kept["inputRequests"]}))
+        asyncio.run(one_round.send(changed, {key: ANSWERS[key] for key in conversation["inputRequests"]}))
     except MCPError as error:
         expect(error.code == INVALID_STATE, f"the server answered a changed state with {error.code}")
         transcript.refusal(COUNT, position, error.code, error.message)

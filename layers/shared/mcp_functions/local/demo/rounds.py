@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+import click
+
 from mcp_functions.local import banner, catalog
 from mcp_functions.local.problems import DemoError, Problem, first_line
 
@@ -66,16 +68,14 @@ class Transcript:
     def __init__(self, out: TextIO) -> None:
         """Write to `out`; on a terminal headings are bold."""
         self._out = out
-        self._bold, self._plain = ("\033[1m", "\033[0m") if out.isatty() else ("", "")
 
     def write(self, text: str) -> None:
         """Write a line."""
-        self._out.write(f"{text}\n")
-        self._out.flush()
+        click.echo(text, file=self._out)
 
     def heading(self, text: str) -> None:
         """Start a block."""
-        self.write(f"{self._bold}{text}{self._plain}")
+        click.secho(text, file=self._out, bold=True)
 
     def line(self, label: str, text: str) -> None:
         """Write a line with a label."""
@@ -135,19 +135,19 @@ class Rounds:
             raise Problem(banner.STALE)
         self.file.write_text(json.dumps({"url": harness.url, "name": TOOL, "arguments": ARGUMENTS}), encoding="utf-8")
 
-    def kept(self) -> dict[str, Any]:
+    def read_file(self) -> dict[str, Any]:
         """Read the file."""
-        kept: dict[str, Any] = json.loads(self.file.read_text(encoding="utf-8"))
-        return kept
+        conversation: dict[str, Any] = json.loads(self.file.read_text(encoding="utf-8"))
+        return conversation
 
-    def hold(self, number: int, heading: str, send: Send, harness: Harness) -> dict[str, Any]:
+    def run_round(self, number: int, heading: str, send: Send, harness: Harness) -> dict[str, Any]:
         """Send one round with the answers to the questions of the last, show it, and return its result."""
-        questions = self.kept().get("inputRequests") or {}
+        questions = self.read_file().get("inputRequests") or {}
         answers = {key: ANSWERS[key] for key in questions}
         self.transcript.heading(heading)
         self.transcript.call(TOOL, ARGUMENTS, answers, number - 1)
         result = send(self.file, answers)
-        self.invocations.append([one for one in harness.invocations if one.folder == TOOL][-1])
+        self.invocations.append([invocation for invocation in harness.invocations if invocation.folder == TOOL][-1])
         self.transcript.invocation(self.invocations[-1])
         return result
 
@@ -164,7 +164,8 @@ class Rounds:
         text = _text(result)
         as_expected = text.startswith(ENDING) and text.endswith(ending)
         expect(as_expected, f"the call ended with another result: {text}")
-        expect(len({one.request_id for one in self.invocations}) == COUNT, "two rounds were one invocation")
+        request_ids = {invocation.request_id for invocation in self.invocations}
+        expect(len(request_ids) == COUNT, "two rounds were one invocation")
         self.transcript.result(text)
 
 

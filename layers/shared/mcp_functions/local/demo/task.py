@@ -63,21 +63,21 @@ class _Demo:
 
     harness: Harness
     transcript: Transcript
-    last: str = ""  # the last line
-    killed: int = 0  # how many workers were killed
+    last_line: str = ""
+    has_killed: bool = False  # whether the worker was killed
     asked: bool = False  # whether the task has asked its question
 
     def show_poll(self, task: Mapping[str, Any]) -> None:
         """Show a poll's result, if it is new, and kill the worker once."""
         message = task.get("statusMessage", "")
         line = f"  {task['status']}: {message}" if message else f"  {task['status']}"
-        if line != self.last:
+        if line != self.last_line:
             self.transcript.write(line)
-            self.last = line
-        if not self.killed and KILL_AT in message:
+            self.last_line = line
+        if not self.has_killed and KILL_AT in message:
             # A late start may have called a second worker. Then none is killed now, and the next poll tries again.
-            self.killed = self.harness.kill(f"{TOOL}{WORKER}", alone=True)
-            if self.killed:
+            self.has_killed = self.harness.kill_only_process(f"{TOOL}{WORKER}")
+            if self.has_killed:
                 self.transcript.write(KILLED)
 
     def answer(self, key: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -90,7 +90,7 @@ class _Demo:
     def show_end(self, result: Mapping[str, Any]) -> None:
         """Check the result and the workers, and show them."""
         text = str(result["content"][0]["text"])
-        workers = [one for one in self.harness.invocations if one.folder == f"{TOOL}{WORKER}"]
+        workers = [invocation for invocation in self.harness.invocations if invocation.folder == f"{TOOL}{WORKER}"]
         killed = len([worker for worker in workers if worker.error])
         expected = text == ENDING and self.asked and killed
         expect(expected, f"it ended with {text!r} after {len(workers)} workers, {killed} of them killed")

@@ -33,10 +33,7 @@ class DynamoDbApi:
         self._lock = Lock()
 
     def answer(self, request: HttpRequest) -> HttpResponse:
-        """Answer one signed request.
-
-        The signature itself is not checked. But a web page cannot send its header, so no page reaches the table.
-        """
+        """Answer one signed request."""
         if not request.is_signed:
             return _error_response(DynamoDbError("MissingAuthenticationTokenException"))
         operation = request.header("x-amz-target").removeprefix(PROTOCOL.target)
@@ -48,8 +45,8 @@ class DynamoDbApi:
                 return PROTOCOL.response(OK, json.dumps(self._tables(operation, params)))
         except (ValueError, AttributeError):
             return _error_response(DynamoDbError("SerializationException"))
-        except DynamoDbError as refused:
-            return _error_response(refused)
+        except DynamoDbError as error:
+            return _error_response(error)
 
 
 class Moto:

@@ -68,12 +68,12 @@ def _create(file: Path) -> None:
     ignore = file.parent / ".gitignore"
     if not ignore.exists():
         ignore.write_text("*\n")
-    made = {"keyId": str(uuid.uuid4()), "material": base64.b64encode(secrets.token_bytes(MATERIAL_BYTES)).decode()}
+    content = {"keyId": str(uuid.uuid4()), "material": base64.b64encode(secrets.token_bytes(MATERIAL_BYTES)).decode()}
     draft = file.with_name(f".{FILE}.{secrets.token_hex(8)}")
     try:
         # The file is made with its mode, so nobody else can read it at any time.
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
-            opened.write(json.dumps(made, indent=2) + "\n")
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as draft_file:
+            draft_file.write(json.dumps(content, indent=2) + "\n")
         os.link(draft, file)  # atomic, so no harness reads half a key
     except FileExistsError:
         pass  # another harness was faster: its key is the project's

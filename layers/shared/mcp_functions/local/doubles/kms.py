@@ -1,7 +1,10 @@
 """KMS on this machine: moto, a library that imitates AWS, with the project's one key, corrected where AWS differs.
 
-moto accepts what AWS refuses: a disabled key, and a blob that is too long. It joins an encryption context without
-separators, so that two different contexts may be equal, and it gives damage other names. This module corrects that.
+This module corrects where moto answers otherwise than AWS:
+
+    a disabled key, or a ciphertext that is too long    moto accepts it, AWS refuses it
+    a damaged ciphertext                                AWS has one error for it, moto has several
+    two different encryption contexts                   moto may take them for equal, because it joins their texts
 """
 
 from __future__ import annotations
@@ -22,9 +25,9 @@ if TYPE_CHECKING:
     from mcp_functions.local.loopback import HttpRequest, HttpResponse
 
 MAX_REQUEST = 1024 * 1024  # bytes of a request's body
-MAX_BLOB = 6144  # bytes: "CiphertextBlob … Maximum length of 6144"
+MAX_CIPHERTEXT = 6144  # bytes: "CiphertextBlob … Maximum length of 6144"
 MAX_CONTEXT = 8192  # characters of an encryption context as JSON
-KEY_ID_BYTES = 36  # a blob of moto begins with the id of its key
+KEY_ID_BYTES = 36  # a ciphertext of moto begins with the id of its key
 CRYPTOGRAPHIC = frozenset({"Encrypt", "Decrypt", "ReEncrypt", "GenerateDataKey", "GenerateDataKeyWithoutPlaintext"})
 CONTEXTS = ("EncryptionContext", "SourceEncryptionContext", "DestinationEncryptionContext")
 PROTOCOL = Protocol("kms", "TrentService.", "1.1")
@@ -68,10 +71,7 @@ class KmsApi:
         PROTOCOL.ask(self._response, "ListKeys", {})
 
     def answer(self, request: HttpRequest) -> HttpResponse:
-        """Answer one signed request; the signature itself is not checked.
-
-        A web page cannot add the header to a request to another origin without a preflight, which fails here.
-        """
+        """Answer one signed request."""
         if not request.is_signed:
             return _error_response(KmsError("MissingAuthenticationTokenException"))
         action = request.header("x-amz-target").removeprefix(PROTOCOL.target)
@@ -88,29 +88,42 @@ class KmsApi:
         except Exception as error:  # noqa: BLE001 - moto raises any exception
             status = 500
             body = json.dumps({"__type": "KMSInternalException", "message": type(error).__name__})
-        corrected = self._correction(action, params, answered=status == OK)
-        return _error_response(corrected) if corrected else PROTOCOL.response(status, body)
+        error_of_aws = self._error_of_aws(action, params, moto_succeeded=status == OK)
+        if error_of_aws:
+            return _error_response(error_of_aws)
+        return PROTOCOL.response(status, body)
 
-    def _correction(self, action: str, params: dict[str, Any], *, answered: bool) -> KmsError | None:
-        """Return the error that AWS gives instead of moto's answer; None if moto's answer is right."""
-        named = self._key(params.get("KeyId"))
-        if action not in CRYPTOGRAPHIC or (params.get("KeyId") and named is None):
+    def _error_of_aws(self, action: str, params: dict[str, Any], *, moto_succeeded: bool) -> KmsError | None:
+        """Return the error that AWS gives where moto gives another answer; None if moto's answer is right."""
+        if action not in CRYPTOGRAPHIC:
             return None
-        if action != "Decrypt":
-            return _unusable(named)
-        wrapping = self._backend.keys.get(_blob(params)[:KEY_ID_BYTES].decode("latin-1"))  # the key of the ciphertext
-        if wrapping and named and wrapping is not named:
+        requested_key = None  # Decrypt need not name a key
+        if params.get("KeyId"):
+            requested_key = self._find_key(str(params["KeyId"]))
+            if requested_key is None:
+                return None  # moto reports an unknown key as AWS does
+        if action == "Decrypt":
+            return self._error_of_decrypt(requested_key, _ciphertext(params), moto_succeeded=moto_succeeded)
+        return _error_of_state(requested_key)
+
+    def _error_of_decrypt(
+        self, requested_key: Key | None, ciphertext: bytes, *, moto_succeeded: bool
+    ) -> KmsError | None:
+        key = self._backend.keys.get(ciphertext[:KEY_ID_BYTES].decode("latin-1"))  # the key that encrypted it
+        if key and requested_key and key is not requested_key:
             message = "The key ID in the request does not identify a CMK that can perform this operation."
             return KmsError("IncorrectKeyException", message)
-        unusable = _unusable(wrapping)
-        if unusable:
-            return unusable
-        # AWS has one error for a damaged ciphertext and for another encryption context.
-        return None if answered else KmsError("InvalidCiphertextException")
+        error = _error_of_state(key)
+        if error:
+            return error
+        if moto_succeeded:
+            return None
+        return KmsError("InvalidCiphertextException")  # the ciphertext is damaged, or has another encryption context
 
-    def _key(self, named: object) -> Key | None:
+    def _find_key(self, name: str) -> Key | None:
+        """Find a key by its id, its ARN or an alias."""
         try:
-            return self._backend.keys.get(self._backend.any_id_to_key_id(str(named)))
+            return self._backend.keys.get(self._backend.any_id_to_key_id(name))
         except AttributeError:  # moto raises it for an unknown alias
             return None
 
@@ -126,13 +139,15 @@ def _adopt(backend: KmsBackend, stored: StoredKey) -> str:
     return str(key.arn)
 
 
-def _unusable(key: Key | None) -> KmsError | None:
-    """Return why a key cannot be used; None if it can, or if there is no key."""
+def _error_of_state(key: Key | None) -> KmsError | None:
+    """Return the error for a key that cannot be used; None if it can, or if there is no key."""
     if key is None:
         return None
     if key.key_state == "PendingDeletion":
         return KmsError("KMSInvalidStateException", f"{key.arn} is pending deletion.")
-    return None if key.enabled else KmsError("DisabledException", f"{key.arn} is disabled.")
+    if not key.enabled:
+        return KmsError("DisabledException", f"{key.arn} is disabled.")
+    return None
 
 
 def _params(body: bytes | None) -> dict[str, Any] | None:
@@ -144,27 +159,32 @@ def _params(body: bytes | None) -> dict[str, Any] | None:
 
 
 def _invalid(action: str, params: dict[str, Any]) -> KmsError | None:
-    """Return why AWS refuses the parameters of a request; None if it does not."""
-    for context in (params[name] for name in CONTEXTS if params.get(name)):
+    """Return the error for parameters that AWS refuses; None if they are valid."""
+    for name in CONTEXTS:
+        context = params.get(name) or {}
         if not isinstance(context, dict) or not all(isinstance(value, str) for value in context.values()):
             return KmsError("SerializationException")
         if len(json.dumps(context)) > MAX_CONTEXT:
             return KmsError("ValidationException", "the encryption context is too long")
-    if action == "Decrypt" and not 1 <= len(_blob(params)) <= MAX_BLOB:
-        allowed = f"have length greater than or equal to 1 and less than or equal to {MAX_BLOB}"
+    if action == "Decrypt" and not 1 <= len(_ciphertext(params)) <= MAX_CIPHERTEXT:
+        allowed = f"have length greater than or equal to 1 and less than or equal to {MAX_CIPHERTEXT}"
         detected = "1 validation error detected: Value at 'ciphertextBlob' failed to satisfy constraint"
         return KmsError("ValidationException", f"{detected}: Member must {allowed}")
     return None
 
 
 def _for_moto(params: dict[str, Any]) -> dict[str, Any]:
-    """Write each context as one member, so that moto keeps different contexts apart, and an ARN as the key's id."""
-    contexts = {name: {"": json.dumps(params[name], sort_keys=True)} for name in CONTEXTS if params.get(name)}
-    key = {"KeyId": str(params["KeyId"]).rpartition(":key/")[2]} if params.get("KeyId") else {}
-    return params | contexts | key
+    """Return the parameters for moto: a context as one member, because it joins several, and a key's id for its ARN."""
+    changed = dict(params)
+    for name in CONTEXTS:
+        if params.get(name):
+            changed[name] = {"": json.dumps(params[name], sort_keys=True)}
+    if params.get("KeyId"):
+        changed["KeyId"] = str(params["KeyId"]).rpartition(":key/")[2]
+    return changed
 
 
-def _blob(params: dict[str, Any]) -> bytes:
+def _ciphertext(params: dict[str, Any]) -> bytes:
     try:
         return base64.b64decode(params.get("CiphertextBlob") or "")
     except (TypeError, binascii.Error):

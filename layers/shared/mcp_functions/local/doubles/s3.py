@@ -35,10 +35,7 @@ class S3Api:
         self._bucket = bucket
 
     def answer(self, request: HttpRequest) -> HttpResponse:
-        """Answer one signed request.
-
-        The signature itself is not checked. But a web page cannot send its header, so no page reaches the bucket.
-        """
+        """Answer one signed request."""
         name, _, key = unquote(urlsplit(request.target).path).removeprefix("/").partition("/")
         if not request.is_signed or not key:  # a request without a key asks for a list
             return _error(403, "AccessDenied")

@@ -61,7 +61,7 @@ class TableFile:
         for (item,) in self._file.execute("SELECT item FROM items").fetchall():
             yield json.loads(item)
 
-    def keep(self, key: str, item: Mapping[str, Any] | None) -> None:
+    def write(self, key: str, item: Mapping[str, Any] | None) -> None:
         """Write one item, or delete it if it is None.
 
         Raises:
@@ -104,5 +104,5 @@ class StoredTable:
         if operation in WRITES and request["TableName"] == self._name:
             key = {"key": (request.get("Item") or request["Key"])["key"]}
             stored = self._tables("GetItem", {"TableName": self._name, "Key": key, "ConsistentRead": True})
-            self._file.keep(key["key"]["S"], stored.get("Item"))
+            self._file.write(key["key"]["S"], stored.get("Item"))
         return answer

@@ -21,8 +21,7 @@ from mcp_functions.local.problems import stop
 from mcp_functions.protocol.constants import CALLS
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal.binding import bind_request, principal_digest
-from mcp_functions.seal.claims import BINDING_FIELDS, Claims, read_claims
-from mcp_functions.seal.claims import ClaimReason as Claim
+from mcp_functions.seal.claims import BINDING_FIELDS, ClaimReason, Claims, read_claims
 from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.data_keys import Keyring, Scope, TokenReason
 from mcp_functions.seal.envelope import Envelope
@@ -64,18 +63,26 @@ class Explanation(NamedTuple):
         return "\n".join([*self.lines, *(refused or ["not refused, as far as it was compared"])])
 
 
-def shown(token: str, *, now: float) -> Explanation:
+class _Opened(NamedTuple):
+    """The result of opening a token at the time when its data key was made, when no limit applied."""
+
+    scope: Scope
+    payload: bytes | None  # None if it does not open
+    reason: str  # why it does not; "" if it does
+
+
+def explain_public_part(token: str, *, now: float) -> Explanation:
     """Describe the public part of a token, for which no key is needed, or the reason why it is malformed."""
     try:
-        seen = describe(token)
-    except InvalidRequestState as refused:
-        return Explanation((), (refused.reason,))
-    sizes = f"{seen['chars']} characters, of which {seen['payload_bytes']} bytes are sealed"
+        public = describe(token)
+    except InvalidRequestState as refusal:
+        return Explanation((), (refusal.reason,))
+    sizes = f"{public['chars']} characters, of which {public['payload_bytes']} bytes are sealed"
     return Explanation(
         (
-            _line("token", f"{sizes}; jti {seen['jti']}"),
-            _line("data key", f"{seen['key']}, born {_when(seen['born'], now)}"),
-            _line("wrapped by", f"the KMS key with kek {seen['kek']}"),
+            _line("token", f"{sizes}; jti {public['jti']}"),
+            _line("data key", f"{public['key']}, born {_when(public['born'], now)}"),
+            _line("wrapped by", f"the KMS key with kek {public['kek']}"),
         )
     )
 
@@ -93,53 +100,54 @@ def explain(token: str, keyring: KeySource, request: Request, *, now: float, sho
     Raises:
         Problem: KMS does not allow this user to open it, or is not available.
     """
-    public = shown(token, now=now)
+    public = explain_public_part(token, now=now)
     if public.reasons:
         return public
-    outside = public.lines
-    seen = describe(token)
+    lines = list(public.lines)
+    header = describe(token)
     # The token names the KMS key that wraps its data key ("kek", key encryption key) by a hash of the key's ARN.
-    wrappings = [wrapping for wrapping in keyring.wrappings if kek_hint(wrapping.id).hex() == seen["kek"]]
+    wrappings = [wrapping for wrapping in keyring.wrappings if kek_hint(wrapping.id).hex() == header["kek"]]
     if not wrappings:
-        return Explanation(outside, (TokenReason.KEK_UNKNOWN,))
+        return Explanation(public.lines, (TokenReason.KEK_UNKNOWN,))
     wrapping = wrappings[0]
-    scope, payload = _opened(token, wrapping, keyring.scopes, born=seen["born"])
-    claims = _claims(payload) if isinstance(payload, bytes) else None
-    allowed = claims and ceil((claims.expires - claims.issued) / 1000)
-    envelope = Envelope(
-        Keyring([wrapping], scope, now=lambda: now), max_age=request.get("answer_within") or allowed or FOR_EVER
-    )
-    today = _unseal(envelope, token)  # with the server's own limits: it may be too long, or its data key too old
-    early = [today] if isinstance(today, str) else []
-    if payload != TokenReason.WRAPPED_KEY:
-        elsewhere = keyring.expected not in (None, scope)
-        early += [TokenReason.WRAPPED_KEY] if elsewhere else []
-        outside = (*outside, _line("scope", f"{_named(scope)}{', not that of the request' if elsewhere else ''}"))
-    if not isinstance(payload, bytes) or claims is None:
-        last = payload if isinstance(payload, str) else Claim.CLAIMS
-        return Explanation(outside, tuple(dict.fromkeys([*early, last])))
-    bound = _bound(f"{scope.service}/{scope.stage}", request, claims)
-    differing = _refusals(payload, bound, claims, now=now, lifetime=int(envelope.max_age))
-    inside = _inside(claims, request, set(differing), now)
-    state = (json.dumps(claims.record, indent=2, ensure_ascii=False),) if show_state else ()
-    return Explanation((*outside, *inside, *state), (*early, *differing), claims.record)
+    opened = _open(token, wrapping, keyring.scopes, born=header["born"])
+    claims = _read_claims(opened.payload)
+    max_age = _max_age(request, claims)
+    envelope = Envelope(Keyring([wrapping], opened.scope, now=lambda: now), max_age=max_age)
+    # With the server's own limits it may be too long, or its data key too old.
+    _payload, limit_reason = _unseal(envelope, token)
+    reasons = [limit_reason] if limit_reason else []
+    if opened.reason != TokenReason.WRAPPED_KEY:  # KMS accepts the scope
+        is_other_scope = keyring.expected not in (None, opened.scope)
+        if is_other_scope:
+            reasons.append(TokenReason.WRAPPED_KEY)
+        lines.append(_line("scope", f"{_name(opened.scope)}{', not that of the request' if is_other_scope else ''}"))
+    if claims is None or opened.payload is None:
+        reasons.append(opened.reason or ClaimReason.CLAIMS)
+        return Explanation(tuple(lines), tuple(dict.fromkeys(reasons)))
+    binding = _bind(f"{opened.scope.service}/{opened.scope.stage}", request, claims)
+    claim_reasons = _claim_reasons(opened.payload, binding, claims, now=now, lifetime=int(max_age))
+    lines += _claim_lines(claims, request, set(claim_reasons), now)
+    if show_state:
+        lines.append(json.dumps(claims.record, indent=2, ensure_ascii=False))
+    return Explanation(tuple(lines), (*reasons, *claim_reasons), claims.record)
 
 
-def _opened(token: str, wrapping: Wrapping, scopes: Sequence[Scope], *, born: int) -> tuple[Scope, bytes | str]:
-    """Open a token with the first scope that KMS accepts, at the time when its data key was made."""
+def _open(token: str, wrapping: Wrapping, scopes: Sequence[Scope], *, born: int) -> _Opened:
+    """Open a token with the first scope that KMS accepts."""
     for scope in scopes:
-        opened = _unseal(unlimited_envelope(wrapping, scope, now=lambda: born), token)
-        if opened != TokenReason.WRAPPED_KEY:  # KMS accepts the scope, so no other is right
-            return scope, opened
-    return scopes[0], TokenReason.WRAPPED_KEY
+        payload, reason = _unseal(unlimited_envelope(wrapping, scope, now=lambda: born), token)
+        if reason != TokenReason.WRAPPED_KEY:  # KMS accepts the scope, so no other is right
+            return _Opened(scope, payload, reason)
+    return _Opened(scopes[0], None, TokenReason.WRAPPED_KEY)
 
 
-def _unseal(envelope: Envelope, token: str) -> bytes | str:
-    """Return the sealed bytes, or the reason for a refusal."""
+def _unseal(envelope: Envelope, token: str) -> tuple[bytes | None, str]:
+    """Return the sealed bytes and "", or None and the reason for a refusal."""
     try:
-        return envelope.unseal(token)
-    except InvalidRequestState as refused:
-        return str(refused.reason)
+        return envelope.unseal(token), ""
+    except InvalidRequestState as refusal:
+        return None, str(refusal.reason)
     except TemporarilyUnavailable as error:
         stop(
             f"KMS does not answer ({error.reason}): try again, and look at the network, the Region and the proxy",
@@ -151,6 +159,14 @@ def _unseal(envelope: Envelope, token: str) -> bytes | str:
             " kms:Decrypt on it for this service and stage",
             after=error,
         )
+
+
+def _max_age(request: Request, claims: Claims | None) -> float:
+    """Return how long a state lives, in seconds: as the operator says, or else as the state says of itself."""
+    lifetime = request.get("answer_within")
+    if not lifetime and claims:
+        lifetime = ceil((claims.expires - claims.issued) / 1000)
+    return lifetime or FOR_EVER
 
 
 class _Payload:
@@ -166,77 +182,79 @@ class _Payload:
         return self._payload
 
 
-def _claims(payload: bytes) -> Claims | None:
-    """Return the claims, or None if the deployed code finds them malformed."""
+def _read_claims(payload: bytes | None) -> Claims | None:
+    """Return the claims; None if there is no payload, or the deployed code finds the claims malformed."""
+    if payload is None:
+        return None
     try:
         claims = read_claims(payload)
     except InvalidRequestState:
         return None
-    kept = claims.record.get("state")
-    if isinstance(kept, str):
-        claims.record["state"] = json.loads(kept)
+    state = claims.record.get("state")
+    if isinstance(state, str):
+        claims.record["state"] = json.loads(state)
     return claims
 
 
-def _bound(audience: str, request: Request, claims: Claims) -> Binding:
+def _bind(audience: str, request: Request, claims: Claims) -> Binding:
     """Make the binding of the request; its unknown parts come from the token."""
-    known = claims.binding
-    method, target = request.get("method", known.method), request.get("target", known.target)
-    bound = known._replace(audience=audience, method=method, target=target)
+    method = request.get("method", claims.binding.method)
+    target = request.get("target", claims.binding.target)
+    binding = claims.binding._replace(audience=audience, method=method, target=target)
     if "principal" in request:
-        bound = bound._replace(principal=principal_digest(request["principal"]))
+        binding = binding._replace(principal=principal_digest(request["principal"]))
     if "arguments" not in request:
-        return bound
+        return binding
     params = {CALLS.get(method, "name"): target, "arguments": request["arguments"]}
     try:
-        return bound._replace(arguments_digest=bind_request(audience, method, params, None).arguments_digest)
+        return binding._replace(arguments_digest=bind_request(audience, method, params, None).arguments_digest)
     except InvalidParams as error:
         stop(f"--arguments: {error.message}", after=error)
 
 
-def _refusals(payload: bytes, bound: Binding, claims: Claims, *, now: float, lifetime: int) -> tuple[str, ...]:
+def _claim_reasons(payload: bytes, binding: Binding, claims: Claims, *, now: float, lifetime: int) -> tuple[str, ...]:
     """Return every reason to refuse a request: after each one, replace its value by the claim's and check again."""
     reasons: list[str] = []
     opened = CodecAdapter(_Payload(payload), b"")
     states = RequestStates(opened, now=lambda: now, lifetime_seconds=lifetime, max_rounds=MAX_ROUNDS, anonymous=True)
     while True:
         try:
-            states.open("", bound)
-        except InvalidRequestState as refused:
-            reasons.append(refused.reason)
-            if refused.reason not in BINDING_FIELDS:
+            states.open("", binding)
+        except InvalidRequestState as refusal:
+            reasons.append(refusal.reason)
+            if refusal.reason not in BINDING_FIELDS:
                 return tuple(reasons)
-            field = BINDING_FIELDS[Claim(refused.reason)]
-            bound = bound._replace(**{field: getattr(claims.binding, field)})
+            field = BINDING_FIELDS[ClaimReason(refusal.reason)]
+            binding = binding._replace(**{field: getattr(claims.binding, field)})
         else:
             return tuple(reasons)
 
 
-def _inside(claims: Claims, request: Request, differing: set[str], now: float) -> Iterator[str]:
+def _claim_lines(claims: Claims, request: Request, reasons: set[str], now: float) -> Iterator[str]:
     """Yield the lines about the sealed part."""
 
-    def compared(name: Claim) -> str:
+    def comparison(name: ClaimReason) -> str:
         if name not in request:
             return "not compared"
-        return "other than the request's" if name in differing else "as in the request"
+        return "other than the request's" if name in reasons else "as in the request"
 
     binding = claims.binding
     principal = "nobody" if binding.principal is None else binding.principal
     yield _line("audience", binding.audience)
-    yield _line("method", f"{binding.method} ({compared(Claim.METHOD)})")
-    yield _line("target", f"{binding.target} ({compared(Claim.TARGET)})")
-    yield _line("arguments", f"digest {binding.arguments_digest} ({compared(Claim.ARGUMENTS)})")
-    yield _line("principal", f"{principal} ({compared(Claim.PRINCIPAL)})")
+    yield _line("method", f"{binding.method} ({comparison(ClaimReason.METHOD)})")
+    yield _line("target", f"{binding.target} ({comparison(ClaimReason.TARGET)})")
+    yield _line("arguments", f"digest {binding.arguments_digest} ({comparison(ClaimReason.ARGUMENTS)})")
+    yield _line("principal", f"{principal} ({comparison(ClaimReason.PRINCIPAL)})")
     yield _line("sealed", _when(claims.issued / 1000, now))
     yield _line("expires", _when(claims.expires / 1000, now))
     yield _line("conversation", f"{claims.flow}, ends {_when(claims.flow_deadline / 1000, now)}")
     yield _line("round", f"{claims.round} of {MAX_ROUNDS}")
     yield _line("asked", ", ".join(sorted(claims.asked)) or "nothing")
-    for name, kept in sorted(claims.record.items()):
-        yield _line(name, ", ".join(sorted(kept)) if isinstance(kept, dict) else ON_REQUEST)
+    for name, part in sorted(claims.record.items()):
+        yield _line(name, ", ".join(sorted(part)) if isinstance(part, dict) else ON_REQUEST)
 
 
-def _named(scope: Scope) -> str:
+def _name(scope: Scope) -> str:
     return f"{scope.service}, stage {scope.stage}, generation {scope.generation}"
 
 
@@ -244,12 +262,12 @@ def _line(label: str, text: str) -> str:
     return f"{label:<13} {text}"
 
 
-def _when(at: float, now: float) -> str:
+def _when(time: float, now: float) -> str:
     """Return a time in the user's time zone, and its distance from now."""
-    away = abs(at - now)
-    fitting = [(length, unit) for length, unit in UNITS if away >= length]
+    seconds = abs(time - now)
+    fitting = [(length, unit) for length, unit in UNITS if seconds >= length]
     length, unit = fitting[0] if fitting else UNITS[-1]
-    distance = f"{away / length:.0f} {unit}"
-    relative = f"in {distance}" if at > now else f"{distance} ago"
-    local = datetime.fromtimestamp(at).astimezone()
+    distance = f"{seconds / length:.0f} {unit}"
+    relative = f"in {distance}" if time > now else f"{distance} ago"
+    local = datetime.fromtimestamp(time).astimezone()
     return f"{local:%Y-%m-%d %H:%M:%S %Z}, {relative}"

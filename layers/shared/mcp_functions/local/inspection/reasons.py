@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcp_functions.seal.claims import ClaimReason as Claim
+from mcp_functions.seal.claims import ClaimReason
 from mcp_functions.seal.data_keys import TokenReason
 from mcp_functions.seal.envelope import MAX_CHARS
 
@@ -24,14 +24,14 @@ WHY: dict[str, str] = {
     ),
     TokenReason.COMMITMENT: "it was changed on its way: its data key is valid, but does not fit the rest",
     TokenReason.TAG: "it was changed on its way: the sealed part is damaged",
-    Claim.CLAIMS: "its claims are not those of this version",
-    Claim.AUDIENCE: "another function or stage sealed it",
-    Claim.PRINCIPAL: "it was sealed for another principal",
-    Claim.METHOD: "it was sealed for another method",
-    Claim.TARGET: "it was sealed for another tool, prompt or resource",
-    Claim.ARGUMENTS: "it was sealed for other arguments: a client must repeat them unchanged",
-    Claim.ISSUED_FUTURE: "it was sealed later than now: clocks differ by more than a minute",
-    Claim.LIFETIME: "its lifetime is longer than the function allows now: answer_within was shortened",
-    Claim.EXPIRED: "the answer came too late",
-    Claim.ROUND: f"the conversation is over its budget of {MAX_ROUNDS} rounds",
+    ClaimReason.CLAIMS: "its claims are not those of this version",
+    ClaimReason.AUDIENCE: "another function or stage sealed it",
+    ClaimReason.PRINCIPAL: "it was sealed for another principal",
+    ClaimReason.METHOD: "it was sealed for another method",
+    ClaimReason.TARGET: "it was sealed for another tool, prompt or resource",
+    ClaimReason.ARGUMENTS: "it was sealed for other arguments: a client must repeat them unchanged",
+    ClaimReason.ISSUED_FUTURE: "it was sealed later than now: clocks differ by more than a minute",
+    ClaimReason.LIFETIME: "its lifetime is longer than the function allows now: answer_within was shortened",
+    ClaimReason.EXPIRED: "the answer came too late",
+    ClaimReason.ROUND: f"the conversation is over its budget of {MAX_ROUNDS} rounds",
 }

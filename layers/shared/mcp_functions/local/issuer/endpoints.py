@@ -1,6 +1,7 @@
 """The authorization server's endpoints, and those of an OpenID Connect provider.
 
-    GET  METADATA, /jwks   documents: where the endpoints are, the public keys
+    GET  METADATA_PATHS    documents that say where the endpoints are
+    GET  /jwks             the public keys
     POST /register         a client gets an id (RFC 7591)
     GET  /authorize        the user's browser gets a code for the client
     POST /token            the client gets tokens for a code, or for a refresh token
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 USER = "local-user"
 TOKEN_SECONDS = 3600  # how long an access token is valid
 NOT_STORED = ("cache-control", "no-store")  # the header of every answer that may hold a secret
-METADATA = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
+NOT_FOUND = json_response(404, {"message": "Not Found"})
+METADATA_PATHS = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
 
 
 @dataclass(frozen=True)
@@ -43,10 +45,10 @@ class Behaviour:
     """How a provider differs from others."""
 
     # by client id: the redirect URIs of each client that need not register
-    clients: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    redirect_uris: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)  # by client id: the secret of each client that has one
-    rotates: bool = True  # whether a refresh token is valid only once
-    asks: bool = False  # whether a page asks who signs in
+    rotates_refresh_tokens: bool = True  # whether a refresh token is valid only once
+    asks_for_user: bool = False  # whether a page asks who signs in
     claims: Mapping[str, object] = field(default_factory=dict)  # more claims of access tokens; None removes one
 
 
@@ -72,7 +74,7 @@ class Issuer:
         self._now = now
         self._behaviour = behaviour
         self._signer = Signer()
-        self._grants = Grants(behaviour.clients, rotates=behaviour.rotates)
+        self._grants = Grants(behaviour.redirect_uris, rotates_refresh_tokens=behaviour.rotates_refresh_tokens)
 
     @property
     def jwks(self) -> dict[str, Any]:
@@ -105,27 +107,34 @@ class Issuer:
         """Answer one request."""
         path, _, query = request.target.partition("?")
         try:
-            return self._answered(request, path, query)
+            if request.method == "GET":
+                return self._get(path, query)
+            if request.method == "POST":
+                return self._post(request, path)
         except OAuthError as error:
             return json_response(400, {"error": error.code, "error_description": error.description}, NOT_STORED)
         except (ValueError, RecursionError):
             return json_response(400, {"error": "invalid_request"}, NOT_STORED)  # the body cannot be read
+        return NOT_FOUND
 
-    def _answered(self, request: HttpRequest, path: str, query: str) -> HttpResponse:
+    def _get(self, path: str, query: str) -> HttpResponse:
+        if path in METADATA_PATHS:
+            return json_response(200, self._metadata())
+        if path == "/jwks":
+            return json_response(200, self.jwks)
+        if path == "/authorize":
+            return self._authorize(read_parameters(query))
+        return NOT_FOUND
+
+    def _post(self, request: HttpRequest, path: str) -> HttpResponse:
         body = request.body or b""
-        documents = {**dict.fromkeys(METADATA, self._metadata()), "/jwks": self.jwks}
-        match request.method, path:
-            case "GET", _ if path in documents:
-                return json_response(200, documents[path])
-            case "GET", "/authorize":
-                return self._authorize(read_parameters(query))
-            case "POST", "/token":
-                return self._token(self._authenticated(request, read_parameters(body.decode())))
-            case "POST", "/revoke":
-                return self._revoke(self._authenticated(request, read_parameters(body.decode())))
-            case "POST", "/register":
-                return self._register(json.loads(body))
-        return json_response(404, {"message": "Not Found"})
+        if path == "/token":
+            return self._token(self._authenticated_form(request, read_parameters(body.decode())))
+        if path == "/revoke":
+            return self._revoke(self._authenticated_form(request, read_parameters(body.decode())))
+        if path == "/register":
+            return self._register(json.loads(body))
+        return NOT_FOUND
 
     def _metadata(self) -> dict[str, Any]:
         return {
@@ -144,66 +153,67 @@ class Issuer:
             "authorization_response_iss_parameter_supported": True,
         }
 
-    def _register(self, wanted: object) -> HttpResponse:
-        asked = client_metadata.read(wanted)
-        client = asked._replace(id=self._grants.register(asked.redirect_uris), method=client_metadata.NONE)
+    def _register(self, body: object) -> HttpResponse:
+        metadata = client_metadata.read(body)
+        client = metadata._replace(id=self._grants.register(metadata.redirect_uris), method=client_metadata.NONE)
         return json_response(201, registration.describe(client, "", int(self._now())), NOT_STORED)
 
-    def _authorize(self, asked: Mapping[str, str]) -> HttpResponse:
-        client = asked.get("client_id", "")
-        redirect_uri = asked.get("redirect_uri", "")
+    def _authorize(self, parameters: Mapping[str, str]) -> HttpResponse:
+        client = parameters.get("client_id", "")
+        redirect_uri = parameters.get("redirect_uri", "")
         if not self._grants.knows(client, redirect_uri):  # an error must not be sent to an unknown URI
             raise OAuthError(errors.INVALID_REQUEST, "client_id and redirect_uri are not those of a registered client")
-        if self._behaviour.asks and "login_hint" not in asked:
-            return _login_page(asked)
+        if self._behaviour.asks_for_user and "login_hint" not in parameters:
+            return _login_page(parameters)
         try:
-            answer = {"code": self._code(asked)}
+            answer = {"code": self._code(parameters)}
         except OAuthError as error:
             answer = {"error": error.code, "error_description": error.description}
         answer["iss"] = self.url
-        if "state" in asked:
-            answer["state"] = asked["state"]
+        if "state" in parameters:
+            answer["state"] = parameters["state"]
         return HttpResponse(302, (("location", redirects.with_answer(redirect_uri, answer)), NOT_STORED))
 
-    def _code(self, asked: Mapping[str, str]) -> str:
-        if asked.get("response_type") != "code":
+    def _code(self, parameters: Mapping[str, str]) -> str:
+        if parameters.get("response_type") != "code":
             raise OAuthError(errors.UNSUPPORTED_RESPONSE_TYPE, "only response_type=code")
-        is_sha256 = asked.get("code_challenge_method") == "S256"
+        is_sha256 = parameters.get("code_challenge_method") == "S256"
         grant = Grant(
-            client=asked["client_id"],
-            subject=asked.get("login_hint") or USER,
-            scope=asked.get("scope", ""),
-            resource=asked.get("resource") or self._resource,
-            redirect_uri=asked["redirect_uri"],
-            challenge=asked.get("code_challenge", "") if is_sha256 else "",
-            nonce=asked.get("nonce", ""),
+            client=parameters["client_id"],
+            subject=parameters.get("login_hint") or USER,
+            scope=parameters.get("scope", ""),
+            resource=parameters.get("resource") or self._resource,
+            redirect_uri=parameters["redirect_uri"],
+            challenge=parameters.get("code_challenge", "") if is_sha256 else "",
+            nonce=parameters.get("nonce", ""),
         )
         return self._grants.code(grant, self._now())
 
-    def _token(self, asked: Mapping[str, str]) -> HttpResponse:
-        client = asked.get("client_id", "")
-        match asked.get("grant_type"):
+    def _token(self, parameters: Mapping[str, str]) -> HttpResponse:
+        client = parameters.get("client_id", "")
+        match parameters.get("grant_type"):
             case "authorization_code":
                 grant = self._grants.redeem(
-                    asked.get("code", ""),
+                    parameters.get("code", ""),
                     client=client,
-                    redirect_uri=asked.get("redirect_uri", ""),
-                    verifier=asked.get("code_verifier", ""),
+                    redirect_uri=parameters.get("redirect_uri", ""),
+                    verifier=parameters.get("code_verifier", ""),
                     now=self._now(),
                 )
             case "refresh_token":
-                grant = self._grants.refresh(asked.get("refresh_token", ""), client=client, scope=asked.get("scope"))
+                refresh_token = parameters.get("refresh_token", "")
+                grant = self._grants.refresh(refresh_token, client=client, scope=parameters.get("scope"))
             case _:
                 raise OAuthError(errors.UNSUPPORTED_GRANT_TYPE, "only authorization_code and refresh_token")
-        if asked.get("resource", grant.resource) != grant.resource:
+        if parameters.get("resource", grant.resource) != grant.resource:
             raise OAuthError(errors.INVALID_TARGET, "the code was for another resource")
-        return json_response(200, self._issued(grant), NOT_STORED)
+        return json_response(200, self._token_response(grant), NOT_STORED)
 
-    def _revoke(self, asked: Mapping[str, str]) -> HttpResponse:
-        self._grants.revoke(asked.get("token", ""))
+    def _revoke(self, parameters: Mapping[str, str]) -> HttpResponse:
+        self._grants.revoke(parameters.get("token", ""))
         return json_response(200, {}, NOT_STORED)
 
-    def _authenticated(self, request: HttpRequest, form: dict[str, str]) -> dict[str, str]:
+    def _authenticated_form(self, request: HttpRequest, form: dict[str, str]) -> dict[str, str]:
         """Check the client's secret, if it must have one; return the form with the client's id and secret."""
         scheme, _, encoded = request.header("authorization").partition(" ")
         if scheme.lower() == "basic":
@@ -214,22 +224,25 @@ class Issuer:
             raise OAuthError(errors.INVALID_CLIENT, "the client's secret is wrong")
         return form
 
-    def _issued(self, grant: Grant) -> dict[str, Any]:
+    def _token_response(self, grant: Grant) -> dict[str, Any]:
         claims = {"aud": grant.resource, "client_id": grant.client, **self._behaviour.claims}
-        issued = {
+        response = {
             "access_token": self.token(subject=grant.subject, scope=grant.scope, **claims),
             "token_type": "Bearer",
             "expires_in": TOKEN_SECONDS,
             "scope": grant.scope,
         }
         if "openid" in grant.scope.split():
-            issued["id_token"] = self.token(subject=grant.subject, aud=grant.client, client_id=None, nonce=grant.nonce)
-        return {**issued, "refresh_token": self._grants.refresh_token(grant)}
+            claims = {"aud": grant.client, "client_id": None, "nonce": grant.nonce}
+            response["id_token"] = self.token(subject=grant.subject, scope="", **claims)
+        return {**response, "refresh_token": self._grants.refresh_token(grant)}
 
 
-def _login_page(asked: Mapping[str, str]) -> HttpResponse:
+def _login_page(parameters: Mapping[str, str]) -> HttpResponse:
     """Make the page that asks who signs in."""
-    hidden = "".join(f'<input type="hidden" name="{escape(k)}" value="{escape(v)}">' for k, v in asked.items())
-    form = f'<form action="/authorize">{hidden}<input name="login_hint"><button>Sign in</button></form>'
+    inputs = ""
+    for name, value in parameters.items():
+        inputs += f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
+    form = f'<form action="/authorize">{inputs}<input name="login_hint"><button>Sign in</button></form>'
     headers = (("content-type", "text/html; charset=utf-8"), NOT_STORED)
     return HttpResponse(200, headers, f"<!doctype html><title>Sign in</title>{form}".encode())

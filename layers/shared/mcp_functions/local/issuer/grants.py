@@ -1,4 +1,4 @@
-"""The issuer's memory: clients, authorization codes that were not redeemed yet, and refresh tokens.
+"""The issuer's clients, its authorization codes that were not redeemed yet, and its refresh tokens.
 
 A client gets a code for a grant, redeems it once for tokens, and later exchanges the refresh token for new ones.
 """
@@ -43,16 +43,16 @@ class Grant:
 class Grants:
     """Issues client ids, codes and refresh tokens, and accepts each code and each refresh token once."""
 
-    def __init__(self, clients: Mapping[str, tuple[str, ...]], *, rotates: bool) -> None:
-        """Start with these clients.
+    def __init__(self, redirect_uris: Mapping[str, tuple[str, ...]], *, rotates_refresh_tokens: bool) -> None:
+        """Start with some clients.
 
         Args:
-            clients: the redirect URIs of each known client, by client id.
-            rotates: whether a refresh token is valid only once.
+            redirect_uris: the redirect URIs of each known client, by client id.
+            rotates_refresh_tokens: whether a refresh token is valid only once.
         """
         self._lock = Lock()
-        self._rotates = rotates
-        self._clients: dict[str, tuple[str, ...]] = dict(clients)
+        self._rotates_refresh_tokens = rotates_refresh_tokens
+        self._redirect_uris: dict[str, tuple[str, ...]] = dict(redirect_uris)
         self._codes: dict[str, Grant] = {}
         self._refreshes: dict[str, Grant] = {}
 
@@ -67,11 +67,11 @@ class Grants:
                 "redirect_uris must lead to this machine, because this server signs every user in without a question"
             )
             raise OAuthError(errors.INVALID_REDIRECT_URI, description)
-        return _keep(self._lock, self._clients, redirect_uris)
+        return _add(self._lock, self._redirect_uris, redirect_uris)
 
     def knows(self, client: str, redirect_uri: str) -> bool:
-        """Tell whether a client registered a redirect URI."""
-        return redirects.matches(redirect_uri, self._clients.get(client, ()))
+        """Whether a client registered a redirect URI."""
+        return redirects.matches(redirect_uri, self._redirect_uris.get(client, ()))
 
     def code(self, grant: Grant, now: float) -> str:
         """Issue a code for a grant.
@@ -81,7 +81,7 @@ class Grants:
         """
         if not CHALLENGE.fullmatch(grant.challenge):
             raise OAuthError(errors.INVALID_REQUEST, "PKCE is needed: code_challenge and code_challenge_method=S256")
-        return _keep(self._lock, self._codes, replace(grant, until=now + CODE_SECONDS))
+        return _add(self._lock, self._codes, replace(grant, until=now + CODE_SECONDS))
 
     def redeem(self, code: str, *, client: str, redirect_uri: str, verifier: str, now: float) -> Grant:
         """Redeem a code, which is valid once.
@@ -99,7 +99,7 @@ class Grants:
 
     def refresh_token(self, grant: Grant) -> str:
         """Issue a refresh token for a grant."""
-        return _keep(self._lock, self._refreshes, grant)
+        return _add(self._lock, self._refreshes, grant)
 
     def refresh(self, token: str, *, client: str, scope: str | None) -> Grant:
         """Redeem a refresh token: "for public clients, authorization servers MUST rotate refresh tokens".
@@ -109,7 +109,7 @@ class Grants:
         """
         with self._lock:
             grant = self._refreshes.pop(token, None)
-            if grant and not self._rotates:
+            if grant and not self._rotates_refresh_tokens:
                 self._refreshes[token] = grant
         if grant is None or grant.client != client:
             raise OAuthError(errors.INVALID_GRANT, "this refresh token is unknown, used, or another client's")
@@ -123,11 +123,12 @@ class Grants:
             self._refreshes.pop(token, None)
 
 
-def _keep(lock: Lock, kept: dict[str, T], value: T) -> str:
-    """Keep a value under a new random name, and forget the oldest ones; return the name."""
+def _add(lock: Lock, entries: dict[str, T], value: T) -> str:
+    """Add a value under a new random name, and remove the oldest ones; return the name."""
     name = secrets.token_urlsafe(24)
     with lock:
-        kept[name] = value
-        while len(kept) > MAX_ENTRIES:
-            del kept[next(iter(kept))]
+        entries[name] = value
+        while len(entries) > MAX_ENTRIES:
+            oldest = next(iter(entries))
+            del entries[oldest]
     return name

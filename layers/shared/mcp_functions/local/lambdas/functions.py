@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local import failures
 from mcp_functions.local.lambdas.loading import COMMON, Folder
-from mcp_functions.local.lambdas.own_variables import running
+from mcp_functions.local.lambdas.own_variables import running_function
 from mcp_functions.local.problems import Problem, stop
 from mcp_functions.protocol.constants import WORKER
 from mcp_functions.protocol.errors import DeveloperError
@@ -102,32 +102,32 @@ class Functions(AbstractContextManager["Functions", None]):
 
 
 def _load_handler(folder: Folder, app: Path) -> Callable[[dict[str, Any], Any], Any]:
-    shown = f"{app.parent.parent.name}/{app.parent.name}/app.py"
-    token = running.set(app.parent.name)
+    path = f"{app.parent.parent.name}/{app.parent.name}/app.py"
+    token = running_function.set(app.parent.name)
     try:
         module = folder.load("app")
     except (Exception, SystemExit) as error:  # the author's module may raise anything
-        raise Problem(_not_loaded(error, app, shown)) from error
+        raise Problem(_not_loaded(error, app, path)) from error
     finally:
-        running.reset(token)
+        running_function.reset(token)
     _check_forms(app, vars(module))
     handler: Callable[[dict[str, Any], Any], Any] | None = getattr(module, "handler", None)
     if not callable(handler):
-        stop(f"{shown} has no `handler`: end it with `handler = serve(your_tool)`")
+        stop(f"{path} has no `handler`: end it with `handler = serve(your_tool)`")
     return handler
 
 
-def _not_loaded(error: BaseException, app: Path, shown: str) -> str:
+def _not_loaded(error: BaseException, app: Path, path: str) -> str:
     """Return what failed, in which line, and how to correct it."""
     place = failures.place(error, app.parent)
     summary = failures.summary(error).replace(f"{app.parent.parent.parent}/", "")
-    text = f"{shown} does not load: {summary}"
+    text = f"{path} does not load: {summary}"
     if place and place not in summary:
         text += f" ({place})"
-    mend = failures.remedy(error)
+    remedy = failures.remedy(error)
     if isinstance(error, ModuleNotFoundError) and "on Lambda" not in str(error):
-        mend = f"a package belongs in {shown.removesuffix('app.py')}requirements.txt, shared code in {COMMON}/"
-    return f"{text}; {mend}" if mend else text
+        remedy = f"a package belongs in {path.removesuffix('app.py')}requirements.txt, shared code in {COMMON}/"
+    return f"{text}; {remedy}" if remedy else text
 
 
 def find(directory: Path) -> list[Path]:
@@ -167,9 +167,9 @@ def _check_forms(app: Path, names: Mapping[str, Any]) -> None:
         try:
             read_form(names[form], key, camel_case=False).schema()
         except DeveloperError as error:
-            shown = f"{app.parent.parent.name}/{app.parent.name}/app.py:{line}"
-            mend = "; ask for its parts in questions of their own" if "nested" in str(error) else ""
-            stop(f"{shown}: the form {form} cannot be sent: {error}{mend}")
+            place = f"{app.parent.parent.name}/{app.parent.name}/app.py:{line}"
+            remedy = "; ask for its parts in questions of their own" if "nested" in str(error) else ""
+            stop(f"{place}: the form {form} cannot be sent: {error}{remedy}")
 
 
 def _forms(module: ast.AST) -> Iterator[tuple[int, str, str]]:

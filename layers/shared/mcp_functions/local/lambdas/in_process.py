@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from mcp_functions.local import failures
 from mcp_functions.local.environment import arn
-from mcp_functions.local.lambdas.own_variables import running
+from mcp_functions.local.lambdas.own_variables import running_function
 from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Outcome
 from mcp_functions.observability import listener, progress_listener
 from mcp_functions.protocol.constants import WORKER
@@ -80,7 +80,7 @@ class InProcess:
     functions: Mapping[str, Function]
     stack: str = field(kw_only=True)
     debug: bool = field(default=False, kw_only=True)
-    on_progress: Callable[[str, float, float | None], None] | None = field(default=None, kw_only=True)
+    on_progress: Callable[[str, float, float | None], None] = field(default=lambda *_: None, kw_only=True)
 
     def run(self, folder: str, event: bytes) -> Outcome:
         """Call the function of a folder with an event as JSON."""
@@ -89,12 +89,11 @@ class InProcess:
         context = _context(f"{self.stack}_{folder}", seconds)
         began = time.monotonic()
         error = None
-        on_progress = partial(self.on_progress, folder) if self.on_progress else None
         # These context variables belong to this call alone. The toolkit tells the two listeners what a handler raised,
-        # and how far it is. `running` chooses the environment variables that the function sees.
+        # and how far it is. `running_function` chooses the environment variables that the function sees.
         raised_token = listener.set(lambda notes: self._show(folder, notes.raised))
-        progress_token = progress_listener.set(on_progress)
-        running_token = running.set(name)
+        progress_token = progress_listener.set(partial(self.on_progress, folder))
+        running_token = running_function.set(name)
         try:
             result = self.functions[name].handler(json.loads(event), context)
             payload = _to_json(result)
@@ -103,7 +102,7 @@ class InProcess:
             payload = _error_object(raised, error, context.aws_request_id)
             self._show(folder, raised)
         finally:
-            running.reset(running_token)
+            running_function.reset(running_token)
             progress_listener.reset(progress_token)
             listener.reset(raised_token)
         milliseconds = (time.monotonic() - began) * 1000

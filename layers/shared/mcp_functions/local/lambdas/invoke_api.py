@@ -1,7 +1,7 @@
 """Lambda's Invoke API on this machine, by which one function calls another.
 
-The environment variable AWS_ENDPOINT_URL_LAMBDA sends boto3's `invoke` here. Three invocation types are served:
-RequestResponse waits for the result, Event runs the function in a thread, and DryRun only checks the request.
+The environment variable AWS_ENDPOINT_URL_LAMBDA sends boto3's `invoke` here. Two invocation types are served:
+RequestResponse waits for the result, and Event runs the function in a thread.
 """
 
 from __future__ import annotations
@@ -38,10 +38,7 @@ class InvokeApi:
         self._stopped = Event()
 
     def answer(self, request: HttpRequest) -> HttpResponse:
-        """Answer one signed request; the signature itself is not checked.
-
-        A web page cannot add the header to a request to another origin without a preflight, which fails here.
-        """
+        """Answer one signed request."""
         path = PATH.fullmatch(request.target)
         if path is None or request.method != "POST":
             return _error(404, "UnknownOperationException", "Only Invoke is served here")
@@ -51,32 +48,30 @@ class InvokeApi:
         name = match[1] if match else unquote(path[1])
         folder = self._lambdas.folder(name) if match else None
         if folder is None:
-            return _user_error(404, "ResourceNotFoundException", f"Function not found: {arn(name)}")
+            return _error(404, "ResourceNotFoundException", f"Function not found: {arn(name)}", Type="User")
         return self._invoke(folder, request.body or b"{}", request.header("x-amz-invocation-type"))
 
     def _invoke(self, folder: str, event: bytes, invocation_type: str) -> HttpResponse:
         if len(event) > MAX_PAYLOAD:
             sizes = f"Request must be smaller than {MAX_PAYLOAD} bytes for the InvokeFunction operation"
-            return _user_error(413, "RequestTooLargeException", sizes)
+            return _error(413, "RequestTooLargeException", sizes, Type="User")
         try:
             json.loads(event)
         except ValueError:
-            return _user_error(400, "InvalidRequestContentException", "Could not parse request body into json")
+            return _error(400, "InvalidRequestContentException", "Could not parse request body into json", Type="User")
         if invocation_type in {"", "RequestResponse"}:
             return self._call(folder, event)
         if invocation_type == "Event":
             self._start(folder, event)
             return HttpResponse(202)
-        if invocation_type == "DryRun":
-            return HttpResponse(204)
-        return _user_error(400, "InvalidParameterValueException", "Unknown invocation type")
+        return _error(400, "InvalidParameterValueException", "Unknown invocation type", Type="User")
 
     def _call(self, folder: str, event: bytes) -> HttpResponse:
         try:
             outcome = self._lambdas.invoke(folder, event)
         except Throttled:
             limit = "ReservedFunctionConcurrentInvocationLimitExceeded"
-            return _user_error(429, "TooManyRequestsException", "Rate Exceeded.", Reason=limit)
+            return _error(429, "TooManyRequestsException", "Rate Exceeded.", Type="User", Reason=limit)
         headers = {
             "content-type": "application/json",
             "x-amz-executed-version": "$LATEST",
@@ -112,9 +107,6 @@ class InvokeApi:
             thread.join(DRAIN_SECONDS)
 
 
-def _user_error(status: int, kind: str, message: str, **more: str) -> HttpResponse:
-    return _error(status, kind, message, Type="User", **more)
-
-
-def _error(status: int, kind: str, message: str, **more: str) -> HttpResponse:
-    return json_response(status, {**more, "Message": message}, ("x-amzn-errortype", kind))
+def _error(status: int, kind: str, message: str, **members: str) -> HttpResponse:
+    """Make an error of AWS; an error of Invoke itself has the member Type."""
+    return json_response(status, {**members, "Message": message}, ("x-amzn-errortype", kind))

@@ -34,7 +34,7 @@ def common(directory: Path) -> Path:
     return directory.resolve().parent / COMMON
 
 
-def holds(folder: Path, name: str) -> bool:
+def has_module(folder: Path, name: str) -> bool:
     """Whether a folder has a module or a package of this name."""
     return (folder / f"{name}.py").is_file() or any((folder / name).glob("*.py"))
 
@@ -129,7 +129,7 @@ class Folder(MetaPathFinder):
         return module if fromlist else sys.modules[f"{self.package}.{top}"]
 
     def _has(self, top: str) -> bool:
-        return holds(self.path, top) or (self._is_unique and holds(common(self.path.parent), top))
+        return has_module(self.path, top) or (self._is_unique and has_module(common(self.path.parent), top))
 
     def _check_relative(self, package: str, level: int) -> None:
         """Refuse a relative import that leaves the packages inside the folder."""
@@ -142,7 +142,7 @@ class Folder(MetaPathFinder):
     def _check_elsewhere(self, top: str) -> None:
         """Refuse a module that is elsewhere in the project, because Lambda would not find it."""
         __tracebackhide__ = True
-        if top in IN_THE_RUNTIME or holds(common(self.path.parent), top):
+        if top in IN_THE_RUNTIME or has_module(common(self.path.parent), top):
             return
         if top not in self._elsewhere:
             self._elsewhere[top] = elsewhere(top, self._root)

@@ -17,7 +17,8 @@ from mcp_functions.local import environment
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-running: ContextVar[str] = ContextVar("running", default="")  # the folder of the function that runs; "" for none
+# the folder of the function that runs; "" for none
+running_function: ContextVar[str] = ContextVar("running_function", default="")
 
 
 class _Layers(MutableMapping[str, str]):
@@ -29,7 +30,7 @@ class _Layers(MutableMapping[str, str]):
         self.functions: dict[str, dict[str, str | None]] = {}
 
     def _own(self) -> dict[str, str | None]:
-        return self.functions.get(running.get(), {})
+        return self.functions.get(running_function.get(), {})
 
     def _visible(self) -> dict[str, str]:
         return {name: value for name, value in {**self.process, **self._own()}.items() if value is not None}
@@ -59,14 +60,14 @@ class _Layers(MutableMapping[str, str]):
     def __len__(self) -> int:
         return len(self._visible())
 
-    def __or__(self, more: Mapping[str, str]) -> dict[str, str]:
-        return {**self, **more}
+    def __or__(self, others: Mapping[str, str]) -> dict[str, str]:
+        return {**self, **others}
 
     def __ror__(self, first: Mapping[str, str]) -> dict[str, str]:
         return {**first, **self}
 
-    def __ior__(self, more: Mapping[str, str]) -> Self:
-        self.update(more)
+    def __ior__(self, others: Mapping[str, str]) -> Self:
+        self.update(others)
         return self
 
     def copy(self) -> dict[str, str]:
@@ -74,37 +75,39 @@ class _Layers(MutableMapping[str, str]):
 
 
 class OwnVariables:
-    """Variables of functions, while the block of `layered` runs."""
+    """The variables of each function, while the block of `layered` runs."""
 
     def __init__(self, layers: _Layers) -> None:
         """Start without variables."""
         self._layers = layers
-        self._applied = ExitStack()  # takes the variables out of the process again
+        self._process_variables = ExitStack()  # restores the process's variables
 
     def set(self, variables: Mapping[str, Mapping[str, str]]) -> None:
         """Replace the variables of every function, by folder."""
-        of_all = {name: value for own in variables.values() for name, value in own.items()}
-        hidden = dict.fromkeys(of_all)
+        of_all_functions: dict[str, str] = {}
+        for own in variables.values():
+            of_all_functions |= own
+        hidden = dict.fromkeys(of_all_functions)
         # Functions may run meanwhile, so one assignment replaces everything.
         self._layers.functions = {folder: hidden | dict(own) for folder, own in variables.items()}
-        self._applied.close()
-        self._applied.enter_context(environment.applied(of_all))
+        self._process_variables.close()
+        self._process_variables.enter_context(environment.applied(of_all_functions))
 
     def clear(self) -> None:
-        """Forget the variables of every function."""
+        """Remove the variables of every function."""
         self._layers.functions = {}
-        self._applied.close()
+        self._process_variables.close()
 
 
 @contextmanager
 def layered() -> Iterator[OwnVariables]:
     """Make `os.environ` a mapping with layers until the end of the block."""
-    system: Any = os
+    os_module: Any = os  # for a type checker os.environ is no MutableMapping
     layers = _Layers(os.environ)
     own = OwnVariables(layers)
-    system.environ = layers
+    os_module.environ = layers
     try:
         yield own
     finally:
         own.clear()
-        system.environ = layers.process
+        os_module.environ = layers.process

@@ -6,14 +6,14 @@ Events and results pass as JSON text, as they do on AWS, so that two functions n
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from mcp_functions.local.loopback import json_object
 from mcp_functions.protocol.constants import WORKER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection
 
 MAX_PAYLOAD = 6 * 1024 * 1024  # bytes of an event or of a result
 MAX_INVOCATIONS = 1000  # how many records of the last invocations are kept
@@ -48,6 +48,7 @@ class Invocation(Execution):
     """The record of one finished call."""
 
     folder: str  # the function's folder
+    http_request_id: str  # API Gateway's id of the request; "" for a worker, which continues a task without a request
     status: int | None  # the HTTP status that it returned; None if it failed, or returned no HTTP response
     event_bytes: int  # size of the event as JSON
     result_bytes: int  # size of the result as JSON
@@ -68,15 +69,15 @@ class Lambdas:
         folders: the folders of the functions; the collection may change later.
         run: calls a function and waits for it.
         stack: the stack's name; a function's name in AWS is "<stack>_<folder>".
-        ended: called with the record of every invocation, in the thread of the invocation.
-        observers: called before `ended`, with the folder, the event as JSON and the outcome.
+        on_exchange: called with the folder, the event as JSON and the outcome of every invocation, in its thread.
+        on_invocation: called then with the record of the invocation.
     """
 
     folders: Collection[str]
     run: Run
     stack: str = field(kw_only=True)
-    ended: Callable[[Invocation], None] = field(default=lambda _: None, kw_only=True)
-    observers: Sequence[Callable[[str, bytes, Outcome], None]] = field(default=(), kw_only=True)
+    on_exchange: Callable[[str, bytes, Outcome], None] = field(default=lambda *_: None, kw_only=True)
+    on_invocation: Callable[[Invocation], None] = field(default=lambda _: None, kw_only=True)
     _invocations: deque[Invocation] = field(default_factory=lambda: deque(maxlen=MAX_INVOCATIONS), init=False)
 
     @property
@@ -101,16 +102,30 @@ class Lambdas:
             Throttled: the concurrency limit is reached.
         """
         outcome = self.run(folder, event)
-        for observe in self.observers:
-            observe(folder, event, outcome)
-        status = None if outcome.failed else json_object(outcome.payload).get("statusCode")
-        invocation = Invocation(
-            folder=folder,
-            status=status if isinstance(status, int) else None,
-            event_bytes=len(event),
-            result_bytes=len(outcome.payload),
-            **{figure.name: getattr(outcome, figure.name) for figure in fields(Execution)},
-        )
+        self.on_exchange(folder, event, outcome)
+        invocation = _record(folder, event, outcome)
         self._invocations.append(invocation)
-        self.ended(invocation)
+        self.on_invocation(invocation)
         return outcome
+
+
+def _record(folder: str, event: bytes, outcome: Outcome) -> Invocation:
+    http_request_id = ""
+    match json_object(event):
+        # functions/mcp, the endpoint, forwards API Gateway's id to the function that it calls
+        case {"requestContext": {"requestId": str(request_id)}}:
+            http_request_id = request_id
+    status = None if outcome.failed else json_object(outcome.payload).get("statusCode")
+    return Invocation(
+        folder=folder,
+        http_request_id=http_request_id,
+        status=status if isinstance(status, int) else None,
+        event_bytes=len(event),
+        result_bytes=len(outcome.payload),
+        request_id=outcome.request_id,
+        milliseconds=outcome.milliseconds,
+        error=outcome.error,
+        pid=outcome.pid,
+        init_milliseconds=outcome.init_milliseconds,
+        memory_mb=outcome.memory_mb,
+    )

@@ -59,17 +59,17 @@ def read_body(stream: BufferedIOBase, headers: Message, limit: int) -> bytes | N
 
 def _limited(pieces: Iterator[bytes], limit: int) -> bytes:
     """Join the pieces of a body; read and forget a body over the limit, up to DISCARDED bytes."""
-    kept = []
+    parts = []
     size = 0
     for piece in pieces:
         size += len(piece)
         if size > limit + DISCARDED:
             break
         if size <= limit:
-            kept.append(piece)
+            parts.append(piece)
     if size > limit:
         raise TooLarge
-    return b"".join(kept)
+    return b"".join(parts)
 
 
 def _counted(stream: BufferedIOBase, length: int) -> Iterator[bytes]:

@@ -35,7 +35,11 @@ class HttpRequest:
 
     @property
     def is_signed(self) -> bool:
-        """Whether it has a signature of AWS (SigV4), which the harness does not check."""
+        """Whether it has a signature of AWS (SigV4), as every request of an AWS client has.
+
+        The signature itself is not checked. But a web page of another origin cannot send the header Authorization: the
+        browser asks for permission before (a preflight), and the copies of AWS's services refuse that.
+        """
         return self.header("authorization").startswith("AWS4-")
 
 

@@ -7,6 +7,6 @@ routes, which decrypt ("open") a state for the developer, and refuse everyone el
 
 from __future__ import annotations
 
-from mcp_functions.local.page.routes import Access, ExecutionLog, Page
+from mcp_functions.local.page.routes import Access, Page
 
-__all__ = ["Access", "ExecutionLog", "Page"]
+__all__ = ["Access", "Page"]

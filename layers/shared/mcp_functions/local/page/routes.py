@@ -8,10 +8,7 @@ POST /page/control/open         what is in a state, and why a server would refus
 
 from __future__ import annotations
 
-import json
-from collections import deque
 from dataclasses import dataclass
-from functools import cached_property
 from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,13 +24,11 @@ from mcp_functions.protocol.errors import ParseError
 from mcp_functions.seal.data_keys import KmsKey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-    from importlib.resources.abc import Traversable
+    from collections.abc import Callable, Mapping
 
-    from mcp_functions.local.lambdas.service import Outcome
+    from mcp_functions.local.lambdas.service import Lambdas
     from mcp_functions.local.loopback import HttpRequest
 
-MAX_EXECUTIONS = 1000  # how many of the last executions are kept
 FILES = "/page/"
 CONTROL = "/page/control/"
 INDEX = "index.html"
@@ -53,41 +48,11 @@ class Access(NamedTuple):
     scopes: tuple[str, ...]
 
 
-class ExecutionLog:
-    """The last executions, each with API Gateway's id of its request."""
-
-    def __init__(self) -> None:
-        """Start empty."""
-        self._executions: deque[tuple[object, dict[str, Any]]] = deque(maxlen=MAX_EXECUTIONS)
-
-    def of(self, request_id: str) -> list[dict[str, Any]]:
-        """Return the executions for a request, in the order in which they ended."""
-        return [execution for id_, execution in list(self._executions) if id_ == request_id]
-
-    def add(self, folder: str, event: bytes, outcome: Outcome) -> None:
-        """Add a call to the log.
-
-        functions/mcp, the endpoint, forwards API Gateway's id to the function that it calls. The event of a worker,
-        which continues a task without a request, has no id.
-        """
-        match json.loads(event):
-            case {"requestContext": {"requestId": str(request_id)}}:
-                execution = {
-                    "folder": folder,
-                    "requestId": outcome.request_id,
-                    "milliseconds": round(outcome.milliseconds, 1),
-                    "error": outcome.error,
-                    "initMilliseconds": outcome.init_milliseconds,
-                    "memoryMb": outcome.memory_mb,
-                }
-                self._executions.append((request_id, execution))
-
-
 class BadRequest(Exception):
     """A control request lacks a member; the message names it."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(eq=False, kw_only=True)
 class Page:
     """Answers requests for the page of one run, and leaves every other request to the API.
 
@@ -95,8 +60,7 @@ class Page:
         port: this server's port.
         token: the random token of this run.
         key_arn: the ARN of the harness's own key, the only one that opens states here.
-        folders: the folders of the functions.
-        executions: the executions for the requests so far.
+        lambdas: the functions, and the records of their invocations.
         access: makes an access token; None if the server wants none.
         now: the clock, unix seconds.
 
@@ -105,22 +69,15 @@ class Page:
     port: int
     token: str
     key_arn: str
-    folders: Collection[str]
-    executions: ExecutionLog
+    lambdas: Lambdas
     access: Callable[[], Access | None]
     now: Callable[[], float]
 
-    @cached_property
-    def _guard(self) -> Guard:
-        return Guard(self.port, self.token)
-
-    @cached_property
-    def _files(self) -> Mapping[str, Traversable]:
-        return {file.name: file for file in (resources.files(__package__) / "static").iterdir()}
-
-    @property
-    def _controls(self) -> Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]]:
-        return {"access": self._give_access, "executions": self._list_executions, "open": self._open}
+    def __post_init__(self) -> None:
+        """Find the page's files."""
+        self._guard = Guard(self.port, self.token)
+        self._files = {file.name: file for file in (resources.files(__package__) / "static").iterdir()}
+        self._controls = {"access": self._give_access, "executions": self._list_executions, "open": self._open}
 
     def answer(self, request: HttpRequest) -> HttpResponse | None:
         """Answer one request; None if it is not for the page."""
@@ -158,52 +115,66 @@ class Page:
             return refusal(400, str(error))
         return json_response(200, answer, *SECURITY_HEADERS)
 
-    def _give_access(self, _asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _give_access(self, _request: Mapping[str, Any]) -> dict[str, Any]:
         access = self.access()
         return {"access": access._asdict() if access else None}
 
-    def _list_executions(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        return {"executions": self.executions.of(_read_text(asked, "request"))}
+    def _list_executions(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        http_request_id = _read_text(request, "request")
+        return {
+            "executions": [
+                {
+                    "folder": invocation.folder,
+                    "requestId": invocation.request_id,
+                    "milliseconds": round(invocation.milliseconds, 1),
+                    "error": invocation.error,
+                    "initMilliseconds": invocation.init_milliseconds,
+                    "memoryMb": invocation.memory_mb,
+                }
+                for invocation in self.lambdas.invocations
+                if invocation.http_request_id == http_request_id
+            ]
+        }
 
-    def _open(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _open(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Open a state like `mcp-functions open`, with the harness's own key and no other.
 
         A state holds the record of a call: the answers of its user, and the result of each step that has run.
         """
         # `in` of a tuple compares, so that a list or an object as the method is refused, not hashed.
-        if "method" in asked and asked["method"] not in tuple(CALLS):
+        if "method" in request and request["method"] not in tuple(CALLS):
             message = f"method must be one of {', '.join(CALLS)}"
             raise BadRequest(message)
-        if "target" in asked:
-            _read_text(asked, "target")
-        request: Any = {name: asked[name] for name in ("method", "target", "arguments") if name in asked}
+        if "target" in request:
+            _read_text(request, "target")
+        refused_request: Any = {name: request[name] for name in ("method", "target", "arguments") if name in request}
         # Each function seals for its own scope. The function of the request comes first: it probably sealed the state.
-        function = asked.get("function")
-        folders = sorted(self.folders, key=lambda folder: (folder != function, folder))
+        function = request.get("function")
+        folders = sorted(self.lambdas.folders, key=lambda folder: (folder != function, folder))
         keys = KeySource([KmsKey(self.key_arn)], [local_scope(folder) for folder in folders], None)
-        explained = explain(_read_text(asked, "state"), keys, request, now=self.now())
-        steps = (explained.record or {}).get("steps", {})
+        explanation = explain(_read_text(request, "state"), keys, refused_request, now=self.now())
+        steps = (explanation.record or {}).get("steps", {})
         return {
-            "lines": [line for line in explained.lines if ON_REQUEST not in line],  # `record` tells more
-            "reasons": [{"reason": reason, "why": WHY.get(reason, "")} for reason in explained.reasons],
+            "lines": [line for line in explanation.lines if ON_REQUEST not in line],  # `record` has more
+            "reasons": [{"reason": reason, "why": WHY.get(reason, "")} for reason in explanation.reasons],
             "steps": [{"key": key, "milliseconds": step[2]} for key, step in steps.items()],
-            "record": explained.record if asked.get("values") is True else None,
+            "record": explanation.record if request.get("values") is True else None,
         }
 
 
 def _read_object(body: bytes | None) -> dict[str, Any]:
     try:
-        read = json_reader.loads(body or b"")  # the server's reader, because arguments are compared with a state
+        value = json_reader.loads(body or b"")  # the server's reader, because arguments are compared with a state
     except ParseError:
-        read = None
-    if not isinstance(read, dict):
+        value = None
+    if not isinstance(value, dict):
         message = "send a JSON object"
         raise BadRequest(message)
-    return read
+    return value
 
 
-def _read_text(asked: Mapping[str, Any], name: str) -> str:
-    value = asked.get(name)
+def _read_text(request: Mapping[str, Any], name: str) -> str:
+    value = request.get(name)
     if not isinstance(value, str):
         message = f"{name} must be a string"
         raise BadRequest(message)

@@ -11,18 +11,18 @@ the harness's own, not the template's, and there are no containers.
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from mcp_functions.local import environment
+from mcp_functions.local import environment, template
 from mcp_functions.local.lambdas.loading import common
 from mcp_functions.local.problems import stop
-from mcp_functions.local.runtime import configuration, fingerprints, variables
+from mcp_functions.local.runtime import author_process, fingerprints, variables
 from mcp_functions.local.runtime.configuration import Configuration, Template
 from mcp_functions.local.runtime.fleet import Fleet, physical_name
 from mcp_functions.local.runtime.process import Process
@@ -32,10 +32,10 @@ from mcp_functions.protocol.constants import WORKER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
+    from pathlib import Path
 
 __all__ = ["Runtime"]
 
-AUTHOR_PROCESS = str(Path(__file__).with_name("author_process.py"))
 WORKER_SECONDS = 900  # timeout of a worker, which continues a function's MCP tasks; Lambda allows no longer one
 MIN_STARTS = 2  # processes that may start at once on the smallest machine, so that one that hangs does not block others
 
@@ -50,8 +50,9 @@ class Runtime:
         settings: the environment variables that a deployment sets (MCP_…).
         endpoints: credentials and endpoints of the harness, as environment variables.
         on_log: called with a folder and a line of its log, in any thread.
+        on_progress: called with a folder, `progress` and `total`; only with `verbose_log`.
         reuse: whether a process takes a second request.
-        reports: whether processes write whole tracebacks and their progress into their log.
+        verbose_log: whether processes also log whole tracebacks, and report their progress.
         fleet: the processes of the functions.
 
     Raises:
@@ -63,8 +64,9 @@ class Runtime:
     settings: Mapping[str, str | None] = field(kw_only=True)
     endpoints: Mapping[str, str | None] = field(kw_only=True)
     on_log: Callable[[str, str], None] = field(kw_only=True)
-    reuse: bool = field(default=True, kw_only=True)
-    reports: bool = field(default=False, kw_only=True)
+    on_progress: Callable[[str, float, float | None], None] = field(kw_only=True)
+    reuse: bool = field(kw_only=True)
+    verbose_log: bool = field(kw_only=True)
 
     def __post_init__(self) -> None:
         """Read the template; no process starts yet."""
@@ -82,7 +84,6 @@ class Runtime:
             reuse=self.reuse,
         )
         self._running = ExitStack()
-        self._compiled = fingerprints.NOTHING  # the toolkit's files for which bytecode was written
 
     def __enter__(self) -> Self:
         """Get ready; a process starts with a request."""
@@ -101,7 +102,7 @@ class Runtime:
         Raises:
             Problem: the template cannot be read.
         """
-        path = configuration.find(self.directory)
+        path = template.find(self.directory)
         self._template = Template(path, self._settings, stack=environment.STACK, shell=self._shell) if path else None
         self._configurations: dict[str, Configuration] = {}
         for folder in folders:
@@ -125,12 +126,8 @@ class Runtime:
 
     def _fingerprint(self, folder: str) -> object:
         """Return what differs once a process would load other code, or run with another configuration."""
-        toolkit = fingerprints.of_toolkit()
-        if toolkit != self._compiled:
-            fingerprints.compile_toolkit()
-            self._compiled = toolkit
-        code = fingerprints.of(self._code(folder)) + fingerprints.of(common(self.directory))
-        return (code + toolkit, self._configurations[folder])
+        code = fingerprints.of_folder(self._code(folder)) + fingerprints.of_folder(common(self.directory))
+        return (code, self._configurations[folder])
 
     def _code(self, folder: str) -> Path:
         return self.directory / folder.removesuffix(WORKER)
@@ -138,12 +135,16 @@ class Runtime:
     def _make(self, folder: str, fingerprint: object, on_start: Callable[[], None]) -> Sandbox:
         configured = self._configurations[folder]
         code = self._code(folder)
+        client = (author_process.__file__,) if self.verbose_log else ("-m", "awslambdaric")
 
         def log(line: str) -> None:
-            self.on_log(folder, line)
+            if line.startswith(author_process.PROGRESS):
+                done, total = json.loads(line.removeprefix(author_process.PROGRESS))
+                self.on_progress(folder, done, total)
+            else:
+                self.on_log(folder, line)
 
         def start() -> Process:
-            client = (AUTHOR_PROCESS,) if self.reports else ("-m", "awslambdaric")
             environ = partial(variables.of, physical_name(folder), code, configured, self.endpoints)
             command = (sys.executable, *client, configured.handler)
             return Process(command, folder=code, variables=environ, watchdog=self._watchdog, on_line=log)

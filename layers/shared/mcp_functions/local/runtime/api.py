@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mcp_functions.local.loopback import HttpRequest
 
 BASE = "/2018-06-01/runtime"
-ENDED = re.compile(rf"{BASE}/invocation/([^/]+)/(response|error)")
+RESULT = re.compile(rf"{BASE}/invocation/([^/]+)/(response|error)")
 MAX_RESPONSE = 6_291_556  # bytes, the number in Lambda's own error
 MAX_POSTED = 64 * 1024 * 1024  # bytes; a response up to this size is read, so that the process gets a 413
 
@@ -37,7 +37,7 @@ class Task:
     arn: str  # the function's ARN
     trace_id: str
     deadline_ms: int = 0  # unix milliseconds
-    taken: bool = False  # whether the process has received it
+    is_taken: bool = False  # whether the process has received it
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class RuntimeApi:
         """The host and the port of this API."""
         return self._loopback.url.removeprefix("http://")
 
-    def hand(self, task: Task) -> None:
+    def give(self, task: Task) -> None:
         """Give the process its next event."""
         self._tasks.put(task)
 
@@ -108,22 +108,22 @@ class RuntimeApi:
             return _refused(403, "Forbidden", "Only the process of this environment may ask here")
         body = request.body or b""
         if (request.method, request.target) == ("GET", f"{BASE}/invocation/next"):
-            return self._next()
+            return self._give_next()
         if (request.method, request.target) == ("POST", f"{BASE}/init/error"):
             self.events.put(FunctionError(body))
             return _accepted()
-        ended = ENDED.fullmatch(request.target)
-        if request.method == "POST" and ended:
-            return self._ended(ended[1], ended[2], body)
+        result = RESULT.fullmatch(request.target)
+        if request.method == "POST" and result:
+            return self._take_result(result[1], result[2], body)
         return _refused(404, "UnknownOperation", "Only next, response, error and init/error are served here")
 
-    def _next(self) -> HttpResponse:
+    def _give_next(self) -> HttpResponse:
         self.events.put(Ready())
         task = self._tasks.get()
         if task is None:
             return _refused(410, "Gone", "The environment has ended")
         self._current = task
-        task.taken = True
+        task.is_taken = True
         headers = {
             "content-type": "application/json",
             "lambda-runtime-aws-request-id": task.request_id,
@@ -133,11 +133,11 @@ class RuntimeApi:
         }
         return HttpResponse(200, tuple(headers.items()), task.event)
 
-    def _ended(self, request_id: str, how: str, body: bytes) -> HttpResponse:
+    def _take_result(self, request_id: str, kind: str, body: bytes) -> HttpResponse:
         if self._current is None or request_id != self._current.request_id:
             return _refused(400, "InvalidRequestID", "Invalid request ID")
         self._current = None
-        if how == "error":
+        if kind == "error":
             self.events.put(FunctionError(body))
             return _accepted()
         if len(body) > MAX_RESPONSE:

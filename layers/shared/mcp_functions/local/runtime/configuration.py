@@ -13,17 +13,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local import auth, template
-from mcp_functions.local.environment import STACK
 from mcp_functions.local.problems import Problem, stop
 from mcp_functions.local.runtime.intrinsics import NO_VALUE, Resolver, Unknown, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from mcp_functions.protocol.wire_types import JSONValue
 
-FILES = ("template.yaml", "template.yml")
 FUNCTION = "AWS::Serverless::Function"
 KEYS = "MCP_KMS_KEYS"  # the template decides whether a function has a KMS key, the harness which key it is
 
@@ -44,12 +42,12 @@ class Configuration:
 class Template:
     """A SAM template, read for one stack on this machine."""
 
-    def __init__(self, path: Path, own: Mapping[str, str], *, stack: str, shell: Mapping[str, str]) -> None:
+    def __init__(self, path: Path, harness_values: Mapping[str, str], *, stack: str, shell: Mapping[str, str]) -> None:
         """Read it.
 
         Args:
             path: the template's file.
-            own: the harness's values of variables (MCP_…); its KEYS replaces every key of the template.
+            harness_values: the harness's values of variables (MCP_…); its KEYS replaces every key of the template.
             stack: the stack's name.
             shell: the variables of the developer's shell.
 
@@ -57,13 +55,13 @@ class Template:
             Problem: the file is no template, or PyYAML is not installed.
         """
         self._path = path
-        self._own = own
+        self._own = harness_values
         self._stack = stack
         self._shell = shell
-        self._template = _read(path, own)
+        self._template = _read(path, harness_values)
         globals_: Mapping[str, Any] = self._template.get("Globals") or {}
         self._globals: Mapping[str, Any] = globals_.get("Function") or {}
-        self._resolver = Resolver(self._template, stack=stack, key_arn=own[KEYS])
+        self._resolver = Resolver(self._template, stack=stack, key_arn=harness_values[KEYS])
 
     def configuration(self, folder: Path, name: str = "") -> Configuration | None:
         """Return the configuration of the function in a folder; None if the template has no block for it.
@@ -88,14 +86,14 @@ class Template:
 
         The block of a worker has the same code as that of its function.
         """
-        found = [block for block in self._blocks() if self._is_in(folder, block.get("CodeUri"))]
+        blocks = [block for block in self._blocks() if self._is_in(folder, block.get("CodeUri"))]
         function_name = f"{self._stack}_{name or folder.name}"
-        for block in found:
+        for block in blocks:
             if self._value(block, "FunctionName", "") == function_name:
                 return block
-        if name or not found:
+        if name or not blocks:
             return None
-        return found[0]
+        return blocks[0]
 
     def _blocks(self) -> Iterator[Mapping[str, Any]]:
         resources: Mapping[str, Any] = self._template.get("Resources") or {}
@@ -126,85 +124,44 @@ class Template:
         )
 
     def _value(self, block: Mapping[str, Any], name: str, default: object) -> JSONValue:
-        written = block.get(name, self._globals.get(name))
-        if written is None:
+        template_value = block.get(name, self._globals.get(name))
+        if template_value is None:
             return default
-        value = self._resolved(name, written)
+        value = self._resolved(name, template_value)
         return default if value is NO_VALUE else value
 
     def _variables(self, block: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
         # "Environment variables are additive": the block's own go over those of Globals
         known: dict[str, object] = {}
         unknown: list[str] = []
-        for name, written in {**_variables(self._globals), **_variables(block)}.items():
+        for name, template_value in {**_variables(self._globals), **_variables(block)}.items():
             try:
-                known[name] = self._variable(name, written)
+                known[name] = self._variable(name, template_value)
             except Problem as problem:
                 unknown.append(str(problem))
         return {name: text(value) for name, value in known.items() if value is not NO_VALUE}, unknown
 
-    def _variable(self, name: str, written: object) -> object:
+    def _variable(self, name: str, template_value: object) -> object:
         known = {**self._shell, **self._own}
         if name in known and name != KEYS:
             return known[name]
-        return self._resolved(name, written)
+        return self._resolved(name, template_value)
 
-    def _resolved(self, name: str, written: object) -> JSONValue:
+    def _resolved(self, name: str, template_value: object) -> JSONValue:
         try:
-            return self._resolver.value(written)
+            return self._resolver.value(template_value)
         except (Unknown, AttributeError, LookupError, TypeError, ValueError) as error:
-            why = error if isinstance(error, Unknown) else "it is not what CloudFormation takes there"
-            stop(f"{self._path.name}: {name} has no value here ({why}): set {name} in the environment", after=error)
+            reason = error if isinstance(error, Unknown) else "it is not what CloudFormation takes there"
+            stop(f"{self._path.name}: {name} has no value here ({reason}): set {name} in the environment", after=error)
 
 
-def find(directory: Path) -> Path | None:
-    """Find the template in the parent of the directory of functions."""
-    beside = directory.resolve().parent
-    return next((beside / name for name in FILES if (beside / name).is_file()), None)
-
-
-def own_variables(
-    directory: Path, folders: Iterable[str], settings: Mapping[str, str | None], shell: Mapping[str, str]
-) -> tuple[dict[str, dict[str, str]], list[str]]:
-    """Read the variables that template.yaml gives to functions, without those that the harness itself decides.
-
-    Args:
-        directory: contains the functions' folders; the template is in its parent.
-        folders: the names of the functions' folders.
-        settings: the variables that the harness decides.
-        shell: the developer's variables, which replace those of the template.
-
-    Returns:
-        The variables by folder, and a line for each variable that only a deployment knows.
-
-    Raises:
-        Problem: the template cannot be read.
-    """
-    path = find(directory)
-    if path is None:
-        return {}, []
-    own = {name: value for name, value in settings.items() if value is not None}
-    template = Template(path, own, stack=STACK, shell=shell)
-    variables: dict[str, dict[str, str]] = {}
-    unknown: dict[str, None] = {}  # an ordered set
-    for folder in folders:
-        try:
-            found, missing = template.variables(directory / folder)
-        except Problem as problem:  # the block has a condition or a name that only a deployment knows
-            found = {}
-            missing = [str(problem)]
-        variables[folder] = {name: value for name, value in found.items() if name not in settings}
-        unknown |= dict.fromkeys(missing)
-    return variables, list(unknown)
-
-
-def _read(path: Path, own: Mapping[str, str]) -> dict[str, Any]:
+def _read(path: Path, harness_values: Mapping[str, str]) -> dict[str, Any]:
     """Read a template; with AuthMode oauth, as it is after `mcp-functions auth oauth`.
 
     Only then does it deploy the sign-in front (functions/oauth), which this mode needs.
     """
     parsed = template.read(path)
-    if own.get("MCP_AUTH_MODE") != "oauth":
+    if harness_values.get("MCP_AUTH_MODE") != "oauth":
         return parsed
     return template.parse(auth.set_auth(path.read_text(encoding="utf-8"), "oauth"))
 

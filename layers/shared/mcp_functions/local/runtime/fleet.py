@@ -49,7 +49,6 @@ class Fleet:
     _idle: dict[str, list[Sandbox]] = field(default_factory=dict, init=False)
     _busy: dict[Sandbox, str] = field(default_factory=dict, init=False)
     _ending: list[Sandbox] = field(default_factory=list, init=False)  # killed; `_check` waits for their ends
-    _preparing: set[str] = field(default_factory=set, init=False)  # folders whose next process is starting
 
     def __enter__(self) -> Self:
         """Check memory from now on."""
@@ -61,14 +60,14 @@ class Fleet:
         """End every process, and wait until all have ended."""
         self._stopped.set()
         with self._lock:
-            all_ = [*self._busy, *self._ending]
+            sandboxes = [*self._busy, *self._ending]
             for idle in self._idle.values():
-                all_ += idle
+                sandboxes += idle
             self._idle.clear()
             self._lock.notify_all()
-        for sandbox in all_:
+        for sandbox in sandboxes:
             sandbox.end()
-        for sandbox in all_:
+        for sandbox in sandboxes:
             sandbox.join()
         self._checking.join()
 
@@ -90,41 +89,14 @@ class Fleet:
             finally:
                 self._give_back(sandbox)
 
-    def kill(self, folder: str, *, alone: bool = False) -> int:
-        """Kill the processes that run a request of a folder; return their number.
-
-        With `alone`, none is killed unless there is exactly one.
-        """
+    def kill_only_process(self, folder: str) -> bool:
+        """Kill the process that runs a request of a folder, if there is exactly one; return whether there was."""
         with self._lock:
-            running = [sandbox for sandbox, busy in self._busy.items() if busy == folder]
-        if alone and len(running) != 1:
-            return 0
-        for sandbox in running:
-            sandbox.end()
-        return len(running)
-
-    def prepare(self, folder: str) -> None:
-        """Start a process for the next request of a folder that had requests before; requests wait for it."""
-        if not self.reuse:
-            return
-        fingerprint = self.fingerprint(folder)
-        with self._lock:
-            if folder not in self._idle or self._stopped.is_set() or self._is_full(folder):
-                return
-            sandbox = self._find(folder, fingerprint)
-            if sandbox is None:
-                return
-            self._busy[sandbox] = folder
-            self._preparing.add(folder)
-        Thread(target=self._prepare, args=(folder, sandbox), daemon=True).start()
-
-    def _prepare(self, folder: str, sandbox: Sandbox) -> None:
-        try:
-            sandbox.prepare()
-        finally:
-            with self._lock:
-                self._preparing.discard(folder)
-            self._give_back(sandbox)
+            running = [sandbox for sandbox, busy_folder in self._busy.items() if busy_folder == folder]
+        if len(running) != 1:
+            return False
+        running[0].end()
+        return True
 
     def _take(self, folder: str) -> Sandbox:
         """Wait for an environment, and make it busy."""
@@ -150,12 +122,12 @@ class Fleet:
     def _find(self, folder: str, fingerprint: object) -> Sandbox | None:
         """Return an environment that is idle or may start now; None if there is neither."""
         idle = self._idle.setdefault(folder, [])
-        usable = [one for one in idle if one.alive and one.fingerprint == fingerprint]
-        self._end([one for one in idle if one not in usable])
+        usable = [sandbox for sandbox in idle if sandbox.alive and sandbox.fingerprint == fingerprint]
+        self._end([sandbox for sandbox in idle if sandbox not in usable])
         idle[:] = usable
         if idle:
             return idle.pop()
-        if folder in self._preparing or not self.starts or self._running(folder) >= CONCURRENCY:
+        if not self.starts or self._running(folder) >= CONCURRENCY:
             return None
         self.starts -= 1
         return self.make(folder, fingerprint, self._on_start)

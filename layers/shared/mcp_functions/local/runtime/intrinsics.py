@@ -52,44 +52,44 @@ class Resolver:
         }
         for name, declared in parameters.items():
             if "Default" in declared:
-                listed = str(declared.get("Type")).startswith(("CommaDelimitedList", "List<"))
-                self._names[name] = str(declared["Default"]).split(",") if listed else declared["Default"]
+                is_list = str(declared.get("Type")).startswith(("CommaDelimitedList", "List<"))
+                self._names[name] = str(declared["Default"]).split(",") if is_list else declared["Default"]
         self._functions: dict[str, Callable[[Any], Any]] = {
             "Ref": self._ref,
-            "Condition": self.holds,
-            "Fn::And": lambda all_: all(self.value(one) for one in all_),
-            "Fn::Equals": lambda two: text(self.value(two[0])) == text(self.value(two[1])),
+            "Condition": self.is_true,
+            "Fn::And": lambda conditions: all(map(self.value, conditions)),
+            "Fn::Equals": lambda pair: text(self.value(pair[0])) == text(self.value(pair[1])),
             "Fn::FindInMap": self._find_in_map,
             "Fn::GetAtt": self._attribute,
             "Fn::If": self._if,
-            "Fn::Join": lambda two: text(two[0]).join(text(one) for one in self.value(two[1])),
-            "Fn::Not": lambda one: not self.value(one[0]),
-            "Fn::Or": lambda any_: any(self.value(one) for one in any_),
-            "Fn::Select": lambda two: self.value(two[1])[int(self.value(two[0]))],
-            "Fn::Split": lambda two: text(self.value(two[1])).split(two[0]),
+            "Fn::Join": self._join,
+            "Fn::Not": lambda conditions: not self.value(conditions[0]),
+            "Fn::Or": lambda conditions: any(map(self.value, conditions)),
+            "Fn::Select": self._select,
+            "Fn::Split": self._split,
             "Fn::Sub": self._sub,
         }
 
-    def value(self, written: object) -> JSONValue:
+    def value(self, expression: object) -> JSONValue:
         """Resolve a value and the values inside it.
 
         Raises:
             Unknown: only a deployment knows it.
         """
-        if isinstance(written, list):
-            return [one for one in map(self.value, written) if one is not NO_VALUE]
-        if not isinstance(written, dict):
-            return written
-        if len(written) == 1:
-            (name,) = written
+        if isinstance(expression, list):
+            return [value for value in map(self.value, expression) if value is not NO_VALUE]
+        if not isinstance(expression, dict):
+            return expression
+        if len(expression) == 1:
+            (name,) = expression
             if name in self._functions:
-                return self._functions[name](written[name])
+                return self._functions[name](expression[name])
             if str(name).startswith("Fn::"):
                 raise Unknown(name)
-        resolved = {name: self.value(one) for name, one in written.items()}
-        return {name: one for name, one in resolved.items() if one is not NO_VALUE}
+        resolved = {name: self.value(part) for name, part in expression.items()}
+        return {name: value for name, value in resolved.items() if value is not NO_VALUE}
 
-    def holds(self, condition: str) -> bool:
+    def is_true(self, condition: str) -> bool:
         """Whether a condition of the template is true.
 
         Raises:
@@ -99,9 +99,21 @@ class Resolver:
             raise Unknown(condition)
         return bool(self.value(self._conditions[condition]))
 
-    def _if(self, three: list[Any]) -> JSONValue:
-        condition, yes, no = three
-        return self.value(yes if self.holds(condition) else no)
+    def _if(self, arguments: list[Any]) -> JSONValue:
+        condition, yes, no = arguments
+        return self.value(yes if self.is_true(condition) else no)
+
+    def _join(self, arguments: list[Any]) -> str:
+        separator, values = arguments
+        return text(separator).join(map(text, self.value(values)))
+
+    def _select(self, arguments: list[Any]) -> JSONValue:
+        index, values = arguments
+        return self.value(values)[int(self.value(index))]
+
+    def _split(self, arguments: list[Any]) -> list[str]:
+        separator, value = arguments
+        return text(self.value(value)).split(separator)
 
     def _ref(self, name: str) -> object:
         if name in self._names:
@@ -110,8 +122,8 @@ class Resolver:
         match resource.get("Type"), resource.get("Properties") or {}:
             case "AWS::KMS::Key" | "AWS::KMS::ReplicaKey", _:
                 return self._key_arn.rpartition("/")[2]
-            case str(), {"FunctionName": named} | {"TableName": named} | {"BucketName": named} | {"QueueName": named}:
-                return self.value(named)
+            case str(), {"FunctionName": name_} | {"TableName": name_} | {"BucketName": name_} | {"QueueName": name_}:
+                return self.value(name_)
         return f"{self._stack}-{name}"  # CloudFormation's generated name, without its random end
 
     def _attribute(self, path: str | list[object]) -> str:
@@ -122,8 +134,8 @@ class Resolver:
             return self._key_arn
         if attribute == "Arn" and type_ in {"AWS::Serverless::Function", "AWS::Lambda::Function"}:
             return arn(text(self._ref(name)))
-        asked = f"{name}.{attribute}"
-        raise Unknown(asked)
+        unknown = f"{name}.{attribute}"
+        raise Unknown(unknown)
 
     def _resource(self, name: str) -> Mapping[str, Any]:
         if name not in self._resources:
@@ -131,8 +143,8 @@ class Resolver:
         resource: Mapping[str, Any] = self._resources[name]
         return resource
 
-    def _sub(self, written: str | list[Any]) -> str:
-        template, variables = (written, {}) if isinstance(written, str) else written
+    def _sub(self, expression: str | list[Any]) -> str:
+        template, variables = (expression, {}) if isinstance(expression, str) else expression
 
         def value_of(placeholder: re.Match[str]) -> str:
             name = placeholder[1].strip()
@@ -145,12 +157,12 @@ class Resolver:
         return PLACEHOLDER.sub(value_of, template).replace("${!", "${")
 
     def _find_in_map(self, path: list[Any]) -> JSONValue:
-        first, second, third = (text(self.value(one)) for one in path[:3])
+        first, second, third = (text(self.value(part)) for part in path[:3])
         try:
             return self._mappings[first][second][third]
         except KeyError:
-            asked = f"{first}.{second}.{third}"
-            raise Unknown(asked) from None  # the KeyError names one of the three only
+            unknown = f"{first}.{second}.{third}"
+            raise Unknown(unknown) from None  # the KeyError names one of the three only
 
 
 def text(value: object) -> str:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from mcp_functions.local.runtime.configuration import Configuration
     from mcp_functions.local.runtime.process import Process
 
-INIT_SECONDS = 10.0  # "The Init phase is limited to 10 seconds"
+# AWS Lambda Developer Guide, "Lambda execution environment lifecycle": "The Init phase is limited to 10 seconds"
+INIT_SECONDS = 10.0
 
 
 class ProcessGoneError(Exception):
@@ -39,17 +40,18 @@ class Sandbox:
     configuration: Configuration  # says the timeout and the memory limit
     fingerprint: object  # identifies the files and the configuration that its process loads
     start: Callable[[], Process]  # starts a process
-    log: Callable[[str], None]  # writes the lines around an invocation while there is no process
+    log: Callable[[str], None]  # writes a line while there is no process
     on_start: Callable[[], None]  # called once, when its first process has started or failed
-    _lock: Lock = field(default_factory=Lock, init=False)  # guards _over and _running
-    _over: bool = field(default=False, init=False)  # whether `end` was called
-    _memory: int = field(default=0, init=False)  # MB, the most that its process had
-    _running: Process | None = field(default=None, init=False)
+    _process: Process | None = field(default=None, init=False)  # the last process that was started
+    _ready: Process | None = field(default=None, init=False)  # that process, once its init has succeeded
+    _is_over: bool = field(default=False, init=False)  # whether `end` was called
+    _start_lock: Lock = field(default_factory=Lock, init=False)  # no process starts while or after `end` runs
+    _memory: int = field(default=0, init=False)  # MB, the most that the process had
 
     @property
     def alive(self) -> bool:
         """Whether it can take another event."""
-        return not self._over and self._running is not None and self._running.alive
+        return not self._is_over and self._process is not None and self._process.alive
 
     def invoke(self, task: api.Task) -> Outcome:
         """Run one invocation.
@@ -57,19 +59,17 @@ class Sandbox:
         Raises:
             ProcessGoneError: the process ended before it took the event.
         """
-        init = None  # milliseconds of the init phase; None without one
-        is_cold = self._running is None
-        if is_cold:
-            init = self._init_phase()
-        error = None  # the type of the error; None if the function returned
+        is_cold = self._ready is None
+        init_milliseconds = self._run_init_phase() if is_cold else None
         began = time.monotonic()
+        until = began + self.configuration.timeout
+        error = None
         self._write(f"START RequestId: {task.request_id} Version: $LATEST")
         try:
-            until = began + self.configuration.timeout
-            running = self._running
-            if running is None:  # the init phase failed
-                running = self._init(until, "invoke", task.request_id)
-            payload = self._run(running, task, until, is_cold=is_cold)
+            ready = self._ready
+            if ready is None:  # the init phase failed
+                ready = self._init(until, "invoke", task.request_id)
+            payload = self._run(ready, task, until, is_cold=is_cold)
         except FailedError as failed:
             payload = failed.payload
             error = failed.error
@@ -78,66 +78,66 @@ class Sandbox:
             request_id=task.request_id,
             milliseconds=(time.monotonic() - began) * 1000,
             error=error,
-            pid=self._running.pid if self._running else None,
-            init_milliseconds=init,
+            pid=self._process.pid if self._process else None,
+            init_milliseconds=init_milliseconds,
             memory_mb=min(self._memory, self.configuration.memory) or None,
         )
-        if error in reports.PLATFORM:
-            self._write(str(json.loads(payload)["errorMessage"]))
-        self._write(f"END RequestId: {task.request_id}")
-        self._write(reports.report(outcome, self.configuration.memory))
+        self._write_end(outcome)
         return outcome
-
-    def prepare(self) -> None:
-        """Start its process, if it has none."""
-        if self._running is None:
-            self._init_phase()
 
     def check_memory(self) -> None:
         """Kill the process if it has too much memory."""
-        running = self._running
-        if running is None:
+        if self._process is None:
             return
-        self._note_memory(process.resident(running.pid))
+        self._note_memory(process.resident(self._process.pid))
         if self._has_too_much_memory:
-            running.kill()
+            self._process.kill()
 
     def end(self) -> None:
         """Kill the process and start no other; `join` waits for its end."""
-        with self._lock:
-            self._over = True
-            running = self._running
-        if running:
-            running.kill()
+        with self._start_lock:
+            self._is_over = True
+        if self._process:
+            self._process.kill()
 
     def join(self) -> None:
         """Wait until the process has ended."""
-        if self._running:
-            self._running.join()
+        if self._process:
+            self._process.join()
 
-    def _init_phase(self) -> float | None:
-        """Start the process; return the milliseconds of its init, None if it failed."""
+    def _run_init_phase(self) -> float | None:
+        """Start the process before its first invocation; return the milliseconds of its init, None if it failed."""
         began = time.monotonic()
         try:
             self._init(began + INIT_SECONDS, "init", "")
         except FailedError:
-            self._running = None  # the invocation tries again
             return None
         finally:
             self.on_start()
         return (time.monotonic() - began) * 1000
 
     def _init(self, until: float, phase: str, request_id: str) -> Process:
+        """Start a process, and wait until it asks for its first event; return it.
+
+        Args:
+            until: a time of the monotonic clock.
+            phase: "init", or "invoke" if the init is a part of an invocation.
+            request_id: the id of that invocation.
+
+        Raises:
+            FailedError: the process did not ask for an event in time.
+        """
         began = time.monotonic()
-        with self._lock:
-            if self._over:
+        with self._start_lock:
+            if self._is_over:
                 raise self._failure(api.Exit(-signal.SIGKILL), request_id)
             self._memory = 0
-            self._running = running = self.start()
-        event = running.next_event(until)
+            self._process = started = self.start()
+        event = started.next_event(until)
         if event == api.Ready():
-            return running
-        _end(running)
+            self._ready = started
+            return started
+        _kill_and_join(started)
         failed = self._failure(event, request_id)
         self._write(reports.init_failed((time.monotonic() - began) * 1000, failed.error, phase))
         raise failed
@@ -145,20 +145,20 @@ class Sandbox:
     def _run(self, running: Process, task: api.Task, until: float, *, is_cold: bool) -> bytes:
         """Give the process a task, and wait for the result until a time of the monotonic clock."""
         task.deadline_ms = int((time.time() + until - time.monotonic()) * 1000)
-        running.api.hand(task)
+        running.api.give(task)
         event = running.next_event(until)
         while event == api.Ready():  # an old event: it asked for this task after its last invocation
             event = running.next_event(until)
-        if isinstance(event, api.Exit) and not task.taken and not is_cold:
+        if isinstance(event, api.Exit) and not task.is_taken and not is_cold:
             raise ProcessGoneError
         self._note_memory(process.peak(running.pid))
-        too_much = self._has_too_much_memory
-        if isinstance(event, api.Response) and not too_much:
+        too_much_memory = self._has_too_much_memory
+        if isinstance(event, api.Response) and not too_much_memory:
             return event.payload
         if isinstance(event, api.ResponseTooLarge):
             running.next_event(until)  # the runtime ends after this error, or asks for the next event
-        elif too_much or not isinstance(event, api.FunctionError):
-            _end(running)
+        elif too_much_memory or not isinstance(event, api.FunctionError):
+            _kill_and_join(running)
         raise self._failure(event, task.request_id)
 
     def _failure(self, event: api.ProcessEvent | None, request_id: str) -> FailedError:
@@ -173,14 +173,20 @@ class Sandbox:
         """Keep the peak of the process's memory; None is unknown."""
         self._memory = max(self._memory, megabytes or 0)
 
+    def _write_end(self, outcome: Outcome) -> None:
+        """Write the lines after an invocation."""
+        if outcome.error in reports.PLATFORM:
+            self._write(str(json.loads(outcome.payload)["errorMessage"]))
+        self._write(f"END RequestId: {outcome.request_id}")
+        self._write(reports.report(outcome, self.configuration.memory))
+
     def _write(self, line: str) -> None:
-        if self._running:
-            self._running.write(line)
+        if self._process:
+            self._process.write(line)
         else:
             self.log(line)
 
 
-def _end(running: Process) -> None:
-    """Kill a process, and wait until it has ended."""
+def _kill_and_join(running: Process) -> None:
     running.kill()
     running.join()

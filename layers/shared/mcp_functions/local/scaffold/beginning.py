@@ -45,8 +45,8 @@ def init(directory: Path) -> str:
     files.write(directory, texts)
     catalog.write(directory / "functions", catalog.generate(directory / "functions"))
     enter = "" if directory.resolve() == Path.cwd() else f"\n  cd {directory}"
-    shown = directory if enter else directory.resolve().name
-    text = WRITTEN.format(directory=shown, enter=enter, count=len(texts) + 1, version=package.version)
+    shown_directory = directory if enter else directory.resolve().name
+    text = WRITTEN.format(directory=shown_directory, enter=enter, count=len(texts) + 1, version=package.version)
     return text + _copy_toolkit(directory / WHEELS, toolkit.origin(package))
 
 

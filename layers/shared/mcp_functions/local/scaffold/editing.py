@@ -1,6 +1,13 @@
-"""`new` adds a function to a project, and `block` writes what template.yaml needs for one, as its app.py is now.
+"""The commands `new` and `block`: `new` adds a function to a project, `block` prints or writes a function's block.
 
-Both check everything before they write anything, and change template.yaml as text, so that its comments stay.
+A block is the part of template.yaml that deploys one function. Both commands check everything before they write
+anything, and change template.yaml as text, so that its comments stay. For example, after the function add has begun to
+ask its user, `block --write add` adds two lines:
+
+    template.yaml:
+      +       Tags:
+      +         mcp-function: add
+      +       Policies: !Ref MaySeal
 """
 
 from __future__ import annotations
@@ -13,18 +20,18 @@ from mcp_functions.local import catalog, checks, template
 from mcp_functions.local.checks import imports
 from mcp_functions.local.lambdas.functions import FRONT_DOOR
 from mcp_functions.local.problems import stop
-from mcp_functions.local.scaffold import block_lines, blocks, files, samples, spelling
+from mcp_functions.local.scaffold import blocks, files, samples, spelling
 from mcp_functions.local.scaffold.samples import Sample
+from mcp_functions.local.scaffold.template_editor import TemplateEditor
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from mcp_functions.local.checks import Project
-    from mcp_functions.local.scaffold.block_lines import Lines
 
-LAYER_ID = "CommonLayer"  # the layer of the code that functions share
-LAYER_BEFORE = "DependenciesLayer"  # the layer after which it is written
-WRITTEN = """\
+COMMON_LAYER = "CommonLayer"  # the layer of the code that functions share
+DEPENDENCIES_LAYER = "DependenciesLayer"  # the layer after which it is written
+NEW_FILES = """\
 {files}
   template.yaml: {logical_id}, with its route /mcp/{name}
   functions/mcp/catalog.json"""
@@ -56,24 +63,24 @@ def new(root: Path, kind: str, name: str) -> str:
 
 
 def add(root: Path, sample: Sample) -> str:
-    """Write a function's files into a project, its block and the catalog; return what was written.
+    """Write a function's files into a project, its block and the catalog; return the text for the terminal.
 
     Raises:
         Problem: a file exists already, or the project has no endpoint.
     """
-    before = checks.read(root)
-    if FRONT_DOOR not in before.folders:
+    project = checks.read(root)
+    if FRONT_DOOR not in project.folders:
         stop(f"there is no functions/{FRONT_DOOR}/app.py: new adds functions behind an endpoint, as init writes it")
     path = root / template.FILE
-    grown = blocks.added(path.read_text(encoding="utf-8"), sample, before)
+    new_template = blocks.with_block_added(path.read_text(encoding="utf-8"), sample, project)
     files.write(root, sample.files)
-    path.write_text(grown, encoding="utf-8", newline="\n")
+    path.write_text(new_template, encoding="utf-8", newline="\n")
     catalog.write(root / checks.FOLDER, catalog.generate(root / checks.FOLDER))
-    listed = "\n".join(f"  {file}" for file in sample.files)
-    return WRITTEN.format(files=listed, logical_id=sample.logical_id, name=sample.name)
+    names = "\n".join(f"  {file}" for file in sample.files)
+    return NEW_FILES.format(files=names, logical_id=sample.logical_id, name=sample.name)
 
 
-def shown(root: Path, name: str, kind: str | None) -> str:
+def block_text(root: Path, name: str, kind: str | None) -> str:
     """Return the block of a function; with `kind`, of one that is not written yet.
 
     Raises:
@@ -82,10 +89,10 @@ def shown(root: Path, name: str, kind: str | None) -> str:
     """
     if kind:
         return blocks.block(samples.sample(kind, spelling.check(name)))
-    return blocks.block(_function(_read(root), name))
+    return blocks.block(_describe(_read(root), name))
 
 
-def write(root: Path, name: str) -> str:
+def write_block(root: Path, name: str) -> str:
     """Give a function in template.yaml what it needs, and take away what it no longer needs.
 
     Args:
@@ -100,22 +107,22 @@ def write(root: Path, name: str) -> str:
 
     """
     project = _read(root)
-    function = _function(project, name)
+    function = _describe(project, name)
     path = root / template.FILE
-    text = template.text(path)
-    lines = text.splitlines(keepends=True)
+    old_text = template.text(path)
+    editor = TemplateEditor(old_text)
     if name in project.functions:
-        lines = _edited(lines, function, project)
+        _update_block(editor, function, project)
     else:
-        lines = blocks.inserted(lines, function, project)
+        blocks.append(editor, function, project)
     if imports.uses_shared_code(project, name):
-        lines = _with_layer(lines, blocks.read(lines, project), name)
-    blocks.check(function, project, blocks.read(lines, project))
-    written = "".join(lines)
-    if written == text:
+        # The project is read from the edited text, because a new function or worker needs the layer too.
+        _add_common_layer(editor, blocks.with_template(project, editor.text), name)
+    blocks.check(function, project, blocks.with_template(project, editor.text))
+    if editor.text == old_text:
         return UNCHANGED.format(name=name)
-    path.write_text(written, encoding="utf-8", newline="\n")
-    return "\n".join(["template.yaml:", *_changes(text, written)])
+    path.write_text(editor.text, encoding="utf-8", newline="\n")
+    return "\n".join(["template.yaml:", *_changed_lines(old_text, editor.text)])
 
 
 def _read(root: Path) -> Project:
@@ -123,12 +130,12 @@ def _read(root: Path) -> Project:
     return replace(checks.read(root), catalog=catalog.generate(root / checks.FOLDER))
 
 
-def _function(project: Project, name: str) -> Sample:
+def _describe(project: Project, name: str) -> Sample:
     """Describe a function of the project, to write its block."""
     if name not in project.folders:
         near = difflib.get_close_matches(name, project.folders, n=1)
-        meant = f"; did you mean {near[0]}?" if near else ""
-        stop(f"there is no functions/{name}/app.py{meant}")
+        suggestion = f"; did you mean {near[0]}?" if near else ""
+        stop(f"there is no functions/{name}/app.py{suggestion}")
     if name not in project.offering:
         stop(f"functions/{name} offers no tool, prompt or resource: init and auth write its block")
     needs = ""
@@ -141,33 +148,31 @@ def _function(project: Project, name: str) -> Sample:
     return Sample(name, checks.pascal(name), REMARKS[needs], needs, {})
 
 
-def _edited(lines: Lines, function: Sample, project: Project) -> Lines:
+def _update_block(editor: TemplateEditor, function: Sample, project: Project) -> None:
     """Set the tag and the policies of a function that has a block, and add or remove its worker."""
     logical_id = project.functions[function.name].logical_id
-    lines = block_lines.set_tag(lines, logical_id, function.name, needed=bool(function.needs))
-    lines = block_lines.set_policies(lines, logical_id, blocks.POLICIES[function.needs])
+    editor.set_tag(logical_id, function.name, needed=bool(function.needs))
+    editor.set_policies(logical_id, blocks.POLICIES[function.needs])
     worker = project.workers.get(function.name)
     if function.needs == "task" and worker is None:
-        lines = block_lines.insert_after(lines, logical_id, blocks.worker(function))
-        return block_lines.copy_property(lines, "Environment", logical_id, f"{function.logical_id}Worker")
-    if function.needs != "task" and worker is not None:
-        return block_lines.remove(lines, worker.logical_id)
-    return lines
+        editor.insert_after(logical_id, blocks.worker(function))
+        editor.copy_property("Environment", logical_id, f"{function.logical_id}Worker")
+    elif function.needs != "task" and worker is not None:
+        editor.remove(worker.logical_id)
 
 
-def _with_layer(lines: Lines, project: Project, name: str) -> Lines:
+def _add_common_layer(editor: TemplateEditor, project: Project, name: str) -> None:
     """Add the layer of the code that functions share, and give it to the blocks of a function."""
     layer = imports.common_layer(project)
     if not layer:
-        layer = LAYER_ID
-        lines = block_lines.insert_after(lines, LAYER_BEFORE, files.template("common_layer.yaml", {}))
+        layer = COMMON_LAYER
+        editor.insert_after(DEPENDENCIES_LAYER, files.template("common_layer.yaml", {}))
     for block in project.blocks_of(name):
         if not imports.has_layer(project, block, layer):
-            lines = block_lines.add_layer(lines, block.logical_id, layer)
-    return lines
+            editor.add_layer(block.logical_id, layer)
 
 
-def _changes(before: str, after: str) -> list[str]:
+def _changed_lines(before: str, after: str) -> list[str]:
     """List the lines that were added (+) or removed (-)."""
-    compared = difflib.ndiff(before.splitlines(), after.splitlines())
-    return [f"  {line.rstrip()}" for line in compared if line.startswith(("+ ", "- "))]
+    differences = difflib.ndiff(before.splitlines(), after.splitlines())
+    return [f"  {line.rstrip()}" for line in differences if line.startswith(("+ ", "- "))]

@@ -19,7 +19,7 @@ PLACEHOLDER = re.compile(r"@([a-z]+)@")
 
 def filled(text: str, values: Mapping[str, str]) -> str:
     """Replace @placeholders@ by their values."""
-    return PLACEHOLDER.sub(lambda found: values[found[1]], text)
+    return PLACEHOLDER.sub(lambda match: values[match[1]], text)
 
 
 def template(name: str, values: Mapping[str, str]) -> str:

@@ -58,8 +58,8 @@ def _events(kind: str, name: str, values: Mapping[str, str]) -> dict[str, str]:
     """Return the event of each round of the sample's conversation. A round is one request: a call, or its answers."""
     conversation = json.loads(template(f"samples/{kind}/rounds.json", values))
     events: dict[str, str] = {}
-    for number, (label, more) in enumerate(conversation["rounds"].items(), start=1):
-        params = {**conversation["params"], **more}
+    for number, (label, params_of_round) in enumerate(conversation["rounds"].items(), start=1):
+        params = {**conversation["params"], **params_of_round}
         event = recording.round_of(name, number, conversation["method"], params)
         events[f"events/{name}/{number}-{label}.json"] = recording.text(event)
     return events

@@ -41,5 +41,5 @@ def check(name: str) -> str:
 def stack(directory: Path) -> str:
     """Return a stack's name for a project's folder: letters, digits and -, with a letter first."""
     words = re.sub(r"[^A-Za-z0-9]+", "-", directory.resolve().name).strip("-")
-    named = words if words[:1].isalpha() else f"mcp-{words}"
-    return named[:MAX_STACK].strip("-")
+    name = words if words[:1].isalpha() else f"mcp-{words}"
+    return name[:MAX_STACK].strip("-")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Options", "Patience", "verify"]
 
 SCHEMES = ("http://", "https://")
-BY_URL = "needs AWS: name the stack instead of its URL"
+NEEDS_STACK = "needs AWS: name the stack instead of its URL"
 
 
 class Choices(TypedDict):
@@ -44,7 +44,7 @@ class Choices(TypedDict):
 class Options(Choices):
     """The options of the user."""
 
-    named: Sequence[tuple[str, Mapping[str, Any]]]  # tools that may be called, with their arguments
+    named_tools: Sequence[tuple[str, Mapping[str, Any]]]  # tools that may be called, with their arguments
     answers: Mapping[str, Any]  # by a question's key: the content of its form, "decline" or "cancel"
     patience: Patience  # how long to wait for one task, and for a line in the log
 
@@ -68,30 +68,30 @@ def verify(target: str, options: Options) -> Iterator[Line]:
 def _lines(url: str, stack: Stack | None, session: boto3.Session, options: Options) -> Iterator[Line]:
     began = options["patience"].now()
     try:
-        asked, mode = server.reach(url, options["token"], session)
+        endpoint, mode = server.reach(url, options["token"], session)
     except report.Failed as failed:
         yield report.Line("FAILED", "endpoint", str(failed))
         return
     project = catalog.read(options["functions"])
-    endpoint = report.run("endpoint", partial(routes.check_endpoint, asked, mode))
-    yield endpoint
+    endpoint_line = report.run("endpoint", partial(routes.check_endpoint, endpoint, mode))
+    yield endpoint_line
     yield report.run(
-        "closed routes", partial(routes.check_closed, asked, mode, options["auth"], lists.folders(project))
+        "closed routes", partial(routes.check_closed, endpoint, mode, options["auth"], lists.folders(project))
     )
-    yield report.run("open routes", lambda: routes.check_open(asked, mode, *_pages(url, stack, options)))
-    why = endpoint.text if endpoint.outcome == "skipped" else "the endpoint refuses your credentials"
-    for name, check in _conversations(asked, project, options).items():
-        if endpoint.outcome == "ok":
+    yield report.run("open routes", lambda: routes.check_open(endpoint, mode, *_pages(url, stack, options)))
+    reason = endpoint_line.text if endpoint_line.outcome == "skipped" else "the endpoint refuses your credentials"
+    for name, check in _conversations(endpoint, project, options).items():
+        if endpoint_line.outcome == "ok":
             yield report.run(name, check)
         else:
-            yield report.Line("skipped", name, why)
+            yield report.Line("skipped", name, reason)
     if stack is None:
         for name in ("stack", "logs", "alarms"):
-            yield report.Line("skipped", name, BY_URL)
+            yield report.Line("skipped", name, NEEDS_STACK)
         return
     watch = monitoring.Monitoring(stack, options["patience"])
     yield report.run("stack", partial(stack.check, mode))
-    yield report.run("logs", partial(watch.check_logs, asked.request_id, began))
+    yield report.run("logs", partial(watch.check_logs, endpoint.request_id, began))
     yield report.run("alarms", watch.check_alarms)
 
 
@@ -104,13 +104,13 @@ def _pages(url: str, stack: Stack | None, options: Options) -> tuple[str, Sequen
     return min(resource), list(options["origins"]) or sorted({origin.strip() for origin in allowed} - {""})
 
 
-def _conversations(asked: server.Server, project: lists.Catalog, options: Options) -> dict[str, Callable[[], str]]:
+def _conversations(endpoint: server.Server, project: lists.Catalog, options: Options) -> dict[str, Callable[[], str]]:
     tools: Mapping[str, str] = project.get("functions", {}).get("tools", {})
     tasks = [name for name, folder in tools.items() if folder in project.get("tasks", ())]
-    calls = Calls(asked, options["named"], options["answers"], tasks, options["patience"])
+    calls = Calls(endpoint, options["named_tools"], options["answers"], tasks, options["patience"])
     return {
-        "lists": partial(lists.check_lists, asked, project),
-        "functions": partial(lists.check_functions, asked, project),
+        "lists": partial(lists.check_lists, endpoint, project),
+        "functions": partial(lists.check_functions, endpoint, project),
         "conversation": calls.check_conversation,
         "task": calls.check_task,
     }

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.attack import schema_values
 from mcp_functions.local.task_client import ENDED
 from mcp_functions.local.verification import candidates, lists
-from mcp_functions.local.verification.report import Patience, fail, skip
+from mcp_functions.local.verification.report import Failed, Patience, Skipped
 from mcp_functions.protocol.constants import EXTENSION_TASKS
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MAX_ROUNDS = 20
 SERVER_ERROR = 500  # the first HTTP status of an error of the server
 REFUSALS = ("decline", "cancel")
-NAME_ONE = "name one: --tool NAME --arguments JSON"
+NAME_A_TOOL = "name one: --tool NAME --arguments JSON"
 
 
 @dataclass
@@ -36,11 +36,11 @@ class Calls:
     """The calls of one run; no tool is called twice."""
 
     server: Server  # the endpoint
-    named: Sequence[tuple[str, Mapping[str, Any]]]  # tools that may be called, with their arguments
+    named_tools: Sequence[tuple[str, Mapping[str, Any]]]  # tools that may be called, with their arguments
     answers: Mapping[str, Any]  # by a question's key: the content of its form, "decline" or "cancel"
     tasks: Sequence[str]  # names of tools whose calls may become tasks
     patience: Patience  # how long to wait for one task
-    _started: list[tuple[Call, Mapping[str, Any]]] = field(default_factory=list)  # calls that became tasks
+    _task_calls: list[tuple[Call, Mapping[str, Any]]] = field(default_factory=list)  # calls that became tasks
 
     def check_conversation(self) -> str:
         """Hold conversations until one that asks is complete.
@@ -49,14 +49,14 @@ class Calls:
             Failed: a call was refused, or the state of a round was not accepted.
             Skipped: no call asked.
         """
-        named = candidates.named(self._lists, self.named) if self.named else []
-        texts = [self._hold(call) for call in named]
-        for call in self._reads():
+        calls = candidates.named_calls(self._lists, self.named_tools) if self.named_tools else []
+        texts = [self._run_conversation(call) for call in calls]
+        for call in self._read_calls():
             if any(texts):
                 break  # one conversation is enough
-            texts.append(self._hold(call))
+            texts.append(self._run_conversation(call))
         if not any(texts):
-            skip(f"no resource, prompt or read-only tool asks a question; {NAME_ONE}")
+            raise Skipped(message=f"no resource, prompt or read-only tool asks a question; {NAME_A_TOOL}")
         return "; ".join(text for text in texts if text)
 
     def check_task(self) -> str:
@@ -68,53 +68,54 @@ class Calls:
         """
         discovered = self.server.ask("server/discover", {}).result or {}
         if EXTENSION_TASKS not in discovered.get("capabilities", {}).get("extensions", {}):
-            skip("the server has none")
-        if not self._started:
-            for call in self._reads():
+            raise Skipped(message="the server has none")
+        if not self._task_calls:
+            for call in self._read_calls():
                 if str(call) in self.tasks:
-                    self._hold(call)
-        if not self._started:
-            skip(f"no read-only tool is a task; {NAME_ONE}")
-        return "; ".join(self._follow(call, task) for call, task in self._started)
+                    self._run_conversation(call)
+        if not self._task_calls:
+            raise Skipped(message=f"no read-only tool is a task; {NAME_A_TOOL}")
+        return "; ".join(self._follow(call, task) for call, task in self._task_calls)
 
-    def _hold(self, call: Call) -> str:
+    def _run_conversation(self, call: Call) -> str:
         """Hold one conversation, and return what was seen; "" if it asked nothing, or became a task."""
         rounds = 1
         response = self._send(call, {})
         while response.questions is not None and rounds < MAX_ROUNDS:
             rounds += 1
-            response = self._send(call, self._next(response))
+            response = self._send(call, self._next_params(response))
             if response.result is None:
-                fail(f"{call}: the state of round {rounds - 1} was not accepted: {response}")
-        return self._ended(call, response, rounds)
+                raise Failed(message=f"{call}: the state of round {rounds - 1} was not accepted: {response}")
+        return self._summary(call, response, rounds)
 
-    def _ended(self, call: Call, response: Response, rounds: int) -> str:
+    def _summary(self, call: Call, response: Response, rounds: int) -> str:
         result = response.result or {}
         if result.get("resultType") == "task":
-            self._started.append((call, result))
+            self._task_calls.append((call, result))
             return ""
         if response.done and rounds == 1:
             return ""
         if response.done:
             return f"{call} was complete after {rounds} rounds"
-        if call.named and result.get("isError"):
-            fail(f"{call} reported an error in round {rounds}: --arguments and --answers may not fit it")
-        if call.named or response.status >= SERVER_ERROR or response.questions is not None:
-            fail(f"{call}, round {rounds}: {response}")
+        if call.is_named and result.get("isError"):
+            error = f"{call} reported an error in round {rounds}"
+            raise Failed(message=f"{error}: --arguments and --answers may not fit it")
+        if call.is_named or response.status >= SERVER_ERROR or response.questions is not None:
+            raise Failed(message=f"{call}, round {rounds}: {response}")
         return ""  # the server refuses arguments that were invented, which proves nothing
 
-    def _send(self, call: Call, more: Mapping[str, Any]) -> Response:
-        return self.server.ask(call.method, {**call.params, **more}, repeated=call.repeated)
+    def _send(self, call: Call, inputs: Mapping[str, Any]) -> Response:
+        return self.server.ask(call.method, {**call.params, **inputs}, header_parameters=call.header_parameters)
 
-    def _next(self, response: Response) -> dict[str, Any]:
+    def _next_params(self, response: Response) -> dict[str, Any]:
         if response.state is None:
-            fail("a round asked, and gave no requestState")
-        return {"requestState": response.state, "inputResponses": self._responses(response.questions or {})}
+            raise Failed(message="a round asked, and gave no requestState")
+        return {"requestState": response.state, "inputResponses": self._answers(response.questions or {})}
 
-    def _responses(self, requests: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: self._response(key, request) for key, request in requests.items()}
+    def _answers(self, requests: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: self._answer(key, request) for key, request in requests.items()}
 
-    def _response(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _answer(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
         answer = self.answers.get(key)
         if answer is None:
             return schema_values.answer(request)
@@ -129,28 +130,30 @@ class Calls:
         while task["status"] not in ENDED:
             if self.patience.now() >= until:
                 self.server.ask("tasks/cancel", {"taskId": task["taskId"]})
-                fail(f"{call} did not end within {self.patience.seconds:g} s (--seconds), and was cancelled")
+                limit = f"{self.patience.seconds:g} s (--seconds)"
+                raise Failed(message=f"{call} did not end within {limit}, and was cancelled")
             if task.get("inputRequests"):
-                self._task("tasks/update", call, task, inputResponses=self._responses(task["inputRequests"]))
+                self._ask_about("tasks/update", call, task, inputResponses=self._answers(task["inputRequests"]))
             else:
                 self.patience.sleep(task.get("pollIntervalMs", 1000) / 1000)
-            task = self._task("tasks/get", call, task)
+            task = self._ask_about("tasks/get", call, task)
             polls += 1
         if task["status"] != "completed" or task.get("result", {}).get("isError"):
             outcome = "reported a tool error" if "result" in task else task["status"]
-            fail(f"the task of {call} {outcome}")
+            raise Failed(message=f"the task of {call} {outcome}")
         return f"{call} was complete after {polls} polls"
 
-    def _task(self, method: str, call: Call, task: Mapping[str, Any], **more: object) -> dict[str, Any]:
-        response = self.server.ask(method, {"taskId": task["taskId"], **more})
+    def _ask_about(self, method: str, call: Call, task: Mapping[str, Any], **params: object) -> dict[str, Any]:
+        response = self.server.ask(method, {"taskId": task["taskId"], **params})
         if response.result is None:
-            fail(f"{method} of {call}: {response}")
+            raise Failed(message=f"{method} of {call}: {response}")
         return response.result
 
-    def _reads(self) -> list[Call]:
+    def _read_calls(self) -> list[Call]:
         """Return the calls that change nothing, without tools that the user named: those were called already."""
-        names = {name for name, _arguments in self.named}
-        return [call for call in candidates.reads(self._lists) if call.method != "tools/call" or str(call) not in names]
+        names = {name for name, _arguments in self.named_tools}
+        calls = candidates.read_calls(self._lists)
+        return [call for call in calls if call.method != "tools/call" or str(call) not in names]
 
     @cached_property
     def _lists(self) -> lists.Catalog:

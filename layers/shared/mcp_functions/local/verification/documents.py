@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from mcp_functions.attack.client import Request
 from mcp_functions.local.loopback import json_object
-from mcp_functions.local.verification.report import fail
+from mcp_functions.local.verification.report import Failed
 from mcp_functions.oauth.discovery import AUTHORIZATION_SERVER, OPENID
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ def check_resource(server: Server, url: str, resource: str) -> Document:
     path = urlsplit(url).path
     document = _read(server, url)
     if document.get("resource") != resource:
-        fail(f"{path} names the resource {document.get('resource')}, and clients use {resource}")
+        raise Failed(message=f"{path} names the resource {document.get('resource')}, and clients use {resource}")
     if not document.get("authorization_servers"):
-        fail(f"{path} names no issuer of tokens")
+        raise Failed(message=f"{path} names no issuer of tokens")
     return document
 
 
@@ -65,7 +65,7 @@ def check_front(server: Server, document: Document) -> list[str]:
     for path in (AUTHORIZATION_SERVER, OPENID):
         metadata = _read(server, front + path)
         if metadata.get("issuer") != front:
-            fail(f"{path} names the issuer {metadata.get('issuer')}, and clients know it as {front}")
+            raise Failed(message=f"{path} names the issuer {metadata.get('issuer')}, and clients know it as {front}")
         _check_endpoints(server, path, metadata)
     return [AUTHORIZATION_SERVER, OPENID]
 
@@ -73,17 +73,18 @@ def check_front(server: Server, document: Document) -> list[str]:
 def _check_endpoints(server: Server, path: str, metadata: Document) -> None:
     for name in ENDPOINTS:
         if name not in metadata:
-            fail(f"{path} has no {name}")
+            raise Failed(message=f"{path} has no {name}")
         url = str(metadata[name])
         response = _get(server, url)
         if response.status in {0, HTTPStatus.NOT_FOUND, *REFUSALS}:
-            fail(f"{urlsplit(url).path} of the sign-in answers {response} to a caller without credentials")
+            endpoint = urlsplit(url).path
+            raise Failed(message=f"{endpoint} of the sign-in answers {response} to a caller without credentials")
 
 
 def _read(server: Server, url: str) -> Document:
     response = _get(server, url)
     if response.status != HTTPStatus.OK:
-        fail(f"{urlsplit(url).path} answers HTTP {response.status} to a caller without credentials")
+        raise Failed(message=f"{urlsplit(url).path} answers HTTP {response.status} to a caller without credentials")
     return json_object(response.body)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers.catalog import LIST_NAMES, key_of
 from mcp_functions.local import catalog
-from mcp_functions.local.verification.report import Failed, fail, listed, skip
+from mcp_functions.local.verification.report import Failed, Skipped, comma_list
 from mcp_functions.protocol.constants import LISTS
 from mcp_functions.protocol.errors import MethodNotFound
 
@@ -28,9 +28,10 @@ def check_lists(server: Server, project: Catalog) -> str:
     """Check that the endpoint lists what the catalog has."""
     _check_known(project)
     deployed = read(server, LIST_NAMES)
-    found = catalog.differences(project, project | deployed)
-    if found:
-        fail(f"the endpoint differs from the catalog ({listed(found)}): deploy again, or write the catalog again")
+    differences = catalog.differences(project, project | deployed)
+    if differences:
+        difference = f"the endpoint differs from the catalog ({comma_list(differences)})"
+        raise Failed(message=f"{difference}: deploy again, or write the catalog again")
     return f"{sum(len(project[list_name]) for list_name in LIST_NAMES)} handlers, as in the catalog"
 
 
@@ -38,9 +39,9 @@ def check_functions(server: Server, project: Catalog) -> str:
     """Check that each function answers at its own route, and lists what the catalog has of it."""
     _check_known(project)
     problems = [_problem(server, folder, project) for folder in folders(project)]
-    found = [problem for problem in problems if problem]
-    if found:
-        fail(listed(found))
+    different = [problem for problem in problems if problem]
+    if different:
+        raise Failed(message=comma_list(different))
     return f"{len(problems)} functions answer at /mcp/<folder>, and list what the catalog has of them"
 
 
@@ -67,7 +68,7 @@ def _pages(server: Server, list_name: str, folder: str) -> list[Any]:
         if response.code == MethodNotFound.code:
             break  # the server has no such list
         if response.result is None:
-            fail(f"{METHODS[list_name]}: {response}")
+            raise Failed(message=f"{METHODS[list_name]}: {response}")
         entries += response.result.get(list_name, [])
         if "nextCursor" not in response.result:
             break
@@ -77,15 +78,15 @@ def _pages(server: Server, list_name: str, folder: str) -> list[Any]:
 
 def _problem(server: Server, folder: str, project: Catalog) -> str:
     """Return how a function differs from the catalog; "" if it does not."""
-    own = _part_of(folder, project)
+    expected = _part_of(folder, project)
     try:
-        deployed = read(server, [list_name for list_name in LIST_NAMES if own[list_name]], folder)
+        deployed = read(server, [list_name for list_name in LIST_NAMES if expected[list_name]], folder)
     except Failed as failed:
         return f"{folder} ({failed})"
-    found = catalog.differences(own, own | deployed)
-    if not found:
+    differences = catalog.differences(expected, expected | deployed)
+    if not differences:
         return ""
-    return f"{folder} ({listed(found)})"
+    return f"{folder} ({comma_list(differences)})"
 
 
 def _part_of(folder: str, project: Catalog) -> Catalog:
@@ -100,4 +101,4 @@ def _part_of(folder: str, project: Catalog) -> Catalog:
 
 def _check_known(project: Catalog) -> None:
     if not project.keys() >= {"functions", *LIST_NAMES}:
-        skip("there is no functions/mcp/catalog.json here; --functions names the folder")
+        raise Skipped(message="there is no functions/mcp/catalog.json here; --functions names the folder")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.verification.report import fail, listed, skip
+from mcp_functions.local.verification.report import Failed, Skipped, comma_list
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -41,18 +41,18 @@ class Monitoring:
             Failed: a group or the line is missing.
         """
         groups = sorted({_group(name, function) for name, function in self._stack.functions.items()})
-        wanted = sorted({*groups, *self._stack.ids(GROUP)})
-        _check_present("log group", wanted, [group for group in wanted if self._exists(group)])
+        needed = sorted({*groups, *self._stack.ids(GROUP)})
+        _check_present("log group", needed, [group for group in needed if self._exists(group)])
         if not request_id:
-            return f"{listed(wanted)}; no request of this run has a line"
+            return f"{comma_list(needed)}; no request of this run has a line"
         since = int((began - CLOCK_SECONDS) * 1000)
         until = self._patience.now() + self._patience.seconds
         while not any(self._has_line(group, request_id, since) for group in groups):
             if self._patience.now() >= until:
                 waited = f"{self._patience.seconds:g} s (--seconds)"
-                fail(f"no line of request {request_id} after {waited} in {listed(groups)}")
+                raise Failed(message=f"no line of request {request_id} after {waited} in {comma_list(groups)}")
             self._patience.sleep(POLL_SECONDS)
-        return f"{listed(wanted)}, with the line of request {request_id}"
+        return f"{comma_list(needed)}, with the line of request {request_id}"
 
     def check_alarms(self) -> str:
         """Check that alarms exist, have an action, count their metrics, and are not raised.
@@ -63,21 +63,21 @@ class Monitoring:
         """
         names = [name for kind in ALARMS for name in self._stack.ids(kind)]
         if not names:
-            skip("the stack has none; the parameter AlarmTopic makes them")
+            raise Skipped(message="the stack has none; the parameter AlarmTopic makes them")
         alarms = self._alarms(names)
         _check_present("alarm", names, list(alarms))
         _check_present("metric filter that counts", _counted(alarms.values()), self._filtered())
         silent = [name for name, alarm in alarms.items() if not _has_action(alarm)]
         if silent:
-            fail(f"no action follows {listed(silent)}")
+            raise Failed(message=f"no action follows {comma_list(silent)}")
         raised = [name for name, alarm in alarms.items() if alarm["StateValue"] == "ALARM"]
         if raised:
-            fail(f"raised: {listed(raised)}")
+            raise Failed(message=f"raised: {comma_list(raised)}")
         return f"{len(names)} alarms, none of them raised"
 
     def _exists(self, group: str) -> bool:
-        found = self._logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]
-        return group in {one["logGroupName"] for one in found}
+        log_groups = self._logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]
+        return group in {log_group["logGroupName"] for log_group in log_groups}
 
     def _has_line(self, group: str, request_id: str, since: int) -> bool:
         pages = self._logs.get_paginator("filter_log_events").paginate(
@@ -88,8 +88,8 @@ class Monitoring:
     def _filtered(self) -> list[str]:
         reads = self._logs.get_paginator("describe_metric_filters")
         pages = [page for group in self._stack.ids(GROUP) for page in reads.paginate(logGroupName=group)]
-        filters = [one for page in pages for one in page["metricFilters"]]
-        return [metric["metricName"] for one in filters for metric in one["metricTransformations"]]
+        filters = [metric_filter for page in pages for metric_filter in page["metricFilters"]]
+        return [metric["metricName"] for metric_filter in filters for metric in metric_filter["metricTransformations"]]
 
     def _alarms(self, names: list[str]) -> dict[str, Mapping[str, Any]]:
         kinds = ["MetricAlarm", "CompositeAlarm"]
@@ -106,8 +106,8 @@ def _counted(alarms: Collection[Mapping[str, Any]]) -> list[str]:
     metrics = list(alarms)
     for alarm in alarms:
         metrics += [part["MetricStat"]["Metric"] for part in alarm.get("Metrics", ()) if "MetricStat" in part]
-    ours = {metric["MetricName"] for metric in metrics if metric.get("Namespace", "").startswith(NAMESPACE)}
-    return sorted(ours)
+    counted = {metric["MetricName"] for metric in metrics if metric.get("Namespace", "").startswith(NAMESPACE)}
+    return sorted(counted)
 
 
 def _has_action(alarm: Mapping[str, Any]) -> bool:
@@ -117,4 +117,4 @@ def _has_action(alarm: Mapping[str, Any]) -> bool:
 def _check_present(kind: str, names: list[str], present: list[str]) -> None:
     missing = [name for name in names if name not in present]
     if missing:
-        fail(f"there is no {kind} {listed(missing)}")
+        raise Failed(message=f"there is no {kind} {comma_list(missing)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -12,26 +12,16 @@ from mcp_functions.local.problems import Problem, first_line
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MAX_LISTED = 5  # names of a line
+MAX_NAMES = 5  # names of a line
 DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
 
 
 class Failed(Problem):
-    """The deployment does not do what it should; the text says what is wrong."""
+    """A check has found that the deployment does not do what it should; the text says what is wrong."""
 
 
 class Skipped(Problem):
     """A check cannot run; the text says what it needs."""
-
-
-def fail(text: str) -> NoReturn:
-    """End a check: the deployment does not do what it should."""
-    raise Failed(text)
-
-
-def skip(text: str) -> NoReturn:
-    """Skip a check that needs something else."""
-    raise Skipped(text)
 
 
 class Line(NamedTuple):
@@ -72,9 +62,9 @@ def run(name: str, check: Callable[[], str]) -> Line:
         return Line("skipped", name, f"AWS cannot be asked: {first_line(error)}")
 
 
-def listed(names: list[str]) -> str:
-    """Join names; of many, only the first MAX_LISTED and the number of the others."""
-    text = ", ".join(names[:MAX_LISTED])
-    if len(names) > MAX_LISTED:
-        text += f" and {len(names) - MAX_LISTED} more"
+def comma_list(names: list[str]) -> str:
+    """Join names; of many, only the first MAX_NAMES and the number of the others."""
+    text = ", ".join(names[:MAX_NAMES])
+    if len(names) > MAX_NAMES:
+        text += f" and {len(names) - MAX_NAMES} more"
     return text

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from mcp_functions.attack.client import Request
 from mcp_functions.local.verification import documents
-from mcp_functions.local.verification.report import fail, listed, skip
+from mcp_functions.local.verification.report import Failed, Skipped, comma_list
 from mcp_functions.local.verification.server import STATUSES
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ def check_endpoint(server: Server, mode: AuthMode) -> str:
     """Check that the endpoint answers the user's credentials."""
     response = server.ask("server/discover", {})
     if response.status in {401, 403}:
-        fail(f"your credentials are refused: {response}")
+        raise Failed(message=f"your credentials are refused: {response}")
     if response.result is None:
-        fail(str(response))
+        raise Failed(message=str(response))
     return f"{server.url} answers; mode {mode}, {WHO[mode]}"
 
 
@@ -48,13 +48,13 @@ def check_closed(server: Server, mode: AuthMode, expected: str | None, folders: 
         folders: the folders of the functions.
     """
     if expected and expected != mode:
-        fail(f"{server.url} is in mode {mode}, not {expected}: {WHO[mode]}")
+        raise Failed(message=f"{server.url} is in mode {mode}, not {expected}: {WHO[mode]}")
     if mode == "none":
-        skip("mode none, everybody may call; --auth iam, jwt or oauth says that it should not be so")
-    problems = [_opened(server, mode, folder) for folder in ("", *folders)]
-    found = [problem for problem in problems if problem]
-    if found:
-        fail(listed(found))
+        raise Skipped(message="mode none, everybody may call; --auth iam, jwt or oauth says that it should not be so")
+    answers = [_opened(server, mode, folder) for folder in ("", *folders)]
+    open_routes = [answer for answer in answers if answer]
+    if open_routes:
+        raise Failed(message=comma_list(open_routes))
     return f"/mcp and {len(folders)} functions refuse a caller without credentials"
 
 
@@ -77,11 +77,11 @@ def check_open(server: Server, mode: AuthMode, resource: str, origins: Sequence[
         origins: the origins whose pages may call.
     """
     if mode == "none" and not origins:
-        skip("mode none has no closed ones, and no origin is allowed; --origin names one")
+        raise Skipped(message="mode none has no closed ones, and no origin is allowed; --origin names one")
     options = f"OPTIONS {urlsplit(server.url).path}"
     response = server.send(server.url, Request(b"", method="OPTIONS"))
     if response.status in documents.REFUSALS:
-        fail(f"{options} answers HTTP {response.status}, so no page can send a preflight")
+        raise Failed(message=f"{options} answers HTTP {response.status}, so no page can send a preflight")
     paths = _open_documents(server, mode, resource)
     for origin in origins:
         _check_preflight(server, origin)
@@ -92,15 +92,15 @@ def _open_documents(server: Server, mode: AuthMode, resource: str) -> list[str]:
     """Check the documents that say where to sign in; return their paths."""
     if mode not in {"jwt", "oauth"}:
         return []
-    found = [documents.check_resource(server, url, resource) for url in server.metadata]
+    checked_documents = [documents.check_resource(server, url, resource) for url in server.metadata]
     paths = [urlsplit(url).path for url in server.metadata]
     if mode == "oauth":
-        paths += documents.check_front(server, found[0])
+        paths += documents.check_front(server, checked_documents[0])
     return paths
 
 
 def _check_preflight(server: Server, origin: str) -> None:
-    asked = (("Origin", origin), ("Access-Control-Request-Method", "POST"))
-    response = server.send(server.url, Request(b"", asked, method="OPTIONS"))
+    headers = (("Origin", origin), ("Access-Control-Request-Method", "POST"))
+    response = server.send(server.url, Request(b"", headers, method="OPTIONS"))
     if response.headers.get("access-control-allow-origin") != origin:
-        fail(f"a preflight of {origin} is answered by HTTP {response.status}, without its permission")
+        raise Failed(message=f"a preflight of {origin} is answered by HTTP {response.status}, without its permission")

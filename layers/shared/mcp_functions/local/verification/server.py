@@ -18,7 +18,7 @@ from mcp_functions.attack.client import Client, Response
 from mcp_functions.local.open_routes import METADATA
 from mcp_functions.local.problems import first_line, stop
 from mcp_functions.local.verification import documents
-from mcp_functions.local.verification.report import fail, skip
+from mcp_functions.local.verification.report import Failed, Skipped
 from mcp_functions.protocol.constants import EXTENSION_TASKS
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Server:
         params: Mapping[str, Any],
         folder: str = "",
         *,
-        repeated: Iterable[tuple[str, str]] = (),
+        header_parameters: Iterable[tuple[str, str]] = (),
     ) -> Response:
         """Send one MCP request with the user's credentials.
 
@@ -60,15 +60,17 @@ class Server:
             method: the method of the protocol, e.g. "tools/call".
             params: the method's params without `_meta`.
             folder: the function's folder; "" for the endpoint.
-            repeated: each argument that a header repeats, with the name of its header (`x-mcp-header` of the schema).
+            header_parameters: each argument that a header repeats, and the header (`x-mcp-header` of the schema).
         """
         url = self.at(folder)
-        return self.send(url, self.authorize(url, self.write(method, params, repeated)))
+        return self.send(url, self.authorize(url, self.write(method, params, header_parameters)))
 
-    def write(self, method: str, params: Mapping[str, Any], repeated: Iterable[tuple[str, str]] = ()) -> Request:
+    def write(
+        self, method: str, params: Mapping[str, Any], header_parameters: Iterable[tuple[str, str]] = ()
+    ) -> Request:
         """Return an MCP request without credentials."""
         message = messages.message(method, params, next(self._ids), CAPABILITIES)
-        return messages.write(message, repeated)
+        return messages.write(message, header_parameters)
 
     def send(self, url: str, request: Request) -> Response:
         """Send a request as it is."""
@@ -116,8 +118,8 @@ def reach(url: str, token: str | None, session: boto3.Session) -> tuple[Server, 
     if mode in {"jwt", "oauth"}:
         server.authorize = _bearer(token)
     if mode == "iam":
-        found = REGION.search(urlsplit(url).hostname or "")
-        server.authorize = _signature(session, found[1] if found else session.region_name)
+        region_in_url = REGION.search(urlsplit(url).hostname or "")
+        server.authorize = _signature(session, region_in_url[1] if region_in_url else session.region_name)
     return server, mode
 
 
@@ -129,14 +131,14 @@ def _find_mode(server: Server) -> AuthMode:
     if response.status == STATUSES["iam"]:
         return "iam"
     if response.status != STATUSES["jwt"]:
-        fail(f"{server.url} is no MCP endpoint of 2026-07-28: {response}")
+        raise Failed(message=f"{server.url} is no MCP endpoint of 2026-07-28: {response}")
     return "oauth" if documents.names_front(server) else "jwt"
 
 
 def _bearer(token: str | None) -> Authorize:
     def add(_url: str, request: Request) -> Request:
         if not token:
-            skip("callers need an access token: set MCP_FUNCTIONS_TOKEN, or pass --token")
+            raise Skipped(message="callers need an access token: set MCP_FUNCTIONS_TOKEN, or pass --token")
         return messages.with_header(request, "Authorization", f"Bearer {token}")
 
     return add
@@ -146,9 +148,9 @@ def _signature(session: boto3.Session, region: str | None) -> Authorize:
     def sign(url: str, request: Request) -> Request:
         credentials = session.get_credentials()
         if credentials is None:
-            skip("callers sign their requests, and there are no AWS credentials here")
+            raise Skipped(message="callers sign their requests, and there are no AWS credentials here")
         if region is None:
-            skip("callers sign for a Region, which this URL does not name: pass --region")
+            raise Skipped(message="callers sign for a Region, which this URL does not name: pass --region")
         signed = AWSRequest(request.method, url, data=request.body, headers=dict(request.headers))
         SigV4Auth(credentials, "execute-api", region).add_auth(signed)
         return replace(request, headers=tuple(signed.headers.items()))

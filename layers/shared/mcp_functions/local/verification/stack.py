@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from mcp_functions.local.problems import first_line, stop
-from mcp_functions.local.verification.report import fail, listed
+from mcp_functions.local.verification.report import Failed, comma_list
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,13 +69,13 @@ class Stack:
             mode: the mode that the API enforces.
         """
         if self.status not in UPDATED:
-            fail(f"its status is {self.status}")
+            raise Failed(message=f"its status is {self.status}")
         broken = [name for name, function in self.functions.items() if function.get("State") == "Failed"]
         if broken:
-            fail(f"Lambda cannot run {listed(broken)}")
+            raise Failed(message=f"Lambda cannot run {comma_list(broken)}")
         believed = self.variables("MCP_AUTH_MODE")
         if believed and believed != {mode}:
-            fail(f"the API enforces {mode}, and functions believe {listed(sorted(believed))}")
+            raise Failed(message=f"the API enforces {mode}, and functions believe {comma_list(sorted(believed))}")
         return f"{self.status}, {len(self.functions)} functions believe mode {mode}"
 
 

@@ -1,12 +1,10 @@
-"""How a request came in and how it ended, in the notes for its log line (`observability.Notes`).
+"""Begins the notes on a request, and writes the request's log line from them.
 
-    with RequestLog(logger).request(context, http) as notes:      `observability.current()` returns these notes
-        …                                                         an exception: note_exception
+    with RequestLog(logger).request(context, http) as notes:
+        response = respond(http)            # any code that this calls may add notes: `observability.current()`
         note_response(notes, response)
-    # here the line is written
 
-Lambda's runtime would log the text of an exception, which may quote arguments or answers. So `note_exception` turns
-every unexpected exception into a `Crash`: the client gets -32603, and the log gets the exception's type and frames.
+The line is written at the end of the `with`. Exceptions become responses inside it (`http.gateway`).
 """
 
 from __future__ import annotations
@@ -18,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from mcp_functions import observability
 from mcp_functions.observability import lines
-from mcp_functions.protocol.errors import Crash, InternalError, McpError, Misconfigured
 
 if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest, LambdaContext, Response
@@ -71,7 +68,10 @@ class LoggedRequest:
         return self._notes
 
     def __exit__(self, _type: object, error: object, _traceback: object) -> None:
-        """Write the line, unless Ctrl-C ended the request."""
+        """Write the line, unless the developer's Ctrl-C ended the request: that has no response.
+
+        Every other exception was turned into a response inside the `with`.
+        """
         self._notes.seconds = time.perf_counter() - self._started
         observability.request_notes.reset(self._earlier_notes)
         if error is None:
@@ -100,32 +100,6 @@ def note_response(notes: Notes, response: Response) -> None:
         notes.outcome = "refused" if notes.status >= BAD_REQUEST else "complete"
 
 
-def note_exception(notes: Notes, error: BaseException) -> McpError:
-    """Note why a request failed, and return the error that its client gets."""
-    if isinstance(error, McpError):
-        note_error(notes, error)
-        return error
-    note_crash(notes, error)
-    return Crash(InternalError.default_message, error)
-
-
-def note_error(notes: Notes, error: McpError) -> None:
-    """Note why a request was refused, or has failed."""
-    if isinstance(error, Crash):
-        note_crash(notes, error.cause)
-        return
-    outcome = observability.FAILED if error.is_server_fault else "refused"
-    notes.conclude(outcome, error.reason)
-    notes.code = error.code
-    notes.misconfigured = isinstance(error, Misconfigured)
-
-
-def note_crash(notes: Notes, error: BaseException) -> None:
-    """Note an unexpected exception, without its text."""
-    notes.crash(error)
-    notes.code = InternalError.code
-
-
 def trace_id(traceparent: object) -> str | None:
     """Return the trace id of a client's `traceparent`, or None if that is not valid."""
     if not isinstance(traceparent, str):
@@ -145,4 +119,6 @@ def _is_cold(*, first: bool) -> bool:
 
 def _size(text: str) -> int:
     """Return the number of bytes of a text in UTF-8."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    if text.isascii():
+        return len(text)  # without a copy of the text
+    return len(text.encode("utf-8", "surrogatepass"))  # a header or a body may hold half of a surrogate pair

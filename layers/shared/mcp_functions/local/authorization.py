@@ -1,0 +1,58 @@
+"""How a harness knows who calls it, as an API with the same AuthMode does.
+
+none    it does not
+jwt     a call needs an access token of a local issuer, which gives one to every client
+oauth   a client signs its user in at functions/oauth, the sign-in front, which sends the user to the issuer
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from mcp_functions.local import catalog, environment, issuer
+from mcp_functions.local.api_gateway.authorizer import JwtAuthorizer
+from mcp_functions.local.issuer import Behaviour, Issuer
+from mcp_functions.local.loopback import Loopback
+
+if TYPE_CHECKING:
+    from contextlib import ExitStack
+    from pathlib import Path
+
+    from mcp_functions.local.environment import Variables
+
+LocalAuthMode: TypeAlias = Literal["none", "jwt", "oauth"]
+CLIENT_OF_FRONT = "local-front"  # the client id of the sign-in front at the issuer
+
+
+class Authorization(NamedTuple):
+    """The issuer, and what the API and the functions need to accept its tokens."""
+
+    issuer: Issuer
+    authorizer: JwtAuthorizer
+    settings: Variables  # the environment variables of the functions
+
+
+def start(starting: ExitStack, mode: LocalAuthMode, api_url: str, resource: str, directory: Path) -> Authorization:
+    """Start the issuer of the mode jwt or oauth.
+
+    Args:
+        starting: stops the issuer when it is closed.
+        mode: the AuthMode.
+        api_url: the URL of the API, where clients find the sign-in front.
+        resource: the URL of the endpoint, for which tokens are issued.
+        directory: contains a folder for each function.
+    """
+    loopback = starting.enter_context(Loopback(max_body=issuer.MAX_REQUEST))
+    settings = environment.for_tokens(issuer=loopback.url, resource=resource)
+    behaviour = Behaviour()
+    if mode == "oauth":
+        behaviour = Behaviour(redirect_uris={CLIENT_OF_FRONT: (f"{api_url}/callback",)}, asks_for_user=True)
+        settings |= environment.for_sign_in(url=api_url, client_id=CLIENT_OF_FRONT, scopes=scopes(directory))
+    local_issuer = Issuer(loopback.url, resource, behaviour=behaviour)
+    loopback.start(local_issuer.answer)
+    return Authorization(local_issuer, JwtAuthorizer(loopback.url, [resource], lambda: local_issuer.jwks), settings)
+
+
+def scopes(directory: Path) -> tuple[str, ...]:
+    """Return the scopes that the functions of a directory need, as their catalog lists them."""
+    return tuple(catalog.read(directory).get("scopes", ()))

@@ -1,0 +1,210 @@
+"""Edits resources in the text of template.yaml; every other line, and every comment, stays.
+
+    Resources:
+      Add:                                      a resource, at 2 spaces
+        Type: AWS::Serverless::Function
+        Properties:
+          Policies: [!Ref MaySeal]              a property, at 6 spaces; here inline
+          Tags:                                 a property with a line for each item
+            mcp-function: add
+
+The file is edited as text, because a YAML library would lose its comments and its layout.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from mcp_functions.local.checks.iam import KEEP, SEAL, TAG
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+RESOURCE = re.compile(r"  ([A-Za-z0-9]+):")
+FUNCTION = re.compile(r".*\bType: *AWS::Serverless::Function\b")
+PROPERTY = re.compile(r"      (\w+):")
+# policies in one line: a list in brackets or a single value, then perhaps a comment
+INLINE_POLICIES = re.compile(r"      Policies: *(\[[^\[\]{}#]*\]|[^\[\]{}#\n]+?)( *#.*)?\n")
+OUR_POLICIES = (f"!Ref {SEAL}", f"!Ref {KEEP}")
+# items of a property with a line for each
+OUR_POLICY_ITEM = re.compile(rf"- !Ref ({SEAL}|{KEEP})$")
+OUR_TAG_ITEM = re.compile(f"{TAG}:")
+
+
+def tag_property(folder: str) -> str:
+    """Return the tag by which MaySeal and MayKeep know a function."""
+    return f"      Tags:\n        {TAG}: {folder}\n"
+
+
+def policies_property(names: Collection[str]) -> str:
+    """Return managed policies of the template as a property of one line."""
+    return _policies_line([f"!Ref {name}" for name in names])
+
+
+class TemplateEditor:
+    """The lines of a template. A place is the slice of some lines; its end is after the last one that is no comment."""
+
+    def __init__(self, text: str) -> None:
+        """Take the text of a template."""
+        self._lines = text.splitlines(keepends=True)
+
+    @property
+    def text(self) -> str:
+        """The text as it is now."""
+        return "".join(self._lines)
+
+    def append_function(self, block: str) -> None:
+        """Insert the block of a function after the last function; do nothing if there is none."""
+        functions = [place for place in self._resources() if any(map(FUNCTION.match, self._lines[place]))]
+        if functions:
+            self._insert(functions[-1].stop, f"\n{block}")
+
+    def insert_after(self, logical_id: str, block: str) -> None:
+        """Insert a resource after another one."""
+        self._insert(self._find_resource(logical_id).stop, block)
+
+    def remove(self, logical_id: str) -> None:
+        """Remove a resource, with the empty lines before it."""
+        place = self._find_resource(logical_id)
+        first = place.start
+        while first and not self._lines[first - 1].strip():
+            first -= 1
+        del self._lines[first : place.stop]
+
+    def copy_property(self, name: str, source: str, target: str) -> None:
+        """Give a resource the property of another one, if that has it."""
+        place = self._find_property(source, name)
+        if place:
+            self._insert_property(target, "".join(self._lines[place]))
+
+    def set_policies(self, logical_id: str, needed: Collection[str]) -> None:
+        """Give a function those of MaySeal and MayKeep that it needs; its other policies stay.
+
+        Args:
+            logical_id: the function's logical id.
+            needed: the policies' logical ids.
+
+        """
+        references = [f"!Ref {name}" for name in needed]
+        place = self._find_property(logical_id, "Policies")
+        if place is None:
+            self._insert_property(logical_id, _policies_line(references))
+            return
+        inline = INLINE_POLICIES.fullmatch(self._lines[place.start])
+        if inline is None:
+            self._set_items(logical_id, "Policies", [f"- {reference}" for reference in references], OUR_POLICY_ITEM)
+            return
+        policies = [item.strip() for item in inline[1].strip("[]").split(",")]
+        others = [policy for policy in policies if policy not in OUR_POLICIES]
+        if set(policies) - set(others) != set(references):
+            line = _policies_line(references + others, inline[2] or "")
+            self._lines[place.start : place.start + 1] = line.splitlines(keepends=True)
+
+    def set_tag(self, logical_id: str, folder: str, *, needed: bool) -> None:
+        """Give a function the tag by which the two policies know it, or take it away; its other tags stay."""
+        self._set_items(logical_id, "Tags", [f"{TAG}: {folder}"] if needed else [], OUR_TAG_ITEM)
+
+    def add_layer(self, logical_id: str, layer: str) -> None:
+        """Give a function one more layer."""
+        item = f"- !Ref {layer}"
+        self._set_items(logical_id, "Layers", [item], re.compile(re.escape(item)))
+
+    def _set_items(self, logical_id: str, name: str, needed: list[str], removable: re.Pattern[str]) -> None:
+        """Write the items of a property with a line for each; a list in one line is not changed.
+
+        Args:
+            logical_id: the function's logical id.
+            name: the property's name.
+            needed: the items that it must have; missing ones are written first.
+            removable: matches the other items that are removed; a comment beside one stays, on its own line.
+
+        """
+        place = self._find_property(logical_id, name)
+        if place is None:
+            if needed:
+                items = "".join(f"        {item}\n" for item in needed)
+                self._insert_property(logical_id, f"      {name}:\n{items}")
+            return
+        old_lines = self._lines[place.start + 1 : place.stop]
+        if not old_lines:
+            return
+        indent = old_lines[0][: len(old_lines[0]) - len(old_lines[0].lstrip())]
+        old_items: set[str] = set()
+        new_lines: list[str] = []
+        for line in old_lines:
+            text, hash_, comment = line.partition("#")
+            item = text.strip()
+            old_items.add(item)
+            if item in needed or not removable.match(item):
+                new_lines.append(line)
+            elif hash_:
+                new_lines.append(f"{indent}#{comment}")
+        new_lines = [f"{indent}{item}\n" for item in needed if item not in old_items] + new_lines
+        if not all(map(_is_empty_or_comment, new_lines)):  # a property without items is not valid
+            new_lines.insert(0, self._lines[place.start])
+        self._lines[place] = new_lines
+
+    def _insert(self, number: int, text: str) -> None:
+        self._lines[number:number] = text.splitlines(keepends=True)
+
+    def _insert_property(self, logical_id: str, text: str) -> None:
+        """Insert a property before the function's Events, or at its end."""
+        events = self._find_property(logical_id, "Events")
+        self._insert(events.start if events else self._find_resource(logical_id).stop, text)
+
+    def _resources(self) -> Iterator[slice]:
+        """Yield the place of each resource."""
+        is_in_resources = False  # whether the lines belong to the section Resources
+        first: int | None = None
+        end = 0
+        for number, line in enumerate(self._lines):
+            if _is_empty_or_comment(line):
+                continue
+            begins_section = not line.startswith(" ")
+            if begins_section or RESOURCE.match(line):
+                if first is not None:
+                    yield slice(first, end)
+                first = None
+                if begins_section:
+                    is_in_resources = line.startswith("Resources:")
+                elif is_in_resources:
+                    first = number
+            end = number + 1
+        if first is not None:
+            yield slice(first, end)
+
+    def _find_resource(self, logical_id: str) -> slice:
+        """Return the place of a resource; the end of the file, if it is missing."""
+        for place in self._resources():
+            if self._lines[place.start].startswith(f"  {logical_id}:"):
+                return place
+        return slice(len(self._lines), len(self._lines))
+
+    def _find_property(self, logical_id: str, name: str) -> slice | None:
+        """Return the place of a property."""
+        resource = self._find_resource(logical_id)
+        first: int | None = None
+        end = 0
+        for number in range(resource.start, resource.stop):
+            line = self._lines[number]
+            if PROPERTY.match(line):
+                if first is not None:
+                    break
+                if line.startswith(f"      {name}:"):
+                    first = number
+            if not _is_empty_or_comment(line):
+                end = number + 1
+        return None if first is None else slice(first, end)
+
+
+def _policies_line(policies: list[str], comment: str = "") -> str:
+    """Return the line of the property Policies; without policies, only its comment stays."""
+    if not policies:
+        return f"      {comment.strip()}\n" if comment else ""
+    value = policies[0] if len(policies) == 1 else f"[{', '.join(policies)}]"
+    return f"      Policies: {value}{comment}\n"
+
+
+def _is_empty_or_comment(line: str) -> bool:
+    return not line.strip() or line.lstrip().startswith("#")

@@ -1,0 +1,91 @@
+"""The two formats in which `serve` writes: `TextOutput` for a person, `JsonOutput` for a program, as Lambda writes.
+
+Both have the same methods. The harness calls `write_log`, `write_call` and `show_progress` while functions run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import logging
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+from mcp_functions.local.problems import not_installed
+from mcp_functions.local.terminal.function_output import handling_records, redirected_to
+from mcp_functions.local.terminal.round_lines import RoundLines
+from mcp_functions.local.terminal.screen import FAILED, Screen
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from mcp_functions.local.lambdas import Outcome
+
+
+class TextOutput(Screen):
+    """Writes a line for each round, and the output of functions with their names."""
+
+    def __init__(self, out: TextIO, *, show_answers: bool) -> None:
+        """Write to `out`; `show_answers` also writes what users answered."""
+        super().__init__(out)
+        self._out = out
+        self._round_lines = RoundLines(show_answers=show_answers)
+
+    def write_call(self, folder: str, event: bytes, outcome: Outcome) -> None:
+        """Write the line of a call that has ended."""
+        self.remove_progress(folder)
+        line = self._round_lines.line(folder, event, outcome)
+        if line:
+            self.write(f"  {line.text}", FAILED if line.is_failure else "")
+
+    def capture(self) -> AbstractContextManager[None]:
+        """Write what functions of this process print and log, until the end of the block."""
+        return redirected_to(self, self._out)
+
+
+class JsonOutput:
+    """Writes the lines that Lambda would write. Texts of the harness go to stderr."""
+
+    def __init__(self, out: TextIO) -> None:
+        """Write to `out`.
+
+        Raises:
+            Problem: Lambda's runtime client, which has the format, is not installed.
+        """
+        self._out = out
+        self._handler = logging.StreamHandler(out)
+        self._handler.terminator = ""  # the formatter ends the line
+        self._handler.setFormatter(_lambda_formatter())
+
+    def write(self, text: str) -> None:
+        """Write a text of the harness."""
+        _write_line(sys.stderr, text)
+
+    def write_log(self, _folder: str, line: str) -> None:
+        """Write a log line of a function as it is."""
+        _write_line(self._out, line)
+
+    def write_call(self, folder: str, event: bytes, outcome: Outcome) -> None:
+        """Write nothing: the toolkit's own line says how the call ended."""
+
+    def show_progress(self, folder: str, done: float, total: float | None) -> None:
+        """Write nothing, as on Lambda."""
+
+    def capture(self) -> AbstractContextManager[None]:
+        """Write what functions of this process log, until the end of the block."""
+        return handling_records(self._handler)
+
+
+def _write_line(out: TextIO, line: str) -> None:
+    with contextlib.suppress(OSError, ValueError):  # the reader of a pipe may have ended; functions go on
+        out.write(f"{line}\n")
+        out.flush()
+
+
+def _lambda_formatter() -> logging.Formatter:
+    try:
+        module = importlib.import_module("awslambdaric.lambda_runtime_log_utils")
+    except ModuleNotFoundError as error:
+        raise not_installed(error, "runtime") from error
+    formatter: logging.Formatter = module.JsonFormatter()
+    return formatter
