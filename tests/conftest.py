@@ -1,4 +1,4 @@
-"""The environment of every test: a deployment with its own KMS, and events/ compared with the conversations."""
+"""The environment of every test: a deployment with its own KMS, and checks of every response and log line."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from hypothesis import settings
 
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.local.api_gateway.events import Moment
-from mcp_functions.testing import Conversation, deployed
+from mcp_functions.local.recording import MOMENT
+from mcp_functions.testing import deployed
 from tests.legacy import judging
 from tests.support import planted, wire
 
@@ -21,16 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
 
     from mcp_functions.http.events import LambdaContext
+    from mcp_functions.local.api_gateway.events import Moment
 
 ROOT = Path(__file__).parent.parent
 
 # No timed assertions: a slow machine is not a failing one.
 settings.register_profile("project", deadline=None)
 settings.load_profile("project")
-
-
-# Recorded conversations begin at one moment, under one id: events/ changes only where a conversation does.
-MOMENT = Moment(1_785_000_000.0, "JKJaXmPLvHcESHA=", "Root=1-6a63e840-0123456789abcdef01234567")
 
 
 @pytest.fixture
@@ -140,33 +137,3 @@ def _method(event: Mapping[str, Any]) -> str:
         return str(json.loads(body)["method"])
     except (KeyError, TypeError, ValueError, RecursionError):
         return ""  # no method, so no result either
-
-
-@pytest.fixture
-def recorded(request: pytest.FixtureRequest) -> Callable[[Conversation, list[str]], None]:
-    """Check that events/<function>/ holds this conversation, one file per round; or write it."""
-    update = request.config.getoption("--update-events")
-
-    def check(talk: Conversation, names: list[str]) -> None:
-        assert len(names) == len(talk.rounds)
-        for number, (name, (sent, _response)) in enumerate(zip(names, talk.rounds, strict=True), start=1):
-            folder = ROOT / "events" / talk.function
-            written = folder / f"{number}-{name}.json"
-            text = json.dumps(_without_state(sent), indent=2, ensure_ascii=False) + "\n"
-            if update:
-                folder.mkdir(parents=True, exist_ok=True)
-                written.write_text(text, encoding="utf-8")
-            assert written.exists(), f"{written} is missing: pytest --update-events"
-            assert written.read_text(encoding="utf-8") == text, f"{written} is out of date: pytest --update-events"
-
-    return check
-
-
-def _without_state(sent: dict[str, object]) -> dict[str, object]:
-    message = json.loads(str(sent["body"]))
-    if "requestState" not in message["params"]:
-        return sent
-    message["params"]["requestState"] = "{{requestState}}"
-    headers = dict(sent["headers"])  # type: ignore[call-overload]  # of a JSON event
-    body = json.dumps(message, ensure_ascii=False)
-    return {**sent, "body": body, "headers": {**headers, "content-length": str(len(body.encode()))}}

@@ -66,12 +66,12 @@ class App:
         boxes = boxes or wire.Boxes()
         settings = Settings(stack="local", auth_mode=auth_mode, server_name="test", server_version="1")
 
-        def states(seconds: int) -> RequestStates:
+        def states(*, lifetime: int, label: bytes = b"") -> RequestStates:  # noqa: ARG001 - one label
             anonymous = auth_mode == "none"
             return RequestStates(
                 CodecAdapter(boxes, b""),
                 now=self.clock,
-                lifetime_seconds=seconds,
+                lifetime_seconds=lifetime,
                 anonymous=anonymous,
                 max_rounds=max_rounds,
             )

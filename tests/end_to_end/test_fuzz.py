@@ -1,15 +1,17 @@
-"""A protocol fuzzer: damaged requests to a healthy server get an error with a correct code and id, never a 5xx.
+"""A damaged request gets an error of the client's, never one of the server's.
 
-The fuzzer records each damage, so that it can judge the response: if the id is intact, the response must repeat it.
+The first test damages valid requests; if the id is intact, the response must have it. The last tests send messages of
+every protocol version and dialect. A dialect is a draft of the protocol that some clients speak. No line of the log may
+be a crash or a failure.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from functions.briefing.app import handler as briefing
@@ -21,18 +23,21 @@ from mcp_functions.testing import Context, Conversation, deployed
 from tests.legacy import judging
 from tests.support import wire
 
-STATUS = {-32700: {400}, -32600: {400, 413, 415}, -32601: {404}, -32602: {200, 400}, -32020: {400}, -32021: {400}}
-STATUS |= {-32022: {400}}
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
-anything = st.recursive(
+STATUSES = {-32700: {400}, -32600: {400, 413, 415}, -32601: {404}, -32602: {200, 400}, -32020: {400}, -32021: {400}}
+STATUSES |= {-32022: {400}}
+
+JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
 
 
-def originals() -> list[tuple[Any, dict[str, Any]]]:
-    """Write valid requests of every kind, those of a second round with a true state among them."""
+def valid_requests() -> list[tuple[Any, dict[str, Any]]]:
+    """Return valid requests of every kind, each with its function; some have the request state of a first round."""
     resolve = Conversation(update_work_item).call(workItemId=1, fields={"System.State": "Resolved"})
     resolve.accept(resolution={"resolution": "Duplicate"})
     get = Conversation(briefing).call(topic="x").accept(audience={"audience": "engineers"})
@@ -44,52 +49,77 @@ def originals() -> list[tuple[Any, dict[str, Any]]]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _prepared() -> None:
-    """Seal the valid states beforehand, because moto's KMS uses `random`, which Hypothesis must control alone."""
-    originals()
+def _encrypted_states() -> None:
+    """Encrypt the states beforehand, because moto's KMS uses `random`, which Hypothesis must control alone."""
+    valid_requests()
+
+
+class Damaged(NamedTuple):
+    """A damaged request.
+
+    Attributes:
+        function: that receives it.
+        event: the API Gateway event.
+        id: the request's id; UNKNOWN if it is damaged too.
+
+    """
+
+    function: Any
+    event: dict[str, Any]
+    id: object
+
+
+UNKNOWN = object()
 
 
 @st.composite
-def mutated(draw: st.DrawFn) -> tuple[Any, dict[str, Any], object]:
-    """One valid request with one to three kinds of damage; and its id, or ... if the id was damaged too."""
-    handler, event = draw(st.sampled_from(originals()))
+def damaged_requests(draw: st.DrawFn) -> Damaged:
+    """Draw a valid request, and damage its headers, its message or its text in one to three places."""
+    function, event = draw(st.sampled_from(valid_requests()))
     event = json.loads(json.dumps(event))
     message = json.loads(event["body"])
     for _ in range(draw(st.integers(1, 3))):
         kind = draw(st.sampled_from(["header", "meta", "params", "member", "arguments", "body"]))
-        match kind:
-            case "header":
-                name = draw(st.sampled_from(sorted(event["headers"])))
-                value = draw(st.none() | st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=30))
-                event["headers"] = (
-                    {**event["headers"], name: value} if value is not None else _without(event["headers"], name)
-                )
-            case "body":
-                at = draw(st.integers(0, len(event["body"]) - 1))
-                junk = draw(st.text(max_size=3) | st.sampled_from(['"', "{", "]", "\\u0000", "\ud800"]))
-                event["body"] = event["body"][:at] + junk + event["body"][at + draw(st.integers(0, 3)) :]
-                return handler, event, ...
-            case _:
-                place = _place(message, kind)
-                if isinstance(place, dict):
-                    key = (
-                        draw(st.sampled_from(sorted(place)) | st.text(max_size=6))
-                        if place
-                        else draw(st.text(max_size=6))
-                    )
-                    place[key] = draw(anything)
-                    if draw(st.booleans()):
-                        del place[key]
+        if kind == "header":
+            event["headers"] = draw(damaged_headers(event["headers"]))
+        elif kind == "body":
+            event["body"] = draw(damaged_text(event["body"]))
+            return Damaged(function, event, UNKNOWN)
+        else:
+            draw(damage_member(_object_at(message, kind)))
         event["body"] = json.dumps(message)
-    id_ = message.get("id", ...)
-    return handler, event, id_ if isinstance(id_, str | int) and not isinstance(id_, bool) else ...
+    id_ = message.get("id")
+    return Damaged(function, event, id_ if type(id_) in (str, int) else UNKNOWN)
 
 
-def _without(members: dict[str, Any], name: str) -> dict[str, Any]:
-    return {key: value for key, value in members.items() if key != name}
+@st.composite
+def damaged_headers(draw: st.DrawFn, headers: dict[str, str]) -> dict[str, str]:
+    name = draw(st.sampled_from(sorted(headers)))
+    value = draw(st.none() | st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=30))
+    others = {other: text for other, text in headers.items() if other != name}
+    return others if value is None else {**others, name: value}
 
 
-def _place(message: dict[str, Any], kind: str) -> object:
+@st.composite
+def damaged_text(draw: st.DrawFn, text: str) -> str:
+    start = draw(st.integers(0, len(text) - 1))
+    inserted = draw(st.text(max_size=3) | st.sampled_from(['"', "{", "]", "\\u0000", "\ud800"]))
+    return text[:start] + inserted + text[start + draw(st.integers(0, 3)) :]
+
+
+@st.composite
+def damage_member(draw: st.DrawFn, value: object) -> None:
+    """Replace, remove or add a member, if the value is an object."""
+    if not isinstance(value, dict):
+        return
+    names = st.text(max_size=6)
+    name = draw(st.sampled_from(sorted(value)) | names) if value else draw(names)
+    value[name] = draw(JSON_VALUES)
+    if draw(st.booleans()):
+        del value[name]
+
+
+def _object_at(message: dict[str, Any], kind: str) -> object:
     params = message.get("params", {})
     if kind == "member" or not isinstance(params, dict):
         return message
@@ -97,41 +127,43 @@ def _place(message: dict[str, Any], kind: str) -> object:
 
 
 @settings(max_examples=600, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(mutated())
-def test_a_damaged_request_gets_an_error_with_its_id_and_never_a_server_error(
-    case: tuple[Any, dict[str, Any], object],
-) -> None:
-    handler, event, id_ = case
-    # a new container, because one refuses more forged keys after three from one caller
-    response = handler.fresh()(event, Context("local_update_work_item"))
+@given(damaged_requests())
+def test_a_damaged_request_gets_an_error_with_its_id_and_never_a_server_error(request: Damaged) -> None:
+    # A new container, because one limits the invalid states of a caller.
+    response = request.function.fresh()(request.event, Context("local_update_work_item"))
     assert response["statusCode"] < 500, response
     assert "Traceback" not in response["body"]
-    if not response["body"]:
+    if response["body"]:
+        assert_response_matches(response, request)
+    else:
         assert response["statusCode"] in (202, 403, 405)
-        return
-    body = wire.messages(response)[-1]
-    if id_ is not ...:
-        assert body["id"] == id_
-    if "error" in body and not judging.is_earlier(event, response):
-        assert response["statusCode"] in STATUS[body["error"]["code"]], body
+
+
+def assert_response_matches(response: dict[str, Any], request: Damaged) -> None:
+    message = wire.messages(response)[-1]
+    if request.id is not UNKNOWN:
+        assert message["id"] == request.id
+    if "error" in message and not judging.is_earlier(request.event, response):
+        assert response["statusCode"] in STATUSES[message["error"]["code"]], message
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS"])
-def test_only_post_is_answered(method: str) -> None:
+def test_any_http_method_but_post_is_405(method: str) -> None:
     event = wire.event(wire.message("tools/list"))
     event["requestContext"]["http"]["method"] = method
     response = front_door(event, Context("local_mcp"))
-    assert (response["statusCode"], response["headers"]["allow"]) == (405, "POST")
+    assert response["statusCode"] == 405
+    assert response["headers"]["allow"] == "POST"
 
 
-# ---- Every revision and every dialect: no request counts as a failure of the server
+# ---- Every protocol version and every dialect
 
 DIALECTS = "sep-1685,sep-1858,sep-2322-tasks"
-REVISIONS = [None, "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
+VERSIONS = [None, "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
 INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {"name": "x"}}
-OF_MARCH = {"content-type": "application/json", "mcp-protocol-version": "2025-03-26"}
+HEADERS_OF_MARCH_2025 = {"content-type": "application/json", "mcp-protocol-version": "2025-03-26"}
 CALL = {"name": "update_work_item", "arguments": {"workItemId": 1, "fields": {"System.State": "Resolved"}}}
-ANSWERED = {"result": {"action": "accept", "content": {"resolution": "Fixed"}}}
+RESPONSE = {"result": {"action": "accept", "content": {"resolution": "Fixed"}}}
 METHODS: list[tuple[str, dict[str, Any]]] = [
     ("initialize", INITIALIZE),
     ("ping", {}),
@@ -157,73 +189,81 @@ METHODS: list[tuple[str, dict[str, Any]]] = [
 
 @st.composite
 def messages(draw: st.DrawFn) -> Any:  # noqa: ANN401 - JSON
-    """One message of any era: a request, a notification, a response, or one of these with wounds."""
+    """Draw a message of any version: a request, a notification or a response, perhaps damaged."""
     method, params = draw(st.sampled_from(METHODS))
     message: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": method, "params": json.loads(json.dumps(params))}
     if draw(st.booleans()):
         message["params"]["_meta"] = wire.message("tools/list")["params"]["_meta"]
     if draw(st.integers(0, 4)) == 0:
-        message = {"jsonrpc": "2.0", "id": "ks1.x", **ANSWERED}
+        message = {"jsonrpc": "2.0", "id": "ks1.x", **RESPONSE}
     for _ in range(draw(st.integers(0, 2))):
-        place = draw(st.sampled_from([message, message.get("params")]))
-        if isinstance(place, dict) and place:
-            name = draw(st.sampled_from(sorted(place)))
-            if draw(st.booleans()):
-                place[name] = draw(anything)
-            else:
-                del place[name]
+        draw(damage_member(draw(st.sampled_from([message, message.get("params")]))))
     return message
 
 
 @st.composite
-def sent_in_any_era(draw: st.DrawFn) -> tuple[dict[str, Any], int]:
-    """One event, and the milliseconds that Lambda leaves for it."""
-    body = draw(messages() | st.lists(messages(), min_size=1, max_size=3) | anything)
-    for number, each in enumerate(body if isinstance(body, list) else []):
-        if isinstance(each, dict) and each.get("id") == 1:
-            each["id"] = number  # otherwise responses could not be matched to requests
+def events_of_any_version(draw: st.DrawFn) -> tuple[dict[str, Any], int]:
+    """Draw an event, and the milliseconds that Lambda leaves for it."""
+    body = draw(messages() | st.lists(messages(), min_size=1, max_size=3) | JSON_VALUES)
+    for number, message in enumerate(body if isinstance(body, list) else []):
+        if isinstance(message, dict) and message.get("id") == 1:
+            message["id"] = number  # the ids in a batch must differ
     text = json.dumps(body)
     if draw(st.integers(0, 9)) == 0:
-        at = draw(st.integers(0, len(text)))
-        text = text[:at] + draw(st.text(max_size=3)) + text[at + 1 :]
+        text = draw(damaged_text(text))
     single = body if isinstance(body, dict) else {}
     params = single.get("params")
-    named = params.get("name", params.get("uri")) if isinstance(params, dict) else None
+    name = params.get("name", params.get("uri")) if isinstance(params, dict) else None
     headers = {
         "content-type": "application/json",
         "accept": "application/json, text/event-stream",
-        "mcp-protocol-version": draw(st.sampled_from(REVISIONS) | st.text(max_size=5)),
+        "mcp-protocol-version": draw(st.sampled_from(VERSIONS) | st.text(max_size=5)),
         "mcp-session-id": draw(st.none() | st.just("ks1.x") | st.text(max_size=5)),
         "last-event-id": draw(st.none() | st.just("ks1.x")),
         "mcp-method": single.get("method") if draw(st.booleans()) else None,
-        "mcp-name": named if draw(st.booleans()) else None,
+        "mcp-name": name if draw(st.booleans()) else None,
     }
-    written = {name: value for name, value in headers.items() if isinstance(value, str)}
-    how = draw(st.sampled_from(["POST"] * 6 + ["GET", "DELETE"]))
-    return wire.event(text, headers=written, http_method=how), draw(st.sampled_from([29_000, 29_000, 900]))
+    sent = {header: value for header, value in headers.items() if isinstance(value, str)}
+    http_method = draw(st.sampled_from(["POST"] * 6 + ["GET", "DELETE"]))
+    return wire.event(text, headers=sent, http_method=http_method), draw(st.sampled_from([29_000, 29_000, 900]))
 
 
-EVENTS = [(update_work_item, "update_work_item"), (briefing, "briefing"), (ticket, "ticket")]
-BATCHES = ['[{"jsonrpc":"2.0","id":1,"method":"initialize"}]', '[{"jsonrpc":"2.0","id":1,"method":"ping"}]']
+FUNCTIONS = [(update_work_item, "update_work_item"), (briefing, "briefing"), (ticket, "ticket")]
 
 
-def test_no_request_of_a_client_counts_as_a_crash_or_a_failure() -> None:
-    @settings(max_examples=500, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-    @given(sent_in_any_era(), st.sampled_from(EVENTS))
-    @example((wire.event(BATCHES[0], headers=OF_MARCH), 29_000), EVENTS[0])
-    @example((wire.event(BATCHES[1], headers=OF_MARCH), 900), EVENTS[0])  # it comes too late to be run
-    def law(case: tuple[dict[str, Any], int], function: tuple[Any, str]) -> None:
-        (event, milliseconds), (handler, name) = case, function
-        heard: list[Notes] = []
-        listening = listener.set(heard.append)
-        try:
-            handler.fresh()(event, Context(f"local_{name}", milliseconds))
-        finally:
-            listener.reset(listening)
-        (notes,) = heard
-        if event["body"] in BATCHES and event["headers"] == OF_MARCH:
-            assert notes.outcome == "refused"
-        assert notes.outcome in {"complete", "input_required", "shed", "refused"}, (notes.reason, notes.place)
+def outcome_of(function: Any, name: str, event: dict[str, Any], milliseconds: int) -> Notes:  # noqa: ANN401 - a function
+    """Send an event to a new container, and return what the log will say of it."""
+    notes: list[Notes] = []
+    token = listener.set(notes.append)
+    try:
+        function.fresh()(event, Context(f"local_{name}", milliseconds))
+    finally:
+        listener.reset(token)
+    return notes[0]
 
+
+@pytest.fixture(scope="module")
+def _dialects() -> Iterator[None]:
     with deployed(MCP_DIALECTS=DIALECTS):
-        law()
+        yield
+
+
+@pytest.mark.usefixtures("_dialects")
+@settings(max_examples=500, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(events_of_any_version(), st.sampled_from(FUNCTIONS))
+def test_no_request_of_a_client_counts_as_a_crash_or_a_failure(
+    sent: tuple[dict[str, Any], int], function: tuple[Any, str]
+) -> None:
+    notes = outcome_of(*function, *sent)
+    assert notes.outcome in {"complete", "input_required", "shed", "refused"}, (notes.reason, notes.place)
+
+
+@pytest.mark.usefixtures("_dialects")
+@pytest.mark.parametrize(
+    ("method", "milliseconds"),
+    [("initialize", 29_000), pytest.param("ping", 900, id="a request that arrives too late")],
+)
+def test_a_batch_of_2025_that_cannot_be_served_is_refused(method: str, milliseconds: int) -> None:
+    batch = json.dumps([{"jsonrpc": "2.0", "id": 1, "method": method}])
+    event = wire.event(batch, headers=HEADERS_OF_MARCH_2025)
+    assert outcome_of(update_work_item, "update_work_item", event, milliseconds).outcome == "refused"

@@ -1,10 +1,10 @@
-"""Incidents with KMS keys: rotation, compromise, denial and outage, over boto3 and HTTP.
+"""Incidents with KMS keys: rotation, compromise, denied access and outage. No incident loses a user's answer.
 
-Deploys replace the containers of a function; each container has its own environment and memory. KMS is moto's, behind
-HTTP, and refuses the requests that AWS refuses. No incident loses a user's answer or keeps a revoked state alive.
+`region` has moto's KMS behind HTTP, a clock, and containers of one function. A container has its own environment and
+memory; a deploy replaces it. `Container.send` sends a request and returns a `Round`: the response, and the
+client's next request. The decorator reads real annotations at run time, so this module does not import `annotations`
+from `__future__`.
 """
-
-# No `from __future__ import annotations`: the tool below is read as an author writes it.
 
 import json
 import time
@@ -27,12 +27,17 @@ from mcp_functions.local.loopback import Loopback
 from tests.support import wire
 from tests.support.attacker import ObservedKms, kms_refuses, observed_kms
 
-FROZEN = {"code": -32602, "message": "Invalid or expired requestState", "data": {"reason": "invalid_request_state"}}
-BUSY = {"code": -32603, "message": "Temporarily unavailable", "data": {"retryable": True}}
-BROKEN = {"code": -32603, "message": "Internal error"}
-EPOCH, STALE, LIFETIME = 900, 900, 600
-CLOSED = "http://127.0.0.1:9"
-DONE = "Lisbon: A1, fish"
+INVALID_REQUEST_STATE_ERROR = {
+    "code": -32602,
+    "message": "Invalid or expired requestState",
+    "data": {"reason": "invalid_request_state"},
+}
+UNAVAILABLE_ERROR = {"code": -32603, "message": "Temporarily unavailable", "data": {"retryable": True}}
+INTERNAL_ERROR = {"code": -32603, "message": "Internal error"}
+EPOCH_SECONDS = 900  # a container encrypts with one data key for so long
+STALE_SECONDS = 900  # if KMS fails, it uses the data key for so much longer
+LIFETIME_SECONDS = 600  # of a request state
+RESULT = "Lisbon: A1, fish"
 
 
 class Text(BaseModel):
@@ -48,7 +53,10 @@ def book(city: str, *, elicit: Elicit) -> str:
 
 
 handler = serve(book)
-ANSWERS = {key: {"action": "accept", "content": {"text": text}} for key, text in {"seat": "A1", "meal": "fish"}.items()}
+ANSWERS = {
+    "seat": {"action": "accept", "content": {"text": "A1"}},
+    "meal": {"action": "accept", "content": {"text": "fish"}},
+}
 
 
 class Round:
@@ -59,8 +67,8 @@ class Round:
         self.body: dict[str, Any] = json.loads(response["body"])
 
     @property
-    def next_(self) -> dict[str, Any]:
-        """The state as it came, and an answer to every question."""
+    def next_params(self) -> dict[str, Any]:
+        """The request state, and an answer to every question."""
         result = self.body["result"]
         return {
             "requestState": result["requestState"],
@@ -73,37 +81,49 @@ class Round:
 
 
 @dataclass
+class Container:
+    """One execution environment of the function."""
+
+    function: LambdaFunction
+    variables: dict[str, str]
+
+    def send(self, **params: Any) -> Round:  # noqa: ANN401 - JSON values
+        message = wire.message("tools/call", {"name": "book", "arguments": {"city": "Lisbon"}, **params})
+        with environment.applied(self.variables):
+            return Round(self.function(wire.event(message), wire.Context("local_book")))
+
+
+@dataclass
 class Region:
-    """KMS, a clock, and the environment of containers that start now."""
+    """KMS, a clock, and the environment of new containers."""
 
     kms: ObservedKms
     client: Any
-    first: str
-    ahead: float = field(default_factory=lambda: EPOCH / 2 - time.time() % EPOCH)  # begins in the middle of an epoch
+    key: str
+    # The clock begins in the middle of an epoch.
+    clock_offset: float = field(default_factory=lambda: EPOCH_SECONDS / 2 - time.time() % EPOCH_SECONDS)
     environment: dict[str, str] = field(default_factory=dict)
 
     def create_key(self) -> str:
         return str(self.client.create_key()["KeyMetadata"]["Arn"])
 
-    def now(self) -> float:
-        return time.time() + self.ahead
+    def container(self, *keys: str, generation: str = "1") -> Container:
+        """Start a container with these keys, in the order of MCP_KMS_KEYS: the first one encrypts."""
+        variables = {"MCP_KMS_KEYS": ",".join(keys or [self.key]), "MCP_GENERATION": generation}
+        function = handler.fresh(now=lambda: time.time() + self.clock_offset)
+        return Container(function, variables | self.environment)
 
-    def container(self, *arns: str, generation: str = "1") -> "Container":
-        around = {"MCP_KMS_KEYS": ",".join(arns or (self.first,)), "MCP_GENERATION": generation}
-        return Container(handler.fresh(now=self.now), around | self.environment)
+    def break_kms(self, code: str, status: int = 400) -> None:
+        """Let KMS answer every request with this error."""
+        self.kms.weather = lambda _action: kms_refuses(code, status)
 
+    def unplug_kms(self) -> None:
+        """Let new containers call a closed port."""
+        self.environment["AWS_ENDPOINT_URL_KMS"] = "http://127.0.0.1:9"
 
-@dataclass
-class Container:
-    """One execution environment of the function."""
-
-    function: LambdaFunction
-    around: dict[str, str]
-
-    def send(self, **more: Any) -> Round:  # noqa: ANN401 - JSON values
-        message = wire.message("tools/call", {"name": "book", "arguments": {"city": "Lisbon"}, **more})
-        with environment.applied(self.around):
-            return Round(self.function(wire.event(message), wire.Context("local_book")))
+    def repair_kms(self) -> None:
+        self.kms.weather = lambda _action: None
+        self.environment.clear()
 
 
 @pytest.fixture
@@ -113,161 +133,164 @@ def region(tmp_path: Path) -> Iterator[Region]:
         server = stack.enter_context(Loopback(max_body=MAX_REQUEST))
         api = KmsApi(keyfile.load(tmp_path))
         server.start(api.answer)
-        own = environment.settings(port=80, name="tested", key_arn=api.arn)
-        pointed = environment.endpoints(kms=server.url, invoke=server.url)
-        stack.enter_context(environment.applied(environment.CREDENTIALS | own | pointed))
+        settings = environment.settings(port=80, name="tested", key_arn=api.arn)
+        endpoints = environment.endpoints(kms=server.url, invoke=server.url)
+        stack.enter_context(environment.applied(environment.CREDENTIALS | settings | endpoints))
         client = boto3.client("kms")
         stack.callback(client.close)
         yield Region(kms, client, api.arn)
 
 
-def whole_conversation(*containers: Container) -> str:
-    """Hold a conversation whose rounds are answered by these containers, one after the other."""
-    first, second, third = containers
-    return third.send(**second.send(**first.send().next_).next_).text
+def book_journey(first: Container, second: Container, third: Container) -> str:
+    """Hold a whole conversation; each round reaches another container."""
+    return third.send(**second.send(**first.send().next_params).next_params).text
 
 
-def reasons(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """Return what the log says of refusals."""
+def assert_refused(response: Round, *, status: int, error: dict[str, Any]) -> None:
+    assert response.status == status
+    assert response.body["error"] == error
+
+
+def refusals(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return the code and the reason of each refusal in the log."""
     return [message.removeprefix("refused: ") for message in caplog.messages if message.startswith("refused: ")]
 
 
-# ---- Rotation
+# ---- Rotation: the new key is first listed second, then first, then alone
 
 
-def test_rotation_in_three_deploys_loses_no_conversation(region: Region) -> None:
-    old, new = region.first, region.create_key()
-    for before, after in [((old,), (old, new)), ((old, new), (new, old))]:
-        one, other = region.container(*before), region.container(*after)
-        for order in [(one, other, one), (other, one, other)]:  # while the deploy goes through the fleet
-            assert whole_conversation(*order) == DONE
-    left = region.container(old, new).send()  # the last state that is wrapped by the old key
-    region.ahead += LIFETIME - 60
-    assert region.container(new, old).send(**left.next_).next_["inputResponses"].keys() == {"meal"}
-    region.ahead += EPOCH + STALE  # and now nothing that is wrapped by it may be answered any more
-    last = region.container(new)
-    assert last.send(**left.next_).status == 400
-    assert whole_conversation(last, region.container(new), last) == DONE
+def test_conversations_continue_while_a_deploy_adds_the_new_key(region: Region) -> None:
+    old, new = region.key, region.create_key()
+    before, after = region.container(old), region.container(old, new)
+    assert book_journey(before, after, before) == RESULT
+    assert book_journey(after, before, after) == RESULT
 
 
-def test_from_the_second_deploy_on_only_the_new_key_seals(region: Region) -> None:
-    old, new = region.first, region.create_key()
+def test_conversations_continue_while_a_deploy_promotes_the_new_key(region: Region) -> None:
+    old, new = region.key, region.create_key()
+    before, after = region.container(old, new), region.container(new, old)
+    assert book_journey(before, after, before) == RESULT
+    assert book_journey(after, before, after) == RESULT
+
+
+def test_a_state_under_the_old_key_is_valid_for_its_lifetime(region: Region) -> None:
+    old, new = region.key, region.create_key()
+    first = region.container(old, new).send()
+    region.clock_offset += LIFETIME_SECONDS - 60
+    assert region.container(new, old).send(**first.next_params).next_params["inputResponses"].keys() == {"meal"}
+
+
+def test_a_state_under_a_key_that_was_removed_is_refused(region: Region, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    old, new = region.key, region.create_key()
+    first = region.container(old).send()
+    response = region.container(new).send(**first.next_params)
+    assert_refused(response, status=400, error=INVALID_REQUEST_STATE_ERROR)
+    assert refusals(caplog) == ["-32602 kek_unknown"]
+
+
+def test_only_the_first_key_encrypts(region: Region) -> None:
+    old, new = region.key, region.create_key()
     region.kms.bodies.clear()
-    one = region.container(new, old)
-    assert whole_conversation(one, region.container(new, old), one) == DONE
+    container = region.container(new, old)
+    assert book_journey(container, region.container(new, old), container) == RESULT
     assert {json.loads(body)["KeyId"] for body in region.kms.bodies} == {new}
 
 
-def test_promoting_a_minter_first_fails_visibly(region: Region, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO")
-    old, new = region.first, region.create_key()
-    hasty, behind = region.container(new, old), region.container(old)
-    sealed = hasty.send()
-    refused = behind.send(**sealed.next_)
-    assert (refused.status, refused.body["error"]) == (400, FROZEN)
-    assert reasons(caplog) == ["-32602 kek_unknown"]
-    assert region.container(new, old).send(**sealed.next_).status == 200  # when the deploy is through, it is over
-
-
-def test_a_state_under_a_key_that_was_taken_off_the_list_is_refused(
+def test_a_key_that_encrypts_before_all_containers_have_it_breaks_conversations_during_the_deploy(
     region: Region, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
-    new = region.create_key()
-    refused = region.container(new).send(**region.container(region.first).send().next_)
-    assert (refused.status, refused.body["error"]) == (400, FROZEN)
-    assert reasons(caplog) == ["-32602 kek_unknown"]
+    old, new = region.key, region.create_key()
+    first = region.container(new, old).send()
+    assert_refused(region.container(old).send(**first.next_params), status=400, error=INVALID_REQUEST_STATE_ERROR)
+    assert refusals(caplog) == ["-32602 kek_unknown"]
+    assert region.container(new, old).send(**first.next_params).status == 200
 
 
 def test_rotation_within_kms_needs_no_deployment(region: Region) -> None:
-    sealed = region.container().send()
-    region.client.rotate_key_on_demand(KeyId=region.first)
-    assert region.container().send(**sealed.next_).status == 200
+    first = region.container().send()
+    region.client.rotate_key_on_demand(KeyId=region.key)
+    assert region.container().send(**first.next_params).status == 200
 
 
 # ---- Compromise
 
 
-def test_a_raised_generation_invalidates_every_state_and_breaks_nothing_else(
-    region: Region, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_raised_generation_invalidates_every_earlier_state(region: Region, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
-    old = region.container()
-    before = [old.send() for _ in range(3)]
-    before.append(old.send(**before[0].next_))
-    after = region.container(generation="2")
-    for number, state in enumerate(before):
-        region.ahead += 31 * number  # a caller may waste three unwraps, and one more every 30 s
-        refused = after.send(**state.next_)
-        assert (refused.status, refused.body["error"]) == (400, FROZEN)
-    assert reasons(caplog) == ["-32602 wrapped_key"] * 4
-    assert whole_conversation(after, region.container(generation="2"), after) == DONE
-    assert whole_conversation(old, region.container(), old) == DONE  # what is not deployed yet goes on
+    first = region.container().send()
+    second = region.container().send(**first.next_params)
+    raised = region.container(generation="2")
+    assert_refused(raised.send(**first.next_params), status=400, error=INVALID_REQUEST_STATE_ERROR)
+    assert_refused(raised.send(**second.next_params), status=400, error=INVALID_REQUEST_STATE_ERROR)
+    assert refusals(caplog) == ["-32602 wrapped_key"] * 2
 
 
-# ---- KMS says no: the operator's work
+@pytest.mark.parametrize("generation", ["1", "2"])
+def test_containers_of_one_generation_continue_their_conversations(region: Region, generation: str) -> None:
+    container = region.container(generation=generation)
+    assert book_journey(container, region.container(generation=generation), container) == RESULT
+
+
+# ---- KMS denies access: the operator must act
 
 
 @pytest.mark.parametrize(
     "code", ["AccessDeniedException", "DisabledException", "KMSInvalidStateException", "NotFoundException"]
 )
-def test_a_denial_is_500_and_names_itself_in_the_log(
+def test_denied_access_is_500_and_the_log_names_the_code(
     region: Region, code: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    sealed = region.container().send()
-    region.kms.weather = lambda _action: kms_refuses(code)
-    for more in ({}, sealed.next_):
-        broken = region.container().send(**more)
-        assert (broken.status, broken.body["error"]) == (500, BROKEN)
-        assert "retry-after" not in broken.headers
-    assert reasons(caplog) == [f"-32603 kms:{code}"] * 2
+    first = region.container().send()
+    region.break_kms(code)
+    for params in ({}, first.next_params):
+        response = region.container().send(**params)
+        assert_refused(response, status=500, error=INTERNAL_ERROR)
+        assert "retry-after" not in response.headers
+    assert refusals(caplog) == [f"-32603 kms:{code}"] * 2
     assert {record.levelname for record in caplog.records if "kms:" in record.message} == {"ERROR"}
-    region.kms.weather = lambda _action: None
-    assert region.container().send(**sealed.next_).status == 200  # the same answers, as if nothing had been
+
+
+def test_a_conversation_continues_after_access_was_denied(region: Region) -> None:
+    first = region.container().send()
+    region.break_kms("AccessDeniedException")
+    region.container().send(**first.next_params)
+    region.repair_kms()
+    assert region.container().send(**first.next_params).status == 200
 
 
 def test_a_disabled_key_is_500_until_it_is_enabled(region: Region) -> None:
-    sealed = region.container().send()
-    region.client.disable_key(KeyId=region.first)
-    assert [region.container().send(**more).status for more in ({}, sealed.next_)] == [500, 500]
-    region.client.enable_key(KeyId=region.first)
-    assert region.container().send(**sealed.next_).status == 200
+    first = region.container().send()
+    region.client.disable_key(KeyId=region.key)
+    assert region.container().send().status == 500
+    assert region.container().send(**first.next_params).status == 500
+    region.client.enable_key(KeyId=region.key)
+    assert region.container().send(**first.next_params).status == 200
 
 
 def test_a_disabled_second_key_ends_its_conversations_without_an_alarm(
     region: Region, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
-    new = region.create_key()
-    sealed = region.container(region.first).send()
-    region.client.disable_key(KeyId=region.first)
-    refused = region.container(new, region.first).send(**sealed.next_)
-    assert (refused.status, refused.body["error"]) == (400, FROZEN)
-    assert reasons(caplog) == ["-32602 kek_retired"]
-    assert not [record for record in caplog.records if record.levelname == "ERROR"]
-    one = region.container(new, region.first)
-    assert whole_conversation(one, one, one) == DONE
+    old, new = region.key, region.create_key()
+    first = region.container(old).send()
+    region.client.disable_key(KeyId=old)
+    container = region.container(new, old)
+    assert_refused(container.send(**first.next_params), status=400, error=INVALID_REQUEST_STATE_ERROR)
+    assert refusals(caplog) == ["-32602 kek_retired"]
+    assert "ERROR" not in {record.levelname for record in caplog.records}
+    assert book_journey(container, container, container) == RESULT
 
 
-# ---- KMS cannot answer: an outage
+# ---- KMS does not answer
 
 
-def closed_port(region: Region) -> None:
-    region.environment["AWS_ENDPOINT_URL_KMS"] = CLOSED
-
-
-def refusing(code: str, status: int) -> Callable[[Region], None]:
-    def begin(region: Region) -> None:
-        region.kms.weather = lambda _action: kms_refuses(code, status)
-
-    return begin
-
-
-OUTAGES = {
-    "a closed port": closed_port,
-    "throttling": refusing("ThrottlingException", 400),
-    "an internal error": refusing("KMSInternalException", 500),
-    "a gateway's 503": refusing("ServiceUnavailable", 503),
+OUTAGES: dict[str, Callable[[Region], None]] = {
+    "a closed port": Region.unplug_kms,
+    "throttling": lambda region: region.break_kms("ThrottlingException"),
+    "an internal error": lambda region: region.break_kms("KMSInternalException", 500),
+    "a gateway's 503": lambda region: region.break_kms("ServiceUnavailable", 503),
 }
 
 
@@ -275,39 +298,45 @@ OUTAGES = {
 def test_an_outage_is_503_and_the_conversation_continues_with_the_same_answers(
     region: Region, outage: Callable[[Region], None]
 ) -> None:
-    sealed = region.container().send()
-    sent = sealed.next_
+    first = region.container().send()
     outage(region)
-    cold = region.container()
-    for more in ({}, sent):
-        busy = cold.send(**more)
-        assert (busy.status, busy.body["error"]) == (503, BUSY)
-        assert int(busy.headers["retry-after"]) > 0
-    region.kms.weather = lambda _action: None
-    region.environment.clear()
-    after = cold if outage is not closed_port else region.container()  # its client was built for the closed port
-    assert after.send(**after.send(**sent).next_).text == DONE
+    for params in ({}, first.next_params):
+        response = region.container().send(**params)
+        assert_refused(response, status=503, error=UNAVAILABLE_ERROR)
+        assert int(response.headers["retry-after"]) > 0
+    region.repair_kms()
+    container = region.container()
+    assert container.send(**container.send(**first.next_params).next_params).text == RESULT
 
 
-def test_a_warm_container_gets_through_a_short_outage(region: Region, caplog: pytest.LogCaptureFixture) -> None:
-    warm = region.container()
-    sealed = warm.send()
-    region.kms.weather = lambda _action: kms_refuses("ThrottlingException")
-    region.ahead += EPOCH  # its key's epoch is over, and no new key is to be had
-    assert warm.send().status == 200
+def test_a_warm_container_uses_its_data_key_during_a_short_outage(
+    region: Region, caplog: pytest.LogCaptureFixture
+) -> None:
+    container = region.container()
+    container.send()
+    region.break_kms("ThrottlingException")
+    region.clock_offset += EPOCH_SECONDS  # it is time for a new data key
+    assert container.send().status == 200
     assert any("of an earlier epoch" in message for message in caplog.messages)
-    region.ahead += STALE
-    assert warm.send().status == 503
-    region.kms.weather = lambda _action: None
-    region.ahead += 6
-    assert warm.send().status == 200
-    assert warm.send(**sealed.next_).status == 400  # it is half an hour old by now
+    region.clock_offset += STALE_SECONDS
+    assert container.send().status == 503
 
 
-def test_an_outage_is_never_reported_as_a_bad_state_and_uses_no_budget(region: Region) -> None:
-    sent = region.container().send().next_
-    cold = region.container()
-    region.kms.weather = lambda _action: kms_refuses("KMSInternalException", 500)
-    assert {cold.send(**sent).status for _ in range(5)} == {503}
-    region.kms.weather = lambda _action: None
-    assert cold.send(**sent).status == 200
+def test_a_warm_container_works_again_after_a_long_outage(region: Region) -> None:
+    container = region.container()
+    container.send()
+    region.break_kms("ThrottlingException")
+    region.clock_offset += EPOCH_SECONDS + STALE_SECONDS
+    assert container.send().status == 503
+    region.repair_kms()
+    region.clock_offset += 6  # seconds; a container asks a failing KMS only from time to time
+    assert container.send().status == 200
+
+
+def test_an_outage_does_not_use_up_the_callers_budget_for_invalid_states(region: Region) -> None:
+    first = region.container().send()
+    container = region.container()
+    region.break_kms("KMSInternalException", 500)
+    assert {container.send(**first.next_params).status for _ in range(5)} == {503}
+    region.repair_kms()
+    assert container.send(**first.next_params).status == 200

@@ -1,4 +1,9 @@
-"""The laws of conversations, over a corpus of handlers, whatever happens between the rounds."""
+"""A conversation under faults has the result that it has without faults; Hypothesis finds the faults.
+
+CASES are functions that ask questions, in several versions. A `Client` plays a conversation: a `Person` answers, and an
+`Act` is a fault of the client, the network or a deploy between two rounds (see tests/laws/client.py). `ideal_result`
+runs the same function without faults, in one process.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.laws.client import ACTS, Act, Client, comes_to, ideal
+from tests.laws.client import ACTS, Act, Client, result_of, run_without_faults
 from tests.laws.corpus import CASES
 from tests.laws.people import Person
 from tests.laws.world import WORLD
@@ -16,57 +21,63 @@ from tests.laws.world import WORLD
 if TYPE_CHECKING:
     from tests.laws.corpus import Case
 
-seeds = st.integers(0, 2**16)
-acts = st.lists(st.builds(Act, st.sampled_from(ACTS), st.integers(0, 255)), max_size=6)
-corpus = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+SEEDS = st.integers(0, 2**16)
+TURNS = st.lists(st.booleans(), max_size=30)  # whose round is next: that of the second conversation, if true
+LISTS_OF_ACTS = st.lists(st.builds(Act, st.sampled_from(ACTS), st.integers(0, 255)), max_size=6)
+MAX_ROUNDS = 9  # the most that every official client sends
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
-def client(case: Case, seed: int) -> Client:
-    """Make a person who answers; `heard_of` are the questions of every version."""
-    heard_of: dict[str, object] = {}
+def create_client(case: Case, seed: int) -> Client:
+    """Make a client whose person answers the questions of all versions."""
+    questions: dict[str, object] = {}
     for version in range(len(case.versions)):
-        heard_of |= ideal(case, version, Person(seed, moods=False))[1]
+        questions |= run_without_faults(case, version, Person(seed, moods=False))[1]
     WORLD.opened.clear()
-    return Client(case, Person(seed, moods=case.moods), Person(seed + 1), heard_of)
+    return Client(case, Person(seed, moods=case.moods), Person(seed + 1), questions)
 
 
-def should_come_to(talk: Client) -> dict[str, object]:
+def ideal_result(client: Client) -> dict[str, object]:
     WORLD.opened.clear()
-    return ideal(talk.case, talk.version, talk.person)[0]
+    return run_without_faults(client.case, client.version, client.person)[0]
 
 
-@corpus
+def assert_has_ideal_result(client: Client) -> None:
+    assert client.final
+    assert result_of(client.final) == ideal_result(client)
+
+
+@every_case
 @settings(max_examples=40)
-@given(seeds, acts)
+@given(SEEDS, LISTS_OF_ACTS)
 def test_a_conversation_under_faults_has_the_result_of_one_without_faults(
     case: Case, seed: int, acts: list[Act]
 ) -> None:
-    talk = client(case, seed)
-    for _round in talk.play(acts):
+    client = create_client(case, seed)
+    for _round in client.play(acts):
         pass
-    assert talk.final
-    assert comes_to(talk.final) == should_come_to(talk)
+    assert_has_ideal_result(client)
 
 
 @settings(max_examples=100)
-@given(st.sampled_from(CASES), st.tuples(seeds, seeds), st.tuples(acts, acts), st.lists(st.booleans(), max_size=30))
+@given(
+    st.sampled_from(CASES), st.tuples(SEEDS, SEEDS), st.tuples(LISTS_OF_ACTS, LISTS_OF_ACTS), st.lists(st.booleans())
+)
 def test_two_conversations_of_one_client_never_mix(
-    case: Case, seed: tuple[int, int], acts: tuple[list[Act], list[Act]], turns: list[bool]
+    case: Case, seeds: tuple[int, int], acts: tuple[list[Act], list[Act]], turns: list[bool]
 ) -> None:
-    talks = [client(case, number) for number in seed]
-    opened = [WORLD.opened.copy() for _talk in talks]  # each person opens other pages
-    playing = [talk.play(acts[number]) for number, talk in enumerate(talks)]
-    for turn in [*turns, *[False] * 40, *[True] * 40]:
+    clients = [create_client(case, seed) for seed in seeds]
+    opened = [WORLD.opened.copy() for _client in clients]  # the pages that each person has opened
+    plays = [client.play(faults) for client, faults in zip(clients, acts, strict=True)]
+    for turn in [*turns, *[False] * 40, *[True] * 40]:  # at the end, each conversation has its turn until it is over
         WORLD.opened = opened[turn]
-        next(playing[turn], None)
-    for talk in talks:
-        assert talk.final
-        assert comes_to(talk.final) == should_come_to(talk)
+        next(plays[turn], None)
+    for client in clients:
+        assert_has_ideal_result(client)
 
 
-@corpus
+@every_case
 @settings(max_examples=10)
-@given(seeds)
+@given(SEEDS)
 def test_a_client_that_answers_every_question_finishes_in_few_rounds(case: Case, seed: int) -> None:
-    talk = client(case, seed)
-    assert len(list(talk.play([]))) <= 9  # the most that every official client goes along with
+    assert len(list(create_client(case, seed).play([]))) <= MAX_ROUNDS

@@ -1,10 +1,10 @@
-"""Requirements of the specification that no module's own test proves: over HTTP, from a Lambda and from the front door.
+"""Requirements of the MCP specification that concern the whole server; matrix.toml names the requirement of each test.
 
-test_matrix.py says which row of the requirements each belongs to. No `from __future__ import annotations` here: the
-functions below are read as an author writes them.
+`function` is a Lambda with the handlers below, called directly or through the front door. `send` sends it a request,
+and `wire.read` checks each response with the official types. The decorators read real annotations at run time, so this
+module does not import `annotations` from `__future__`.
 """
 
-import base64
 import json
 import re
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ from tests.support.placements import PLACEMENTS, place
 
 EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 PACKAGE = Path(__file__).parents[2] / "layers" / "shared" / "mcp_functions"
-HALF = "\udcff"  # what os.fsdecode makes of a file name that is not UTF-8
+LONE_SURROGATE = "\udcff"  # os.fsdecode makes it of a file name that is not UTF-8
 
 
 class City(BaseModel):
@@ -53,7 +53,7 @@ class City(BaseModel):
 def echo(text: str = "echo", *, progress: Progress, log: Log) -> str:
     """Return the text."""
     progress(1, total=2)
-    log.info({"said": text})
+    log.info({"text": text})
     return text
 
 
@@ -109,7 +109,14 @@ METHODS: dict[str, dict[str, Any]] = {
     "resources/read": {"uri": "config://app"},
     "completion/complete": {"ref": TEA, "argument": {"name": "topic", "value": "t"}},
 }
-CACHEABLE = {name for name in METHODS if "/list" in name} | {"server/discover", "resources/read"}
+CACHEABLE = [
+    "server/discover",
+    "tools/list",
+    "prompts/list",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+]
 every_method = pytest.mark.parametrize("method", METHODS)
 
 
@@ -119,8 +126,9 @@ def function(request: pytest.FixtureRequest) -> LambdaFunction:
 
 
 def send(function: LambdaFunction, method: str, params: dict[str, Any] | None = None, **options: Any) -> dict[str, Any]:  # noqa: ANN401
-    sent = wire.message(method, params, **{"capabilities": EVERYTHING, **options})
-    response = function(wire.event(sent, headers=options.get("headers", {})), wire.Context("local_all"))
+    """Return the HTTP response, with its JSON-RPC message as `message`. The options are those of `wire.message`."""
+    request = wire.message(method, params, **{"capabilities": EVERYTHING, **options})
+    response = function(wire.event(request, headers=options.get("headers", {})), wire.Context("local_all"))
     assert response["body"].encode().decode() == response["body"]
     return {**response, "message": wire.read(response, method)}
 
@@ -129,97 +137,116 @@ def result(function: LambdaFunction, method: str, params: dict[str, Any] | None 
     return send(function, method, params, **options)["message"]["result"]
 
 
+def assert_error(response: dict[str, Any], *, status: int, code: int) -> None:
+    assert response["statusCode"] == status
+    assert response["message"]["error"]["code"] == code
+
+
 # --- A: messages --------------------------------------------------------------------------------------------------
 
 
 @every_method
 @pytest.mark.parametrize("id_", [0, 7, -1, "", "1", "ключ"])
-def test_every_result_names_its_type_its_request_and_its_server(
+def test_every_result_has_its_type_its_requests_id_and_the_server_info(
     method: str, id_: str | int, function: LambdaFunction
 ) -> None:
     message = send(function, method, METHODS[method], id=id_)["message"]
-    assert (message["jsonrpc"], message["id"], type(message["id"])) == ("2.0", id_, type(id_))
+    assert message["jsonrpc"] == "2.0"
+    assert message["id"] == id_
     assert message["result"]["resultType"] == "complete"
     assert message["result"]["_meta"] == {wire.PREFIX + "serverInfo": {"name": "tested", "version": "local"}}
 
 
-def test_no_text_of_an_author_changes_the_type_of_a_result() -> None:
+def test_a_value_with_the_members_of_a_result_stays_structured_content() -> None:
+    value = {"resultType": "task", "isError": True, "content": [], "inputRequests": {}, "requestState": "x"}
+
     @tool
-    def sly() -> dict[str, Any]:
-        return {"resultType": "task", "isError": True, "content": [], "inputRequests": {}, "requestState": "x"}
+    def misleading() -> dict[str, Any]:
+        return value
 
-    answer = result(place("direct", sly), "tools/call", {"name": "sly"})
-    assert (answer["resultType"], answer["isError"], len(answer["content"])) == ("complete", False, 1)
-    assert answer["structuredContent"]["resultType"] == "task"
+    answer = result(place("direct", misleading), "tools/call", {"name": "misleading"})
     assert answer.keys() == {"resultType", "content", "structuredContent", "isError", "_meta"}
+    assert answer["resultType"] == "complete"
+    assert answer["isError"] is False
+    assert answer["structuredContent"] == value
 
 
-def test_every_error_has_a_code_of_the_specification_and_one_sentence() -> None:
-    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, McpError)]
-    assert len(kinds) > 10
-    for kind in kinds:
-        assert kind.code in wire.ERRORS
-        assert kind.status in {200, 400, 401, 403, 404, 413, 415, 500, 503, 504}
-        assert re.fullmatch(r"[A-Z][^.\n]{3,80}", kind.default_message)
-    assert not set(wire.ERRORS) & {-32002, -32042, *range(-32019, -31999)}
+ERROR_CLASSES = [cls for cls in vars(errors).values() if isinstance(cls, type) and issubclass(cls, McpError)]
 
 
-def test_no_code_is_written_anywhere_but_beside_its_name() -> None:
-    shipped = {file for file in PACKAGE.rglob("*.py") if not {PACKAGE / "local", PACKAGE / "attack"} & {*file.parents}}
-    retired = PACKAGE / "legacy" / "errors.py"  # only clients of 2025 get these codes
-    assert set(re.findall(r"-3[12]\d{3}\b", _code_of(retired.read_text(encoding="utf-8")))) == {"-32002", "-32042"}
-    for file in shipped - {PACKAGE / "protocol" / "errors.py", retired}:
-        assert re.findall(r"-3[12]\d{3}\b", _code_of(file.read_text(encoding="utf-8"))) == [], file.name
+@pytest.mark.parametrize("error", ERROR_CLASSES)
+def test_every_error_has_a_code_of_the_specification_and_one_sentence(error: type[McpError]) -> None:
+    assert error.code in wire.ERRORS
+    assert error.status in {200, 400, 401, 403, 404, 413, 415, 500, 503, 504}
+    assert re.fullmatch(r"[A-Z][^.\n]{3,80}", error.default_message)
 
 
-def _code_of(text: str) -> str:
-    """Leave out comments and strings, which may explain codes."""
-    return re.sub(r'#[^\n]*|"""(?:.|\n)*?"""|"[^"\n]*"', "", text)
+RETIRED_ERRORS = PACKAGE / "legacy" / "errors.py"  # for clients of 2025
+ERRORS = PACKAGE / "protocol" / "errors.py"
 
 
-def halves() -> list[tuple[str, dict[str, Any], Any]]:
-    """Everything that an author can say with half a character in it."""
+def codes_in(file: Path) -> set[str]:
+    """Find the JSON-RPC error codes in a module, without its comments and strings, which may explain codes."""
+    code = re.sub(r'#[^\n]*|"""(?:.|\n)*?"""|"[^"\n]*"', "", file.read_text(encoding="utf-8"))
+    return set(re.findall(r"-3[12]\d{3}\b", code))
+
+
+def test_codes_that_the_specification_retired_are_only_for_clients_of_2025() -> None:
+    assert codes_in(RETIRED_ERRORS) == {"-32002", "-32042"}
+
+
+def test_no_other_module_has_a_code() -> None:
+    local_tools = {*(PACKAGE / "local").rglob("*.py"), *(PACKAGE / "attack").rglob("*.py")}
+    for file in {*PACKAGE.rglob("*.py")} - local_tools - {ERRORS, RETIRED_ERRORS}:
+        assert codes_in(file) == set(), file.name
+
+
+def requests_with_lone_surrogates() -> list[Any]:
+    """Return method, params and handler: a text of an author that UTF-8 cannot encode, in each possible place."""
 
     @tool
     def text() -> str:
-        return HALF
+        return LONE_SURROGATE
 
     @tool
     def structure() -> dict[str, str]:
-        return {"name": HALF}
+        return {"name": LONE_SURROGATE}
 
     @tool
     def names() -> dict[str, str]:
-        return {HALF: "name"}
+        return {LONE_SURROGATE: "name"}
 
     @tool
     def failure() -> str:
-        raise ToolError(HALF)
+        raise ToolError(LONE_SURROGATE)
 
     @tool
     def question(*, elicit: Elicit) -> str:
-        return elicit("where", HALF, City).city
+        return elicit("where", LONE_SURROGATE, City).city
 
     @tool
     def report(*, progress: Progress, log: Log) -> str:
-        progress(1, message=HALF)
-        log.info(HALF)
+        progress(1, message=LONE_SURROGATE)
+        log.info(LONE_SURROGATE)
         return "done"
 
     @prompt
     def words() -> str:
-        return HALF
+        return LONE_SURROGATE
 
     @resource("files://latest")
     def file() -> str:
-        return HALF
+        return LONE_SURROGATE
 
     tools: list[Any] = [text, structure, names, failure, question, report]
-    calls: list[tuple[str, dict[str, Any], Any]] = [("tools/call", {"name": one.name}, one) for one in tools]
-    return [*calls, ("prompts/get", {"name": "words"}, words), ("resources/read", {"uri": "files://latest"}, file)]
+    return [
+        *(pytest.param("tools/call", {"name": tool.name}, tool, id=tool.name) for tool in tools),
+        pytest.param("prompts/get", {"name": "words"}, words, id="words"),
+        pytest.param("resources/read", {"uri": "files://latest"}, file, id="file"),
+    ]
 
 
-@pytest.mark.parametrize(("method", "params", "handler"), halves(), ids=[one.name for *_, one in halves()])
+@pytest.mark.parametrize(("method", "params", "handler"), requests_with_lone_surrogates())
 @pytest.mark.parametrize("placement", PLACEMENTS)
 def test_every_response_is_utf_8(method: str, params: dict[str, Any], handler: Any, placement: str) -> None:  # noqa: ANN401
     meta = {"progressToken": 1, wire.PREFIX + "logLevel": "debug"}
@@ -243,9 +270,9 @@ def test_every_response_is_utf_8(method: str, params: dict[str, Any], handler: A
         {"name": "ChatGPT", "version": "0", "admin": True, "title": 1},
     ],
 )
-def test_who_the_client_says_it_is_decides_nothing(method: str, info: object, function: LambdaFunction) -> None:
-    known = {wire.PREFIX + "clientInfo": info}
-    assert result(function, method, METHODS[method], meta=known) == result(function, method, METHODS[method])
+def test_the_client_info_does_not_change_the_result(method: str, info: object, function: LambdaFunction) -> None:
+    meta = {wire.PREFIX + "clientInfo": info}
+    assert result(function, method, METHODS[method], meta=meta) == result(function, method, METHODS[method])
 
 
 @every_method
@@ -262,67 +289,78 @@ def test_who_the_client_says_it_is_decides_nothing(method: str, info: object, fu
         {"traceparent": 7, "tracestate": None, "baggage": ["x"]},
     ],
 )
-def test_an_invalid_trace_never_fails_a_request(method: str, trace: dict[str, Any], function: LambdaFunction) -> None:
+def test_a_trace_context_does_not_change_the_result(
+    method: str, trace: dict[str, Any], function: LambdaFunction
+) -> None:
     assert result(function, method, METHODS[method], meta=trace) == result(function, method, METHODS[method])
 
 
 @every_method
 def test_unknown_keys_of_meta_are_ignored(method: str, function: LambdaFunction) -> None:
-    strange = {"com.example/flag": True, wire.PREFIX + "futureThing": {"a": 1}, "x": None, "": 1, "related-task": {}}
-    assert result(function, method, METHODS[method], meta=strange) == result(function, method, METHODS[method])
+    unknown = {"com.example/flag": True, wire.PREFIX + "futureThing": {"a": 1}, "x": None, "": 1, "related-task": {}}
+    assert result(function, method, METHODS[method], meta=unknown) == result(function, method, METHODS[method])
 
 
 @pytest.mark.parametrize(
     "key",
     ["bad key", "", "/x", "-a", "a-", "1a.b/x", "a..b/x", "dev.mcp/x", "com.mcp.tools/x", "io.modelcontextprotocol/x"],
 )
-def test_an_authors_meta_has_keys_of_the_grammar_and_no_reserved_prefix(key: str) -> None:
+def test_a_meta_key_outside_the_grammar_or_with_a_reserved_prefix_is_refused(key: str) -> None:
     with pytest.raises(TypeError, match=r"_meta"):
         tool(meta={key: 1})(ask.function)
 
 
 @pytest.mark.parametrize("key", ["a", "a-b.c_1", "com.example/", "com.example/flag", "com.example.mcp/x", "example/x"])
-def test_an_authors_meta_is_passed_on(key: str) -> None:
+def test_a_valid_meta_key_is_published(key: str) -> None:
     assert tool(meta={key: 1})(ask.function).describe()["_meta"] == {key: 1}
 
 
 # --- C, E: HTTP ---------------------------------------------------------------------------------------------------
 
 
+STREAM_META = {"progressToken": "p", wire.PREFIX + "logLevel": "info"}  # asks for notifications
+
+
 @every_method
-def test_a_request_is_answered_as_json_or_as_a_stream(method: str, function: LambdaFunction) -> None:
-    plain = send(function, method, METHODS[method])
-    assert (plain["statusCode"], plain["headers"]["content-type"]) == (200, "application/json")
-    meta = {"progressToken": "p", wire.PREFIX + "logLevel": "info"}
-    asked = send(function, method, METHODS[method], meta=meta)
-    expected = "text/event-stream" if method == "tools/call" else "application/json"
-    assert (asked["statusCode"], asked["headers"]["content-type"]) == (200, expected)
+def test_a_response_without_notifications_is_json(method: str, function: LambdaFunction) -> None:
+    response = send(function, method, METHODS[method])
+    assert response["statusCode"] == 200
+    assert response["headers"]["content-type"] == "application/json"
 
 
-def test_a_stream_is_notifications_of_this_request_and_then_its_response_and_nothing_more(
-    function: LambdaFunction,
-) -> None:
-    meta = {"progressToken": "p", wire.PREFIX + "logLevel": "info"}
-    response = send(function, "tools/call", METHODS["tools/call"], meta=meta, id="last")
-    told = wire.messages(response)
-    assert [message.get("method") for message in told] == ["notifications/progress", "notifications/message", None]
-    assert told[-1]["id"] == "last"
+def test_a_response_with_notifications_is_an_event_stream(function: LambdaFunction) -> None:
+    response = send(function, "tools/call", {"name": "echo"}, meta=STREAM_META)
+    assert response["headers"]["content-type"] == "text/event-stream"
     assert response["headers"]["x-accel-buffering"] == "no"
     assert re.fullmatch(r"(event: message\ndata: [^\n]+\n\n)+", response["body"])
 
 
-def test_no_stream_has_ids_or_hints_to_come_back(function: LambdaFunction) -> None:
-    """Resumption is gone: "Last-Event-ID", event ids and `retry` belong to earlier revisions."""
+def test_an_event_stream_has_the_notifications_of_its_request_and_then_the_response(function: LambdaFunction) -> None:
+    messages = wire.messages(send(function, "tools/call", {"name": "echo"}, meta=STREAM_META, id="last"))
+    assert [message.get("method") for message in messages] == [
+        "notifications/progress",
+        "notifications/message",
+        None,
+    ]
+    assert messages[-1]["id"] == "last"
+
+
+def test_an_event_stream_has_no_event_ids_and_no_retry(function: LambdaFunction) -> None:
+    """Only earlier versions of the protocol can resume a stream."""
     response = send(function, "tools/call", METHODS["tools/call"], meta={"progressToken": 7})
     fields = {line.partition(":")[0] for line in response["body"].splitlines() if line}
     assert fields == {"event", "data"}
 
 
-def test_a_cancellation_of_anything_is_accepted_and_forgotten(function: LambdaFunction) -> None:
-    for params in ({"requestId": 1}, {"requestId": "never"}, {"requestId": None}, {}, {"requestId": 1, "reason": 7}):
-        message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
-        response = function(gateways.http_api(gateways.sent(message)), wire.Context("local_all"))
-        assert (response["statusCode"], response["body"]) == (202, "")
+@pytest.mark.parametrize(
+    "params",
+    [{"requestId": 1}, {"requestId": "never"}, {"requestId": None}, {}, {"requestId": 1, "reason": 7}],
+)
+def test_every_cancellation_is_accepted(params: dict[str, Any], function: LambdaFunction) -> None:
+    message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+    response = function(gateways.http_api(gateways.sent(message)), wire.Context("local_all"))
+    assert response["statusCode"] == 202
+    assert response["body"] == ""
 
 
 def test_a_notification_needs_no_headers_of_the_protocol(function: LambdaFunction) -> None:
@@ -333,93 +371,111 @@ def test_a_notification_needs_no_headers_of_the_protocol(function: LambdaFunctio
 
 # --- F: discovery -------------------------------------------------------------------------------------------------
 
-LISTED = {"tools": "tools/list", "prompts": "prompts/list", "resources": "resources/list"}
+
+def test_discovery_lists_versions_and_capabilities(function: LambdaFunction) -> None:
+    discovery = result(function, "server/discover")
+    assert discovery.keys() == {"resultType", "supportedVersions", "capabilities", "ttlMs", "cacheScope", "_meta"}
+    assert discovery["supportedVersions"] == [wire.VERSION]
+    assert discovery["capabilities"] == {"tools": {}, "prompts": {}, "resources": {}, "completions": {}, "logging": {}}
 
 
-def test_discovery_lists_capabilities_in_the_body_and_the_server_in_meta(function: LambdaFunction) -> None:
-    found = result(function, "server/discover")
-    assert found.keys() == {"resultType", "supportedVersions", "capabilities", "ttlMs", "cacheScope", "_meta"}
-    assert found["supportedVersions"] == [wire.VERSION]
-    assert found["capabilities"] == {"tools": {}, "prompts": {}, "resources": {}, "completions": {}, "logging": {}}
+def test_the_error_for_another_version_lists_the_supported_ones(function: LambdaFunction) -> None:
+    response = send(function, "tools/list", version="2099-01-01")
+    assert_error(response, status=400, code=-32022)
+    assert response["message"]["error"]["data"] == {"supported": [wire.VERSION], "requested": "2099-01-01"}
 
 
-def test_the_versions_of_an_error_are_those_of_discovery(function: LambdaFunction) -> None:
-    refused = send(function, "tools/list", version="2099-01-01")
-    told = refused["message"]["error"]
-    assert (refused["statusCode"], told["code"]) == (400, -32022)
-    assert told["data"] == {
-        "supported": result(function, "server/discover")["supportedVersions"],
-        "requested": "2099-01-01",
-    }
-
-
-@pytest.mark.parametrize(
-    "version", ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "draft", "", "2026-07-28 "]
-)
+@pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "draft", ""])
 def test_no_other_version_is_supported(version: str, function: LambdaFunction) -> None:
-    refused = send(function, "tools/list", version=version)
-    expected = -32020 if version.endswith(" ") else -32022  # blanks around a header's value do not count
-    assert (refused["statusCode"], refused["message"]["error"]["code"]) == (400, expected)
+    assert_error(send(function, "tools/list", version=version), status=400, code=-32022)
+
+
+def test_a_version_with_a_blank_differs_from_its_header_whose_blanks_are_ignored(function: LambdaFunction) -> None:
+    assert_error(send(function, "tools/list", version="2026-07-28 "), status=400, code=-32020)
+
+
+CAPABILITY_OF_METHOD = {
+    "tools/list": "tools",
+    "tools/call": "tools",
+    "prompts/list": "prompts",
+    "prompts/get": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resources",
+    "resources/read": "resources",
+    "completion/complete": "completions",
+}
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
 @pytest.mark.parametrize("handler", [echo, ask, brief, config, picture], ids=lambda handler: handler.name)
-def test_advertised_methods_are_served_and_others_are_unknown(handler: Any, placement: str) -> None:  # noqa: ANN401
+def test_the_methods_of_a_missing_capability_are_unknown(handler: Any, placement: str) -> None:  # noqa: ANN401
     function = place(placement, handler)
     capabilities = result(function, "server/discover")["capabilities"]
-    for capability, method in LISTED.items():
-        status = send(function, method)["statusCode"]
-        assert status == (200 if capability in capabilities else 404), method
-    for method, params in METHODS.items():
-        family = method.partition("/")[0].replace("completion", "completions")
-        if family not in capabilities and family != "server":
-            assert send(function, method, params)["message"]["error"]["code"] == -32601, method
+    for method, capability in CAPABILITY_OF_METHOD.items():
+        if capability not in capabilities:
+            assert_error(send(function, method, METHODS[method]), status=404, code=-32601)
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize("handler", [echo, ask, brief, config, picture], ids=lambda handler: handler.name)
+def test_the_list_of_an_advertised_capability_is_served(handler: Any, placement: str) -> None:  # noqa: ANN401
+    function = place(placement, handler)
+    capabilities = result(function, "server/discover")["capabilities"]
+    for capability in capabilities.keys() & {"tools", "prompts", "resources"}:
+        assert send(function, f"{capability}/list")["statusCode"] == 200
 
 
 @pytest.mark.parametrize(
-    "method", ["initialize", "ping", "logging/setLevel", "resources/subscribe", "roots/list", "elicitation/create"]
+    "method",
+    [
+        *("initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"),
+        *("roots/list", "elicitation/create", "tasks/input_response"),
+    ],
 )
-def test_methods_that_the_revision_removed_are_404_even_with_a_valid_envelope(
-    method: str, function: LambdaFunction
-) -> None:
+def test_a_method_that_the_current_version_removed_is_unknown(method: str, function: LambdaFunction) -> None:
     params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
-    refused = send(function, method, params)
-    assert (refused["statusCode"], refused["message"]["error"]["code"]) == (404, -32601)
+    assert_error(send(function, method, params), status=404, code=-32601)
 
 
 @pytest.mark.parametrize("params", [{}, {"notifications": {}}, {"notifications": {"toolsListChanged": True}}])
 def test_subscriptions_are_neither_advertised_nor_accepted(params: dict[str, Any], function: LambdaFunction) -> None:
-    refused = send(function, "subscriptions/listen", params)
-    assert (refused["statusCode"], refused["message"]["error"]["code"]) == (404, -32601)
+    assert_error(send(function, "subscriptions/listen", params), status=404, code=-32601)
     assert "listChanged" not in json.dumps(result(function, "server/discover"))
     assert "subscribe" not in json.dumps(result(function, "server/discover"))
 
 
-@pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel", "tasks/list", "tasks/result"])
-def test_extensions_are_off_by_default(method: str, function: LambdaFunction) -> None:
+WITH_EXTENSIONS = {**EVERYTHING, "extensions": {"io.modelcontextprotocol/tasks": {}, "com.example/x": {"a": 1}}}
+
+
+def test_no_extension_is_advertised_by_default(function: LambdaFunction) -> None:
     assert "extensions" not in result(function, "server/discover")["capabilities"]
-    offers = {**EVERYTHING, "extensions": {"io.modelcontextprotocol/tasks": {}, "com.example/x": {"a": 1}}}
-    refused = send(function, method, {"taskId": "t"}, capabilities=offers, headers={"mcp-name": "t"})
-    assert (refused["statusCode"], refused["message"]["error"]["code"]) == (404, -32601)
-    for known, params in METHODS.items():
-        assert result(function, known, params, capabilities=offers) == result(function, known, params)
+
+
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel", "tasks/list", "tasks/result"])
+def test_the_methods_of_an_extension_are_unknown_by_default(method: str, function: LambdaFunction) -> None:
+    response = send(function, method, {"taskId": "t"}, capabilities=WITH_EXTENSIONS, headers={"mcp-name": "t"})
+    assert_error(response, status=404, code=-32601)
+
+
+@every_method
+def test_the_extensions_of_a_client_do_not_change_the_result(method: str, function: LambdaFunction) -> None:
+    params = METHODS[method]
+    assert result(function, method, params, capabilities=WITH_EXTENSIONS) == result(function, method, params)
 
 
 # --- G: rounds ----------------------------------------------------------------------------------------------------
 
 
-def test_every_round_has_a_new_state_and_forbids_caching(function: LambdaFunction) -> None:
-    seen: set[str] = set()
-    params: dict[str, Any] = {"name": "ask"}
-    for number in range(4):
-        asked = result(function, "tools/call", params, id=number)
-        assert asked.keys() == {"resultType", "inputRequests", "requestState", "_meta"}
-        assert asked["requestState"] not in seen
-        seen.add(asked["requestState"])
-        params = {"name": "ask", "inputResponses": {}, "requestState": asked["requestState"]}
+def test_every_round_has_a_new_state_and_no_cache_hints(function: LambdaFunction) -> None:
+    first = result(function, "tools/call", {"name": "ask"})
+    second = result(
+        function, "tools/call", {"name": "ask", "inputResponses": {}, "requestState": first["requestState"]}
+    )
+    assert first.keys() == second.keys() == {"resultType", "inputRequests", "requestState", "_meta"}
+    assert first["requestState"] != second["requestState"]
 
 
-# --- J, K, L: what is offered -------------------------------------------------------------------------------------
+# --- J, K, L: tools, prompts and resources --------------------------------------------------------------------------
 
 
 def test_a_list_is_the_same_for_every_caller_and_at_any_time(function: LambdaFunction) -> None:
@@ -430,94 +486,95 @@ def test_a_list_is_the_same_for_every_caller_and_at_any_time(function: LambdaFun
     assert result(function, "tools/list", capabilities={}, meta={wire.PREFIX + "logLevel": "debug"}) == before
 
 
-def test_every_result_of_a_call_has_content_and_an_error_flag(function: LambdaFunction) -> None:
-    for params in ({"name": "echo"}, {"name": "echo", "arguments": {"text": 7}}, {"name": "everything"}):
-        answer = result(function, "tools/call", params)
-        assert isinstance(answer["content"], list)
-        assert isinstance(answer["isError"], bool)
+@pytest.mark.parametrize(
+    "params", [{"name": "echo"}, {"name": "echo", "arguments": {"text": 7}}, {"name": "everything"}]
+)
+def test_every_result_of_a_call_has_content_and_an_error_flag(params: dict[str, Any], function: LambdaFunction) -> None:
+    answer = result(function, "tools/call", params)
+    assert isinstance(answer["content"], list)
+    assert isinstance(answer["isError"], bool)
 
 
-def test_bytes_are_base64_and_have_their_type(function: LambdaFunction) -> None:
+def test_bytes_in_content_are_base64_with_their_mime_type(function: LambdaFunction) -> None:
     _text, image, audio, _link, embedded = result(function, "tools/call", {"name": "everything"})["content"]
-    assert (image["mimeType"], base64.b64decode(image["data"], validate=True)) == ("image/png", b"\xff")
-    assert (audio["mimeType"], base64.b64decode(audio["data"], validate=True)) == ("audio/wav", b"\x00")
-    contents = embedded["resource"]
-    assert contents["mimeType"] == "application/octet-stream"
-    assert base64.b64decode(contents["blob"], validate=True) == b"\x00\xff"
+    assert image == {"type": "image", "mimeType": "image/png", "data": "/w=="}
+    assert audio["mimeType"] == "audio/wav"
+    assert audio["data"] == "AA=="
+    assert embedded["resource"]["mimeType"] == "application/octet-stream"
+    assert embedded["resource"]["blob"] == "AP8="
+
+
+def test_bytes_of_a_resource_are_base64_with_their_mime_type(function: LambdaFunction) -> None:
     (read,) = result(function, "resources/read", {"uri": "pictures://tea%2Fcup"})["contents"]
     assert read == {"uri": "pictures://tea%2Fcup", "mimeType": "image/png", "blob": "dGVhL2N1cA=="}
 
 
 @pytest.mark.parametrize("uri", ["config://nothing", "pictures://", "file:///etc/passwd", "config://app/../x", "", "x"])
-def test_a_resource_that_is_not_there_is_an_error_that_names_it_and_never_empty(
-    uri: str, function: LambdaFunction
-) -> None:
+def test_the_error_for_an_unknown_resource_names_its_uri(uri: str, function: LambdaFunction) -> None:
     message = send(function, "resources/read", {"uri": uri})["message"]
     assert message["error"] == {"code": -32602, "message": "Resource not found", "data": {"uri": uri}}
 
 
 @pytest.mark.parametrize("value", [None, [], {}, "", b""])
 @pytest.mark.parametrize("placement", PLACEMENTS)
-def test_a_resource_that_is_there_has_contents_even_if_they_are_empty(value: Any, placement: str) -> None:  # noqa: ANN401
-    def empty():  # type: ignore[no-untyped-def]  # noqa: ANN202
+def test_a_resource_with_an_empty_value_has_contents(value: object, placement: str) -> None:
+    @resource("a://b")
+    def empty() -> object:
         return value
 
-    function = place(placement, resource("a://b")(empty))
+    function = place(placement, empty)
     (contents,) = result(function, "resources/read", {"uri": "a://b"})["contents"]
     assert contents["uri"] == "a://b"
 
 
-@pytest.mark.parametrize(
-    "uri", ["", "no-scheme", "a b://c", "1a://b", "://x", "/path", "a://b c", "a://b\n", "config", "{x}", "{x}://a"]
-)
-def test_a_resource_has_a_uri(uri: str) -> None:
-    """RFC 3986: a scheme, a colon, and no blanks."""
-
-    def whole() -> str:
-        return ""
-
-    def one(x: str) -> str:
-        return x
-
+@pytest.mark.parametrize("uri", ["", "no-scheme", "a b://c", "1a://b", "://x", "/path", "a://b c", "a://b\n", "config"])
+def test_a_resource_without_a_uri_of_rfc_3986_is_refused(uri: str) -> None:
     with pytest.raises(TypeError, match="URI"):
-        resource(uri)(one if "{x}" in uri else whole)
+        resource(uri)(config.function)
+
+
+@pytest.mark.parametrize("template", ["{name}", "{name}://a"])
+def test_a_uri_template_without_a_scheme_is_refused(template: str) -> None:
+    with pytest.raises(TypeError, match="URI"):
+        resource(template)(picture.function)
 
 
 @pytest.mark.parametrize(
     "options", [{"ttl_ms": -1}, {"ttl_ms": 1.5}, {"ttl_ms": True}, {"cache_scope": "shared"}, {"cache_scope": ""}]
 )
-def test_the_cache_lifetime_and_scope_of_a_resource_follow_the_specification(
-    options: dict[str, Any],
-) -> None:
+def test_cache_hints_outside_the_specification_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match=r"ttl_ms|cache_scope"):
         resource("a://b", **options)(config.function)
 
 
-@every_method
-def test_only_cacheable_results_have_cache_hints(method: str, function: LambdaFunction) -> None:
+@pytest.mark.parametrize("method", CACHEABLE)
+def test_a_cacheable_result_has_cache_hints(method: str, function: LambdaFunction) -> None:
     answer = result(function, method, METHODS[method])
-    assert ({"ttlMs", "cacheScope"} <= answer.keys()) == (method in CACHEABLE)
-    if method in CACHEABLE:
-        assert type(answer["ttlMs"]) is int
-        assert answer["cacheScope"] in ("public", "private")
+    assert type(answer["ttlMs"]) is int
+    assert answer["cacheScope"] in ("public", "private")
 
 
-# --- N: what is asked of the client -------------------------------------------------------------------------------
+@pytest.mark.parametrize("method", sorted(METHODS.keys() - {*CACHEABLE}))
+def test_other_results_have_no_cache_hints(method: str, function: LambdaFunction) -> None:
+    assert not {"ttlMs", "cacheScope"} & result(function, method, METHODS[method]).keys()
 
-USE = {"type": "tool_use", "id": "u1", "name": "weather", "input": {}}
-USED = {"type": "tool_result", "toolUseId": "u1", "content": [{"type": "text", "text": "sunny"}]}
-WORDS = {"type": "text", "text": "Well?"}
+
+# --- N: requests to the client --------------------------------------------------------------------------------------
+
+TOOL_USE = {"type": "tool_use", "id": "u1", "name": "weather", "input": {}}
+TOOL_RESULT = {"type": "tool_result", "toolUseId": "u1", "content": [{"type": "text", "text": "sunny"}]}
+TEXT = {"type": "text", "text": "Well?"}
 
 
 @pytest.mark.parametrize("name", ["password", "api_key", "apiKey", "client_secret", "access_token", "private_key"])
-def test_a_form_does_not_ask_for_secrets(name: str) -> None:
+def test_a_form_with_the_name_of_a_secret_is_refused(name: str) -> None:
     """Values of a form pass the client and may reach its model, so a secret needs a page."""
     form = type("Login", (BaseModel,), {"__annotations__": {name: str}})
     with pytest.raises(DeveloperError, match=f"{name}.*url"):
         ElicitRequest("Who are you?", form).wire()
 
 
-def test_a_secret_by_type_is_refused_too() -> None:
+def test_a_form_with_the_type_of_a_secret_is_refused() -> None:
     class Login(BaseModel):
         word: SecretStr
 
@@ -528,79 +585,87 @@ def test_a_secret_by_type_is_refused_too() -> None:
 @pytest.mark.parametrize(
     "url", ["https://", "https:///path", "https://exa mple.com", "https://example.com/\n", "https:x"]
 )
-def test_a_page_has_a_url_that_a_browser_can_open(url: str) -> None:
+def test_a_url_that_a_browser_cannot_open_is_refused(url: str) -> None:
     with pytest.raises(DeveloperError, match="URL"):
         ElicitRequest.url("Please sign in", url).wire()
 
 
 @pytest.mark.parametrize(
-    "messages",
+    "answer",
     [
-        [{"role": "assistant", "content": USE}, {"role": "user", "content": [USED, WORDS]}],
-        [{"role": "assistant", "content": USE}, {"role": "user", "content": WORDS}],
-        [{"role": "assistant", "content": [USE, {**USE, "id": "u2"}]}, {"role": "user", "content": [USED]}],
-        [{"role": "assistant", "content": USE}, {"role": "user", "content": {**USED, "toolUseId": "u2"}}],
+        pytest.param([TOOL_RESULT, TEXT], id="a result with a text"),
+        pytest.param(TEXT, id="a text before the result"),
+        pytest.param({**TOOL_RESULT, "toolUseId": "u2"}, id="a result of another use"),
     ],
-    ids=["a result with words", "words first", "one result of two", "a result of another use"],
 )
-def test_a_conversation_with_tools_answers_every_use_before_anything_else(messages: list[dict[str, Any]]) -> None:
+def test_a_sampling_request_whose_tool_use_has_no_result_is_refused(answer: object) -> None:
+    messages: list[Any] = [{"role": "assistant", "content": TOOL_USE}, {"role": "user", "content": answer}]
     with pytest.raises(DeveloperError, match="tool_"):
         CreateMessageRequest(messages, 10, {"tools": []}).wire()
 
 
-def test_a_conversation_with_tools_that_answers_every_use_is_asked() -> None:
-    said: list[dict[str, Any]] = [
-        {"role": "user", "content": WORDS},
-        {"role": "assistant", "content": [WORDS, USE, {**USE, "id": "u2"}]},
-        {"role": "user", "content": [{**USED, "toolUseId": "u2"}, USED]},
-        {"role": "assistant", "content": WORDS},
+def test_a_sampling_request_with_one_result_for_two_tool_uses_is_refused() -> None:
+    messages: list[Any] = [
+        {"role": "assistant", "content": [TOOL_USE, {**TOOL_USE, "id": "u2"}]},
+        {"role": "user", "content": [TOOL_RESULT]},
     ]
-    params: Any = CreateMessageRequest(said, 10, {"tools": []}).wire()["params"]
-    assert params["messages"] == said
+    with pytest.raises(DeveloperError, match="tool_"):
+        CreateMessageRequest(messages, 10, {"tools": []}).wire()
 
 
-@pytest.mark.parametrize(
-    ("context", "declared", "asked"),
-    [
-        ("none", {}, True),
-        ("thisServer", {}, False),
-        ("allServers", {"tools": {}}, False),
-        ("allServers", {"context": {}}, True),
-    ],
-)
-def test_the_context_of_other_servers_is_asked_of_clients_that_share_it(
-    context: str, declared: dict[str, Any], *, asked: bool
-) -> None:
+def test_a_sampling_request_with_a_result_for_every_tool_use_is_sent() -> None:
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": TEXT},
+        {"role": "assistant", "content": [TEXT, TOOL_USE, {**TOOL_USE, "id": "u2"}]},
+        {"role": "user", "content": [{**TOOL_RESULT, "toolUseId": "u2"}, TOOL_RESULT]},
+        {"role": "assistant", "content": TEXT},
+    ]
+    params: Any = CreateMessageRequest(messages, 10, {"tools": []}).wire()["params"]
+    assert params["messages"] == messages
+
+
+def sample_with_context(context: str, sampling: dict[str, Any]) -> dict[str, Any]:
+    """Return the response of a tool that samples with `includeContext`, to a client with this sampling capability."""
+
     @tool(requires=["sampling.context"])
-    def curious(*, sample: Sample) -> str:
-        return str(sample("said", "Hi", max_tokens=5, includeContext=context))
+    def summarize(*, sample: Sample) -> str:
+        return str(sample("summary", "Hi", max_tokens=5, includeContext=context))
 
-    message = send(place("direct", curious), "tools/call", {"name": "curious"}, capabilities={"sampling": declared})[
+    function = place("direct", summarize)
+    message: dict[str, Any] = send(function, "tools/call", {"name": "summarize"}, capabilities={"sampling": sampling})[
         "message"
     ]
-    if asked:
-        assert message["result"]["resultType"] == "input_required"
-    else:
-        assert message["error"]["data"] == {"requiredCapabilities": {"sampling": {"context": {}}}}
+    return message
 
 
-# --- I, O ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("context", "sampling"), [("none", {}), ("allServers", {"context": {}})])
+def test_a_client_that_shares_the_context_is_asked_for_it(context: str, sampling: dict[str, Any]) -> None:
+    assert sample_with_context(context, sampling)["result"]["resultType"] == "input_required"
 
 
-@pytest.mark.parametrize("wild", [float("nan"), float("inf"), float("-inf")])
-def test_progress_that_is_not_a_number_is_not_sent(wild: float) -> None:
+@pytest.mark.parametrize(("context", "sampling"), [("thisServer", {}), ("allServers", {"tools": {}})])
+def test_a_client_that_does_not_share_the_context_gets_an_error(context: str, sampling: dict[str, Any]) -> None:
+    error = sample_with_context(context, sampling)["error"]
+    assert error["data"] == {"requiredCapabilities": {"sampling": {"context": {}}}}
+
+
+# --- I, O: progress and schemas --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_progress_that_json_cannot_write_or_that_does_not_grow_is_not_sent(value: float) -> None:
     @tool
     def work(*, progress: Progress) -> str:
-        for done in (1, wild, 1, 2):
+        for done in (1, value, 1, 2):
             progress(done)
         return "done"
 
     response = send(place("direct", work), "tools/call", {"name": "work"}, meta={"progressToken": 1})
-    *told, last = wire.messages(response)
-    assert [message["params"]["progress"] for message in told] == [1, 2]
-    assert last["result"]["isError"] is False
+    *notifications, _result = wire.messages(response)
+    assert [message["params"]["progress"] for message in notifications] == [1, 2]
 
 
-def test_the_dialect_of_schemas_is_documented() -> None:
-    pages = [PACKAGE.parent.parent.parent / "README.md", *(PACKAGE.parent.parent.parent / "docs").glob("*.md")]
+def test_the_docs_name_the_dialect_of_json_schema() -> None:
+    root = PACKAGE.parents[2]
+    pages = [root / "README.md", *(root / "docs").glob("*.md")]
     assert any("JSON Schema 2020-12" in page.read_text(encoding="utf-8") for page in pages)

@@ -1,14 +1,15 @@
-"""An operator stops a function or a caller by parameter, and callers have pseudonyms in the log.
+"""An operator stops a function or a caller with an environment variable; the log names callers by pseudonyms.
 
-KMS is moto's, behind HTTP, and its HMAC key is that of the stack.
+A pseudonym is an HMAC of the caller with a KMS key (`hmac_key`; KMS is moto's), and it changes each month. `log` has
+the fields of each request's line. `call` calls a function in a new container. The decorators read real annotations at
+run time, so this module does not import `annotations` from `__future__`.
 """
-
-# No `from __future__ import annotations`: the tools below are read as an author writes them.
 
 import logging
 import re
 from calendar import timegm
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,8 @@ from mcp_functions.testing import Conversation, deployed
 from tests.support import wire
 
 NOVEMBER, DECEMBER = timegm((2026, 11, 22, 0, 0, 0)), timegm((2026, 12, 1, 0, 0, 0))
-STOPPED = {"code": -32600, "message": "The operator of this server has stopped this caller"}
-UNTIL_LATER = {
+CALLER_STOPPED_ERROR = {"code": -32600, "message": "The operator of this server has stopped this caller"}
+FUNCTION_STOPPED_ERROR = {
     "code": -32603,
     "message": "The operator of this server has stopped this function",
     "data": {"retryable": True},
@@ -56,11 +57,11 @@ def audit() -> str:
     return "done"
 
 
-booking, adding, auditing = serve(book), serve(add), serve(audit)
+book_function, add_function, audit_function = serve(book), serve(add), serve(audit)
 
 
-class Lines(logging.Handler):
-    """Collects the fields of the line of each request."""
+class FieldsHandler(logging.Handler):
+    """A log handler that keeps the fields of each request's line."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,181 +72,222 @@ class Lines(logging.Handler):
             self.fields.append(vars(record))
 
 
-Told = list[dict[str, Any]]
+Log = list[dict[str, Any]]
 
 
 @pytest.fixture
-def told(caplog: pytest.LogCaptureFixture) -> Iterator[Told]:
-    """Collect the fields of the line of each request."""
-    lines = Lines()
+def log(caplog: pytest.LogCaptureFixture) -> Iterator[Log]:
+    handler = FieldsHandler()
     caplog.set_level(logging.INFO, "mcp_functions")
-    logging.getLogger("mcp_functions").addHandler(lines)
-    yield lines.fields
-    logging.getLogger("mcp_functions").removeHandler(lines)
+    logging.getLogger("mcp_functions").addHandler(handler)
+    yield handler.fields
+    logging.getLogger("mcp_functions").removeHandler(handler)
 
 
 @pytest.fixture
-def key() -> Iterator[str]:
+def hmac_key() -> Iterator[str]:
     """Deploy with an HMAC key, and return its ARN."""
     with deployed():
-        made = boto3.client("kms").create_key(KeySpec="HMAC_256", KeyUsage="GENERATE_VERIFY_MAC")
-        arn = str(made["KeyMetadata"]["Arn"])
+        response = boto3.client("kms").create_key(KeySpec="HMAC_256", KeyUsage="GENERATE_VERIFY_MAC")
+        arn = str(response["KeyMetadata"]["Arn"])
         with environment.applied({"MCP_LOG_CALLERS": arn}):
             yield arn
     pseudonyms.cache_clear()
 
 
-def ask(handler: LambdaFunction, who: str, *, now: float = NOVEMBER, **arguments: object) -> Conversation:
-    """Call a function in a new container that has cached nothing."""
+def call(handler: LambdaFunction, principal: str, *, now: float = NOVEMBER, **arguments: object) -> Conversation:
+    """Call a function in a new container, which has no pseudonyms in its memory."""
     pseudonyms.cache_clear()
-    return Conversation(handler.fresh(now=lambda: now), principal=who).call(**arguments)
+    return Conversation(handler.fresh(now=lambda: now), principal=principal).call(**arguments)
 
 
-def stop(*names: str | None) -> Any:  # noqa: ANN401 - a context manager
-    return environment.applied({"MCP_STOPPED_CALLERS": ",".join(name or "" for name in names)})
+def stopped_callers(*names: str) -> AbstractContextManager[None]:
+    return environment.applied({"MCP_STOPPED_CALLERS": ",".join(names)})
+
+
+def assert_error(talk: Conversation, *, status: int, error: dict[str, Any]) -> None:
+    assert talk.status == status
+    assert talk.error == error
 
 
 # ---- Pseudonyms
 
 
-def test_all_functions_give_a_caller_the_same_name(key: str, told: Told) -> None:
-    assert key
-    ask(booking, "alice", city="Lisbon")
-    ask(adding, "alice", a=1)
-    ask(adding, "bob", a=1)
-    alice, again, bob = (line["caller"] for line in told)
-    assert alice == again != bob
-    assert re.fullmatch(r"2026-11\.[\w-]{16}", alice)
+@pytest.mark.usefixtures("hmac_key")
+def test_a_caller_has_one_pseudonym_in_all_functions(log: Log) -> None:
+    call(book_function, "alice", city="Lisbon")
+    call(add_function, "alice", a=1)
+    assert re.fullmatch(r"2026-11\.[\w-]{16}", log[0]["caller"])
+    assert log[1]["caller"] == log[0]["caller"]
 
 
-def test_a_name_of_one_month_says_nothing_about_the_next(key: str, told: Told) -> None:
-    assert key
+@pytest.mark.usefixtures("hmac_key")
+def test_two_callers_have_different_pseudonyms(log: Log) -> None:
+    call(add_function, "alice", a=1)
+    call(add_function, "bob", a=1)
+    assert log[0]["caller"] != log[1]["caller"]
+
+
+@pytest.mark.usefixtures("hmac_key")
+def test_the_pseudonym_changes_with_the_month(log: Log) -> None:
     for now in (NOVEMBER, DECEMBER - 1, DECEMBER):
-        ask(adding, "alice", now=now, a=1)
-    first, last, next_ = (line["caller"].partition(".") for line in told)
-    assert first == last
-    assert next_[0] == "2026-12"
-    assert next_[2] != last[2]
+        call(add_function, "alice", now=now, a=1)
+    (_, begin_of_november), (_, end_of_november), (month, december) = (line["caller"].split(".") for line in log)
+    assert begin_of_november == end_of_november
+    assert month == "2026-12"
+    assert december != end_of_november
 
 
-def test_a_container_asks_kms_once_a_month(key: str, told: Told) -> None:
+@pytest.mark.usefixtures("hmac_key")
+def test_a_container_calls_kms_once_a_month(log: Log) -> None:
     pseudonyms.cache_clear()
-    handler = adding.fresh(now=lambda: NOVEMBER)
-    for who in ("alice", "bob", "alice"):
-        Conversation(handler, principal=who).call(a=1)
-    assert [line["kms_calls"] for line in told] == [1, 0, 0]
-    assert key
+    container = add_function.fresh(now=lambda: NOVEMBER)
+    for principal in ("alice", "bob", "alice"):
+        Conversation(container, principal=principal).call(a=1)
+    assert [line["kms_calls"] for line in log] == [1, 0, 0]
 
 
-def test_without_the_parameter_no_line_names_a_caller(told: Told) -> None:
+def test_the_log_names_no_caller_without_an_hmac_key(log: Log) -> None:
     with deployed():
-        ask(adding, "alice", a=1)
-    assert [(line["outcome"], "caller" in line) for line in told] == [("complete", False)]
+        call(add_function, "alice", a=1)
+    assert log[0]["outcome"] == "complete"
+    assert "caller" not in log[0]
 
 
 # ---- A stopped caller
 
 
-def test_a_stopped_caller_is_refused_by_every_function_and_others_are_not(key: str, told: Told) -> None:
-    assert key
-    ask(adding, "alice", a=1)
-    with stop(told[0]["caller"]):
-        for talk in (ask(booking, "alice", city="Lisbon"), ask(adding, "alice", a=1)):
-            assert (talk.status, talk.error) == (403, STOPPED)
-        assert ask(adding, "bob", a=1).text == "2"
-    assert [line["outcome"] for line in told] == ["complete", "refused", "refused", "complete"]
-    assert told[1]["caller"] == told[0]["caller"], "an operator sees that the stop works"
+@pytest.mark.usefixtures("hmac_key")
+def test_every_function_refuses_a_stopped_caller(log: Log) -> None:
+    call(add_function, "alice", a=1)
+    with stopped_callers(log[0]["caller"]):
+        assert_error(call(book_function, "alice", city="Lisbon"), status=403, error=CALLER_STOPPED_ERROR)
+        assert_error(call(add_function, "alice", a=1), status=403, error=CALLER_STOPPED_ERROR)
 
 
-def test_a_stopped_caller_costs_a_warm_container_no_call_of_kms(key: str, told: Told) -> None:
-    assert key
-    held = ask(booking, "alice", city="Lisbon")
-    with stop(told[0]["caller"]):
+@pytest.mark.usefixtures("hmac_key")
+def test_the_log_names_a_stopped_caller(log: Log) -> None:
+    call(add_function, "alice", a=1)
+    with stopped_callers(log[0]["caller"]):
+        call(add_function, "alice", a=1)
+    assert log[1]["outcome"] == "refused"
+    assert log[1]["caller"] == log[0]["caller"]
+
+
+@pytest.mark.usefixtures("hmac_key")
+def test_another_caller_is_not_stopped(log: Log) -> None:
+    call(add_function, "alice", a=1)
+    with stopped_callers(log[0]["caller"]):
+        assert call(add_function, "bob", a=1).text == "2"
+
+
+@pytest.mark.usefixtures("hmac_key")
+def test_a_stopped_caller_causes_one_call_of_kms_in_a_container(log: Log) -> None:
+    asked = call(book_function, "alice", city="Lisbon")
+    with stopped_callers(log[0]["caller"]):
         pseudonyms.cache_clear()
-        handler = booking.fresh(now=lambda: NOVEMBER)
+        container = book_function.fresh(now=lambda: NOVEMBER)
         for _ in range(3):
-            talk = Conversation(handler, principal="alice").call(city="Lisbon")
-            talk.rounds = held.rounds
+            talk = Conversation(container, principal="alice").call(city="Lisbon")
+            talk.rounds = asked.rounds  # the state that the function returned before the stop
             assert talk.accept(seat={"seat": "A1"}).status == 403
-    assert [line["kms_calls"] for line in told[1:]] == [1, 0, 0, 0, 0, 0]
+    assert [line["kms_calls"] for line in log[1:]] == [1, 0, 0, 0, 0, 0]
 
 
-def test_a_stop_holds_in_the_next_month(key: str, told: Told) -> None:
-    assert key
-    ask(adding, "alice", a=1)
-    with stop(told[0]["caller"], "2026-10.AAAAAAAAAAAAAAAA"):
-        assert ask(adding, "alice", now=DECEMBER, a=1).status == 403
-        assert ask(adding, "bob", now=DECEMBER, a=1).status == 200
+@pytest.mark.usefixtures("hmac_key")
+def test_a_stop_is_valid_in_the_next_month(log: Log) -> None:
+    call(add_function, "alice", a=1)
+    with stopped_callers(log[0]["caller"], "2026-10.AAAAAAAAAAAAAAAA"):
+        assert call(add_function, "alice", now=DECEMBER, a=1).status == 403
+        assert call(add_function, "bob", now=DECEMBER, a=1).status == 200
 
 
-def test_a_client_of_2025_hears_of_its_stop_by_the_status_and_without_sign_in_by_its_address(
-    key: str, told: Told
-) -> None:
-    assert key
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "add", "arguments": {"a": 1}}}
-    event = wire.event(call, headers={"mcp-protocol-version": "2025-11-25"})
-    elsewhere = wire.event(call, headers={"mcp-protocol-version": "2025-11-25"})
-    elsewhere["requestContext"]["http"]["sourceIp"] = "192.0.2.2"
-    assert adding.fresh()(event, wire.Context("local_add"))["statusCode"] == 200
-    with stop(told[0]["caller"]):
-        assert adding.fresh()(event, wire.Context("local_add"))["statusCode"] == 403
-        assert adding.fresh()(elsewhere, wire.Context("local_add"))["statusCode"] == 200
-    with environment.applied({"MCP_STOPPED_FUNCTIONS": "add"}):
-        assert adding.fresh()(elsewhere, wire.Context("local_add"))["statusCode"] == 503
+def event_of_2025(address: str) -> dict[str, Any]:
+    """Write a call of a client of 2025 without a sign-in, from this address."""
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "add", "arguments": {"a": 1}}}
+    event = wire.event(message, headers={"mcp-protocol-version": "2025-11-25"})
+    event["requestContext"]["http"]["sourceIp"] = address
+    return event
 
 
-def test_stopped_callers_without_the_key_are_a_misconfiguration(told: Told) -> None:
-    with deployed(), stop("2026-11.fbIZn1rBHzMDjVTr"):
-        assert ask(adding, "alice", a=1).status == 500
-    assert told[0]["misconfigured"]
+@pytest.mark.usefixtures("hmac_key")
+def test_a_client_of_2025_without_a_sign_in_is_stopped_by_its_address(log: Log) -> None:
+    context = wire.Context("local_add")
+    add_function.fresh()(event_of_2025("192.0.2.1"), context)
+    with stopped_callers(log[0]["caller"]):
+        assert add_function.fresh()(event_of_2025("192.0.2.1"), context)["statusCode"] == 403
+        assert add_function.fresh()(event_of_2025("192.0.2.2"), context)["statusCode"] == 200
 
 
-class Kms:
-    """KMS that fails until it is repaired; it counts its calls."""
+def test_stopped_callers_without_an_hmac_key_are_a_misconfiguration(log: Log) -> None:
+    with deployed(), stopped_callers("2026-11.fbIZn1rBHzMDjVTr"):
+        assert call(add_function, "alice", a=1).status == 500
+    assert log[0]["misconfigured"]
 
-    def __init__(self, code: str) -> None:
-        self.code, self.calls = code, 0
+
+class FailingKms:
+    """KMS that answers with an error code until it is None; it counts its calls."""
+
+    def __init__(self) -> None:
+        self.error_code: str | None = None
+        self.calls = 0
 
     def generate_mac(self, *, KeyId: str, MacAlgorithm: str, Message: bytes) -> dict[str, Any]:  # noqa: N803 - boto3's names
         self.calls += 1
-        assert (KeyId, MacAlgorithm) == ("arn:aws:kms:eu-west-1:123456789012:key/h", "HMAC_SHA_256")
-        if self.code:
-            raise ClientError(self.code, 400)
+        assert KeyId == "arn:aws:kms:eu-west-1:123456789012:key/h"
+        assert MacAlgorithm == "HMAC_SHA_256"
+        if self.error_code:
+            raise ClientError(self.error_code, 400)
         return {"Mac": Message}
 
 
-def admit(names: Pseudonyms, stopped: Sequence[str] = (), now: float = NOVEMBER) -> None:
-    names.admit("alice", stopped, now)
+@pytest.fixture
+def kms() -> FailingKms:
+    return FailingKms()
 
 
-def test_a_failure_of_kms_costs_a_request_its_name_only_and_kms_a_call_each_minute() -> None:
-    kms = Kms("ThrottlingException")
-    names = Pseudonyms("arn:aws:kms:eu-west-1:123456789012:key/h", lambda: kms)
+@pytest.fixture
+def names(kms: FailingKms) -> Pseudonyms:
+    return Pseudonyms("arn:aws:kms:eu-west-1:123456789012:key/h", lambda: kms)
+
+
+def test_a_failing_kms_is_called_once_a_minute_and_no_request_fails(names: Pseudonyms, kms: FailingKms) -> None:
+    kms.error_code = "ThrottlingException"
     for second in (0, 1, PAUSE_SECONDS - 1, PAUSE_SECONDS):
-        admit(names, now=NOVEMBER + second)
+        names.admit("alice", (), NOVEMBER + second)
     assert kms.calls == 2
-    kms.code = ""
-    admit(names, now=NOVEMBER + 2 * PAUSE_SECONDS)
+
+
+def test_callers_have_pseudonyms_again_after_kms_failed(names: Pseudonyms, kms: FailingKms) -> None:
+    kms.error_code = "ThrottlingException"
+    names.admit("alice", (), NOVEMBER)
+    kms.error_code = None
+    names.admit("alice", (), NOVEMBER + PAUSE_SECONDS)
     assert names.name("alice", "2026-11", NOVEMBER).startswith("2026-11.")
-    assert kms.calls == 3
+
+
+def test_a_caller_with_the_pseudonym_of_a_stopped_one_is_refused(names: Pseudonyms) -> None:
+    stopped = [names.name("alice", "2026-11", NOVEMBER)]
+    with pytest.raises(CallerStopped):
+        names.admit("alice", stopped, NOVEMBER)
+
+
+@pytest.mark.parametrize("code", ["ThrottlingException", "AccessDeniedException"])
+def test_no_caller_is_admitted_while_some_are_stopped_and_kms_fails(
+    code: str, names: Pseudonyms, kms: FailingKms
+) -> None:
+    kms.error_code = code
+    with pytest.raises(TemporarilyUnavailable):
+        names.admit("alice", ["2026-11.fbIZn1rBHzMDjVTr"], NOVEMBER)
 
 
 @pytest.mark.parametrize(
     ("code", "error"), [("ThrottlingException", TemporarilyUnavailable), ("AccessDeniedException", Misconfigured)]
 )
-def test_nobody_passes_while_callers_are_stopped_and_kms_does_not_say_who_they_are(
-    code: str, error: type[Exception]
+def test_the_error_of_a_pseudonym_says_whether_a_retry_helps(
+    code: str, error: type[Exception], names: Pseudonyms, kms: FailingKms
 ) -> None:
-    kms = Kms("")
-    names = Pseudonyms("arn:aws:kms:eu-west-1:123456789012:key/h", lambda: kms)
-    stopped = [names.name("alice", "2026-11", NOVEMBER)]
-    with pytest.raises(CallerStopped):
-        admit(names, stopped)
-    names.reset()
-    kms.code = code
-    with pytest.raises(TemporarilyUnavailable):
-        admit(names, stopped)
-    names.reset()
+    kms.error_code = code
     with pytest.raises(error):
         names.name("alice", "2026-11", NOVEMBER)
 
@@ -253,34 +295,45 @@ def test_nobody_passes_while_callers_are_stopped_and_kms_does_not_say_who_they_a
 # ---- A stopped function
 
 
-def test_a_stopped_function_answers_503_before_any_call_of_kms(told: Told) -> None:
+def test_a_stopped_function_is_503_without_a_call_of_kms(log: Log) -> None:
     with deployed(MCP_STOPPED_FUNCTIONS="add, book"):
-        for talk in (ask(booking, "alice", city="Lisbon"), ask(adding, "alice", a=1)):
-            assert (talk.status, talk.error) == (503, UNTIL_LATER)
-            assert int(talk.rounds[-1][1]["headers"]["retry-after"]) == 300
-    assert [(line["outcome"], line["reason"], line["kms_calls"]) for line in told] == [
-        ("refused", "FunctionStopped", 0)
-    ] * 2
+        for talk in (call(book_function, "alice", city="Lisbon"), call(add_function, "alice", a=1)):
+            assert_error(talk, status=503, error=FUNCTION_STOPPED_ERROR)
+            assert talk.rounds[-1][1]["headers"]["retry-after"] == "300"
+    assert {line["reason"] for line in log} == {"FunctionStopped"}
+    assert {line["kms_calls"] for line in log} == {0}
 
 
-def test_a_stopped_endpoint_answers_nothing_but_its_functions_do() -> None:
+def test_a_stopped_function_is_503_for_a_client_of_2025() -> None:
+    with deployed(MCP_STOPPED_FUNCTIONS="add"):
+        response = add_function.fresh()(event_of_2025("192.0.2.1"), wire.Context("local_add"))
+    assert response["statusCode"] == 503
+
+
+def test_a_stopped_endpoint_does_not_stop_its_functions() -> None:
     endpoint = serve_catalog(Path(__file__).parents[2] / "functions/mcp/catalog.json")
     with deployed(MCP_STOPPED_FUNCTIONS="mcp"):
         listing = wire.event(wire.message("tools/list"))
         assert endpoint(listing, wire.Context("local_mcp"))["statusCode"] == 503
-        assert adding.fresh()(listing, wire.Context("local_add"))["statusCode"] == 200
+        assert add_function.fresh()(listing, wire.Context("local_add"))["statusCode"] == 200
 
 
-def test_the_other_functions_go_on() -> None:
+def test_another_function_is_not_stopped() -> None:
     with deployed(MCP_STOPPED_FUNCTIONS="book"):
-        assert ask(adding, "alice", a=1).text == "2"
+        assert call(add_function, "alice", a=1).text == "2"
 
 
-def test_a_worker_of_a_stopped_function_leaves_its_task_alone(told: Told) -> None:
-    order = {"mcpTask": {"id": "1", "owner": None}}
-    worker = wire.Context("local_audit-worker", 900_000)
+WORK = {"mcpTask": {"id": "1", "owner": None}}  # the event of a task's worker
+WORKER_CONTEXT = wire.Context("local_audit-worker", 900_000)
+
+
+def test_a_worker_of_a_stopped_function_does_not_work_on_its_task(log: Log) -> None:
     with deployed(MCP_STOPPED_FUNCTIONS="audit"):
-        assert auditing.fresh()(order, worker) == {}
-    assert [(line["outcome"], line["reason"]) for line in told] == [("refused", "FunctionStopped")]
+        assert audit_function.fresh()(WORK, WORKER_CONTEXT) == {}
+    assert log[0]["outcome"] == "refused"
+    assert log[0]["reason"] == "FunctionStopped"
+
+
+def test_a_worker_without_a_stack_fails_although_its_function_is_stopped() -> None:
     with deployed(MCP_STOPPED_FUNCTIONS="audit", MCP_STACK=""), pytest.raises(WorkFailed):
-        auditing.fresh()(order, worker)
+        audit_function.fresh()(WORK, WORKER_CONTEXT)

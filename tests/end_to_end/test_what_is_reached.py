@@ -1,7 +1,7 @@
-"""Every function has the key and the table in its environment; what its handlers are decides which of them it calls.
+"""Every function has a KMS key and a table in its environment, but calls only the service that its handlers need.
 
-KMS and DynamoDB are doubles that record every call. No `from __future__ import annotations` here: the functions below
-are read as an author writes them.
+`calls` has the name of each call of KMS and DynamoDB; both refuse it, as AWS does without a permission. The decorators
+read real annotations at run time, so this module does not import `annotations` from `__future__`.
 """
 
 import os
@@ -16,7 +16,11 @@ from mcp_functions.testing import Conversation, MemoryTable, deployed
 from tests.legacy.clients import Client
 from tests.support import wire
 
-FROZEN = {"code": -32602, "message": "Invalid or expired requestState", "data": {"reason": "invalid_request_state"}}
+INVALID_REQUEST_STATE_ERROR = {
+    "code": -32602,
+    "message": "Invalid or expired requestState",
+    "data": {"reason": "invalid_request_state"},
+}
 
 
 @tool
@@ -26,14 +30,13 @@ def add(a: int, b: int) -> str:
 
 
 @tool(name="add")
-def add_what(a: int, b: int, *, elicit: Elicit) -> str:
+def add_and_ask(a: int, b: int, *, elicit: Elicit) -> str:
     """Add two numbers, and the user's."""
     return f"{a + b + elicit('third', 'And?', int)}"
 
 
 @pytest.fixture
 def calls() -> Iterator[list[str]]:
-    """Refuse every call of KMS and DynamoDB as AWS does without a permission, and list what was called."""
     called: list[str] = []
 
     def refuse(request: HttpRequest) -> HttpResponse:
@@ -46,44 +49,56 @@ def calls() -> Iterator[list[str]]:
             yield called
 
 
-def test_a_forged_state_sent_to_a_function_that_never_asks_reaches_no_kms(
-    calls: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def call_with_state(calls: list[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Return a call of `add` with a valid request state of another tool with that name."""
+    assert calls == []
     with deployed():
-        state = Conversation(serve(add_what)).call(a=1, b=2).state
+        state = Conversation(serve(add_and_ask)).call(a=1, b=2).state
         key = os.environ["MCP_KMS_KEYS"]
     monkeypatch.setenv("MCP_KMS_KEYS", key)
-    forged = wire.message("tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}, "requestState": state})
-    response = serve(add)(wire.event(forged), wire.Context("local_add"))
-    assert (response["statusCode"], wire.read(response, "tools/call")["error"], calls) == (400, FROZEN, [])
-    serve(add_what)(wire.event(forged), wire.Context("local_add"))
-    assert calls == ["Decrypt"], "as a function that asks does"
+    params = {"name": "add", "arguments": {"a": 1, "b": 2}, "requestState": state}
+    return wire.event(wire.message("tools/call", params))
 
 
-def test_a_client_of_2025_makes_a_function_that_never_asks_reach_nothing(calls: list[str]) -> None:
+def test_a_function_that_never_asks_refuses_a_request_state_without_a_call_of_kms(
+    call_with_state: dict[str, Any], calls: list[str]
+) -> None:
+    response = serve(add)(call_with_state, wire.Context("local_add"))
+    assert response["statusCode"] == 400
+    assert wire.read(response, "tools/call")["error"] == INVALID_REQUEST_STATE_ERROR
+    assert calls == []
+
+
+def test_a_function_that_asks_opens_a_request_state_with_kms(call_with_state: dict[str, Any], calls: list[str]) -> None:
+    serve(add_and_ask)(call_with_state, wire.Context("local_add"))
+    assert calls == ["Decrypt"]
+
+
+def test_a_function_that_never_asks_calls_no_service_for_a_client_of_2025(calls: list[str]) -> None:
     client = Client(serve(add), context=wire.Context("local_add"))
     client.initialize()
     assert client.call("add", a=1, b=2)[-1].data["result"]["content"][0]["text"] == "3"
     assert calls == []
 
 
-def test_a_function_that_asks_reaches_kms_and_no_table(calls: list[str]) -> None:
-    called = wire.message("tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}})
-    assert serve(add_what)(wire.event(called), wire.Context("local_add"))["statusCode"] == 500  # no permission
+def test_a_function_that_asks_calls_kms_but_not_the_table(calls: list[str]) -> None:
+    message = wire.message("tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}})
+    assert serve(add_and_ask)(wire.event(message), wire.Context("local_add"))["statusCode"] == 500  # no permission
     assert set(calls) == {"GenerateDataKey"}
 
 
-@pytest.mark.parametrize(("folder", "kept"), [("add", []), ("mcp", ["PutItem"])])
-def test_only_the_endpoint_keeps_a_question_to_a_client_of_2025(folder: str, kept: list[str]) -> None:
-    touched: list[str] = []
+@pytest.mark.parametrize(("folder", "operations"), [("add", []), ("mcp", ["PutItem"])])
+def test_only_the_endpoint_stores_a_question_to_a_client_of_2025(folder: str, operations: list[str]) -> None:
+    recorded: list[str] = []
+    memory = MemoryTable("local-table")
 
     def table(operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        touched.append(operation)
+        recorded.append(operation)
         return memory(operation, request)
 
-    memory = MemoryTable("local-table")
     with deployed(table):
-        client = Client(serve(add_what), context=wire.Context(f"local_{folder}"))
+        client = Client(serve(add_and_ask), context=wire.Context(f"local_{folder}"))
         client.initialize()
         client.send("tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}})
-    assert touched[:1] == kept
+    assert recorded[:1] == operations

@@ -1,4 +1,7 @@
-"""An audit as a task: its progress, its question, its end, and a worker that dies on the way."""
+"""The sample `audit_year`: a tool that runs as a task. A worker audits the months; the client polls and answers.
+
+`recording` compares a conversation with the API Gateway events in events/audit_year.
+"""
 
 from __future__ import annotations
 
@@ -12,63 +15,61 @@ from mcp_functions.http.gateway import WorkFailed
 from mcp_functions.testing import EVERYTHING, WITH_TASKS, Conversation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mcp_functions.local.api_gateway.events import Moment
-
-    Recorded = Callable[[Conversation, list[str]], None]
-
-AUDITED = "2026 is audited: 15 cents remain."
+    from tests.support.recordings import Recording
 
 
 @pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "SECONDS", 0)
 
 
-def begin(moment: Callable[[], Moment] | None = None) -> Conversation:
-    return Conversation(handler, capabilities=WITH_TASKS, moment=moment).call(year=2026)
+def start_audit() -> Conversation:
+    return Conversation(handler, capabilities=WITH_TASKS).call(year=2026)
 
 
-def test_an_audit_asks_in_the_middle_and_goes_on(recorded: Recorded, moment: Callable[[], Moment]) -> None:
-    talk = begin(moment)
-    assert (talk.result["resultType"], talk.result["status"]) == ("task", "working")
-    recorded(talk, ["call"])
-    talk.poll()
+def test_the_first_response_is_a_working_task(recording: Recording) -> None:
+    talk = start_audit()
+    assert talk.result["resultType"] == "task"
+    assert talk.result["status"] == "working"
+    recording.assert_matches(talk, steps=["call"])
+
+
+def test_the_task_continues_after_the_user_answers_its_question() -> None:
+    talk = start_audit().poll()
     assert talk.asked == ["write_off"]
     talk.accept(write_off=True)
     assert talk.done
-    assert talk.text == AUDITED
+    assert talk.text == "2026 is audited: 15 cents remain."
 
 
-def test_a_month_is_audited_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_month_is_audited_once(monkeypatch: pytest.MonkeyPatch) -> None:
     audited = list[int]()
 
-    def difference(year: int, month: int) -> int:
+    def difference(_year: int, month: int) -> int:
         audited.append(month)
-        return (31 * year + 17 * month) % 7
+        return month
 
     monkeypatch.setattr(app, "difference", difference)
-    begin().poll().accept(write_off=False)
+    start_audit().poll().accept(write_off=False)
     assert audited == list(range(1, 13))
 
 
-def test_an_audit_that_is_not_wanted_any_more_ends() -> None:
-    talk = begin().poll().cancel_task()
+def test_the_client_can_cancel_the_task() -> None:
+    talk = start_audit().poll().cancel_task()
     assert talk.result["status"] == "cancelled"
     assert talk.done
 
 
-def test_a_client_that_knows_no_tasks_is_told_so() -> None:
+def test_a_client_without_the_tasks_capability_gets_an_error() -> None:
     talk = Conversation(handler, capabilities=EVERYTHING).call(year=2026)
-    assert talk.error["code"] == -32021
+    assert talk.error["code"] == -32021  # MissingRequiredClientCapability
 
 
-def test_a_worker_that_dies_leaves_the_months_that_it_audited(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_worker_continues_after_the_last_month_of_a_killed_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     audited = list[int]()
 
     class Killed(KeyboardInterrupt):
-        """The process is gone."""
+        """The end of the worker's process."""
 
     def difference(_year: int, month: int) -> int:
         audited.append(month)
@@ -77,9 +78,9 @@ def test_a_worker_that_dies_leaves_the_months_that_it_audited(monkeypatch: pytes
         return month % 2
 
     monkeypatch.setattr(app, "difference", difference)
-    talk = begin()
+    talk = start_audit()
     with pytest.raises((Killed, WorkFailed)):
         talk.poll()
-    talk.later(seconds=31).poll().poll()
+    talk.later(seconds=31).poll().poll()  # the lease of a worker lasts 30 seconds
     assert audited == [1, 2, 3, 3, 4, 5, 6]
     assert talk.asked == ["write_off"]

@@ -1,4 +1,7 @@
-"""A prompt that asks before it is written."""
+"""The sample `briefing`: a prompt that asks its user for the audience.
+
+`recording` compares a conversation with the API Gateway events in events/briefing.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,18 @@ from functions.briefing.app import handler
 from mcp_functions.testing import Conversation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mcp_functions.local.api_gateway.events import Moment
-
-    Recorded = Callable[[Conversation, list[str]], None]
+    from tests.support.recordings import Recording
 
 
-def test_a_briefing_is_written_for_its_audience(recorded: Recorded, moment: Callable[[], Moment]) -> None:
-    talk = Conversation(handler, moment=moment).call(topic="the outage")
-    assert talk.asked == ["audience"]
+def test_the_prompt_names_the_audience_that_the_user_chose(recording: Recording) -> None:
+    talk = Conversation(handler).call(topic="the outage")
+    talk.accept(audience={"audience": "executives"})
+    assert talk.text == "Write a briefing on the outage for executives, to be read in 5 minutes."
+    recording.assert_matches(talk, steps=["get", "audience"])
+
+
+def test_the_form_publishes_the_default_and_the_limits_of_a_field() -> None:
+    talk = Conversation(handler).call(topic="the outage")
     assert talk.requests["audience"]["params"]["requestedSchema"]["properties"]["minutes"] == {
         "type": "integer",
         "default": 5,
@@ -25,18 +30,15 @@ def test_a_briefing_is_written_for_its_audience(recorded: Recorded, moment: Call
         "maximum": 30,
         "description": "How long they have to read it",
     }
-    talk.accept(audience={"audience": "executives"})
-    assert talk.text == "Write a briefing on the outage for executives, to be read in 5 minutes."
-    recorded(talk, ["get", "audience"])
 
 
-def test_a_prompt_has_no_tool_error_so_a_decline_is_a_json_rpc_error() -> None:
+def test_a_declined_question_is_a_json_rpc_error_because_prompts_have_no_is_error() -> None:
     talk = Conversation(handler).call(topic="the outage").decline()
     assert talk.status == 200
     assert talk.error["code"] == -32602
     assert talk.error["message"].startswith("The user declined to answer: Who is the briefing")
 
 
-def test_a_missing_argument_is_named() -> None:
+def test_the_error_for_a_missing_argument_names_it() -> None:
     talk = Conversation(handler).call()
     assert talk.error == {"code": -32602, "message": "Argument 'topic': it is missing"}

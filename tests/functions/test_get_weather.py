@@ -1,4 +1,7 @@
-"""SEP-2322's first example."""
+"""The sample `get_weather`: the first example of SEP-2322, the proposal that added multi-round requests to MCP.
+
+`recording` compares a conversation with the API Gateway events in events/get_weather.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,11 @@ from functions.get_weather.app import handler
 from mcp_functions.testing import Conversation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mcp_functions.local.api_gateway.events import Moment
-
-    Recorded = Callable[[Conversation, list[str]], None]
+    from tests.support.recordings import Recording
 
 
-def test_a_user_who_gives_a_name_gets_the_weather(recorded: Recorded, moment: Callable[[], Moment]) -> None:
-    talk = Conversation(handler, moment=moment).call(location="New York")
+def test_the_user_gets_the_weather_after_giving_a_name(recording: Recording) -> None:
+    talk = Conversation(handler).call(location="New York")
     assert talk.requests == {
         "github_login": {
             "method": "elicitation/create",
@@ -33,13 +32,16 @@ def test_a_user_who_gives_a_name_gets_the_weather(recorded: Recorded, moment: Ca
     }
     talk.accept(github_login={"name": "octocat"})
     assert talk.text == "Current weather in New York:\nTemperature: 72°F\nConditions: Partly cloudy"
-    recorded(talk, ["call", "github_login"])
+    recording.assert_matches(talk, steps=["call", "github_login"])
 
 
-def test_an_answer_that_was_not_requested_is_ignored_and_the_question_is_asked_again() -> None:
+def test_the_function_ignores_an_unrequested_answer_and_repeats_the_question() -> None:
     talk = Conversation(handler).call(location="New York")
-    stranger = {"action": "accept", "content": {"not_requested_param_name": "Information the server did not request"}}
-    assert talk.answer(not_requested_info=stranger).asked == ["github_login"]
+    unrequested = {
+        "action": "accept",
+        "content": {"not_requested_param_name": "Information the server did not request"},
+    }
+    assert talk.answer(not_requested_info=unrequested).asked == ["github_login"]
 
 
 def test_a_user_who_declines_gets_no_weather() -> None:

@@ -1,4 +1,7 @@
-"""The low level: two requests in one round, and a typed state."""
+"""The sample `plan_trip`: the low-level API, with two questions in one round and a typed request state.
+
+`recording` compares a conversation with the API Gateway events in events/plan_trip.
+"""
 
 from __future__ import annotations
 
@@ -10,60 +13,53 @@ from functions.plan_trip.app import handler
 from mcp_functions.testing import Conversation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from tests.support.recordings import Recording
 
-    from mcp_functions.local.api_gateway.events import Moment
-
-    Recorded = Callable[[Conversation, list[str]], None]
-
-PLANNED = "5 days in Lisbon in May."
+ANSWERS = {"where": {"city": "Lisbon"}, "when": {"month": "May"}}
+PLANNED_TRIP = "5 days in Lisbon in May."
 
 
-def test_where_and_when_are_asked_in_one_round(recorded: Recorded, moment: Callable[[], Moment]) -> None:
-    talk = Conversation(handler, moment=moment).call(days=5)
-    assert {key: asked["params"]["message"] for key, asked in talk.requests.items()} == {
-        "where": "Where to?",
-        "when": "In which month?",
-    }
-    talk.accept(where={"city": "Lisbon"}, when={"month": "May"})
-    assert talk.text == PLANNED
-    recorded(talk, ["call", "where-and-when"])
+def test_one_round_asks_both_questions(recording: Recording) -> None:
+    talk = Conversation(handler).call(days=5)
+    assert talk.requests["where"]["params"]["message"] == "Where to?"
+    assert talk.requests["when"]["params"]["message"] == "In which month?"
+    talk.accept(**ANSWERS)
+    assert talk.text == PLANNED_TRIP
+    recording.assert_matches(talk, steps=["call", "where-and-when"])
 
 
-@pytest.mark.parametrize("first", ["where", "when"])
-def test_a_user_who_answers_one_question_is_asked_only_the_other(first: str) -> None:
-    answers = {"where": {"city": "Lisbon"}, "when": {"month": "May"}}
-    talk = Conversation(handler).call(days=5).accept(**{first: answers.pop(first)})
-    assert talk.asked == list(answers)
-    assert talk.accept(**answers).text == PLANNED
+@pytest.mark.parametrize(("first", "second"), [("where", "when"), ("when", "where")])
+def test_the_next_round_asks_only_the_question_without_an_answer(first: str, second: str) -> None:
+    talk = Conversation(handler).call(days=5).accept(**{first: ANSWERS[first]})
+    assert talk.asked == [second]
+    assert talk.accept(**{second: ANSWERS[second]}).text == PLANNED_TRIP
 
 
-def test_only_the_question_with_an_invalid_answer_is_asked_again() -> None:
+def test_the_next_round_asks_only_the_question_with_an_invalid_answer() -> None:
     talk = Conversation(handler).call(days=5).accept(where={"city": 7}, when={"month": "May"})
     assert talk.asked == ["where"]
-    assert talk.accept(where={"city": "Lisbon"}).text == PLANNED
+    assert talk.accept(where={"city": "Lisbon"}).text == PLANNED_TRIP
 
 
-def test_an_answer_that_was_given_is_not_taken_back() -> None:
+def test_a_later_answer_does_not_replace_the_first_one() -> None:
     talk = Conversation(handler).call(days=5).accept(where={"city": "Lisbon"})
-    assert talk.accept(where={"city": "Porto"}, when={"month": "May"}).text == PLANNED
+    talk.accept(where={"city": "Porto"}, when={"month": "May"})
+    assert talk.text == PLANNED_TRIP
 
 
 @pytest.mark.parametrize("key", ["where", "when"])
-def test_a_user_who_declines_or_cancels_a_question_plans_no_trip(key: str) -> None:
+def test_a_user_who_declines_or_dismisses_a_question_plans_no_trip(key: str) -> None:
     assert Conversation(handler).call(days=5).decline(key).text == "No trip was planned."
     assert Conversation(handler).call(days=5).cancel(key).text == "No trip was planned."
 
 
-def test_answers_before_their_questions_plan_no_trip() -> None:
+def test_the_function_ignores_an_answer_without_a_request_state() -> None:
     talk = Conversation(handler).call(days=5)
-    talk._send(  # noqa: SLF001 - a client that answers before it is asked
-        inputResponses={"where": {"action": "accept", "content": {"city": "Lisbon"}}}
-    )
+    answer = {"action": "accept", "content": {"city": "Lisbon"}}
+    talk._send(inputResponses={"where": answer})  # noqa: SLF001 - `answer` would send the state too
     assert talk.asked == ["where", "when"]
 
 
-def test_the_state_is_not_for_the_client_to_read() -> None:
+def test_the_request_state_hides_the_answers() -> None:
     talk = Conversation(handler).call(days=5).accept(where={"city": "Lisbon"})
     assert "Lisbon" not in str(talk.result)
-    assert talk.tamper().error["message"] == "Invalid or expired requestState"

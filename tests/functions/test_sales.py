@@ -1,4 +1,7 @@
-"""A tool with an app of its author's."""
+"""The sample `sales`: a tool, and a chart in HTML (MCP Apps) that shows its result.
+
+`recording` compares a conversation with the API Gateway events in events/sales.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +11,19 @@ from functions.sales.app import CHART, PAGE, handler
 from mcp_functions.testing import Conversation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mcp_functions.local.api_gateway.events import Moment
-
-    Recorded = Callable[[Conversation, list[str]], None]
-
-QUARTERS = [86, 75, 64, 53]
+    from tests.support.recordings import Recording
 
 
-def test_the_sales_of_a_year_come_with_the_app_that_shows_them(
-    recorded: Recorded, moment: Callable[[], Moment]
-) -> None:
-    talk = Conversation(handler, moment=moment).call("sales", year=2026)
-    assert talk.result["structuredContent"] == {"year": 2026, "quarters": QUARTERS}
+def test_the_chart_is_a_resource_beside_the_tool(recording: Recording) -> None:
+    talk = Conversation(handler).call("sales", year=2026)
+    assert talk.result["structuredContent"] == {"year": 2026, "quarters": [86, 75, 64, 53]}
     talk.read(CHART)
     (page,) = talk.result["contents"]
-    assert (page["mimeType"], page["text"]) == ("text/html;profile=mcp-app", PAGE)
-    recorded(talk, ["sales", "chart"])
+    assert page["mimeType"] == "text/html;profile=mcp-app"
+    assert page["text"] == PAGE
+    recording.assert_matches(talk, steps=["sales", "chart"])
 
 
-def test_the_tool_names_its_app() -> None:
-    tool = next(each for each in handler.handlers if each.kind == "tool")
+def test_the_tools_meta_names_the_uri_of_the_chart() -> None:
+    tool = next(entry for entry in handler.handlers if entry.kind == "tool")
     assert tool.describe()["_meta"] == {"ui": {"resourceUri": CHART}}

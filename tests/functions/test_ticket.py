@@ -1,4 +1,7 @@
-"""A resource template that asks for a reason."""
+"""The sample `ticket`: a resource template that asks its reader for a reason.
+
+`recording` compares a conversation with the API Gateway events in events/ticket.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,11 @@ from functions.ticket.app import handler
 from mcp_functions.testing import Conversation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mcp_functions.local.api_gateway.events import Moment
-
-    Recorded = Callable[[Conversation, list[str]], None]
+    from tests.support.recordings import Recording
 
 
-def test_a_reason_opens_the_ticket(recorded: Recorded, moment: Callable[[], Moment]) -> None:
-    talk = Conversation(handler, moment=moment).read("tickets://ACME/7")
+def test_the_user_reads_the_ticket_after_giving_a_reason(recording: Recording) -> None:
+    talk = Conversation(handler).read("tickets://ACME/7")
     assert talk.requests["reason"]["params"]["message"] == "Why do you need to read ACME-7?"
     talk.accept(reason={"reason": "on call"})
     assert talk.result["contents"] == [
@@ -26,30 +25,23 @@ def test_a_reason_opens_the_ticket(recorded: Recorded, moment: Callable[[], Mome
             "text": "ACME-7: the printer on floor 3 is on fire. (Read because: on call)",
         }
     ]
-    recorded(talk, ["read", "reason"])
+    recording.assert_matches(talk, steps=["read", "reason"])
 
 
-def test_a_resource_read_after_a_question_may_not_be_cached() -> None:
-    talk = Conversation(handler).read("tickets://ACME/7")
-    assert "ttlMs" not in talk.result
-    talk.accept(reason={"reason": "on call"})
-    assert (talk.result["ttlMs"], talk.result["cacheScope"]) == (0, "private")
-
-
-def test_without_a_reason_the_ticket_is_redacted() -> None:
+def test_a_user_who_declines_reads_a_redacted_ticket() -> None:
     assert Conversation(handler).read("tickets://ACME/7").decline().text == "ACME-7: [redacted]"
 
 
-def test_a_reason_too_short_is_asked_again() -> None:
+def test_the_question_is_repeated_after_a_reason_that_is_too_short() -> None:
     talk = Conversation(handler).read("tickets://ACME/7").accept(reason={"reason": "no"})
     assert "at least 3 characters" in talk.requests["reason"]["params"]["message"]
 
 
-def test_a_uri_that_no_template_fits_is_an_unknown_resource() -> None:
+def test_a_uri_that_does_not_match_the_template_is_an_unknown_resource() -> None:
     talk = Conversation(handler).read("tickets://ACME")
     assert talk.error == {"code": -32602, "message": "Resource not found", "data": {"uri": "tickets://ACME"}}
 
 
-def test_a_ticket_number_is_a_number() -> None:
+def test_a_ticket_number_that_is_no_integer_is_an_invalid_argument() -> None:
     talk = Conversation(handler).read("tickets://ACME/seven")
     assert talk.error == {"code": -32602, "message": "Argument 'number': must be an integer"}

@@ -471,7 +471,7 @@ def test_a_bare_except_does_not_keep_a_round_from_ending() -> None:
 
     round_ = Round()
     call(greedy, round_=round_)
-    assert round_.ended  # the server looks at this before it looks at the result
+    assert round_.input_required  # the server looks at this before it looks at the result
 
 
 def test_an_async_function_is_a_handler_too() -> None:

@@ -1,4 +1,8 @@
-"""A client that things happen to, and what must hold in every round whatever they are."""
+"""A client whose conversation meets faults, and the laws that hold in every round.
+
+`Client.play` holds a conversation: it sends rounds, and `_check_round` checks the laws after each. An `Act` is a fault,
+or an unusual thing that a client may do. `run_without_faults` gives the result that the conversation should have.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from mcp_functions import serve
 from mcp_functions.handlers.runner import run_round
 from mcp_functions.protocol.errors import McpError
 from mcp_functions.rounds.round import Round, RoundRequest
-from tests.laws.people import MALFORMED, Person, open_pages, words
+from tests.laws.people import Person, malformed_answer, open_pages, words
 from tests.laws.world import WORLD
 from tests.support import wire
 
@@ -28,10 +32,10 @@ ACTS = ("all", "some", "malformed", "cold", "overwrite", "repeat", "rewind", "ve
 
 
 class Act(NamedTuple):
-    """Something that a client does, and a number that says to what."""
+    """One of ACTS, and a number that chooses a detail, for example the round of "rewind"."""
 
-    what: str
-    which: int
+    name: str
+    number: int
 
 
 @cache
@@ -46,28 +50,28 @@ def container(case_name: str, version: int, number: int) -> LambdaFunction:
 
 @dataclass(frozen=True)
 class Point:
-    """Where a conversation stands after a round, and all that went before on the way there.
+    """A conversation after a round.
 
     Attributes:
-        state: as the server sealed it; None before the first round.
-        open: the questions that wait for an answer.
-        done: the steps that ran on the way here.
-        given: answers that fitted, by key and words of the question.
-        rounds: how many it took.
-        flow: which first request it goes back to.
+        state: the request state; None before the first round.
+        questions: those without an answer.
+        effects: texts of the effects so far.
+        answered: key and text of each question that has a valid answer.
+        rounds: the number of rounds so far.
+        flow: the number of the first request that began it.
 
     """
 
     state: str | None = None
-    open: dict[str, Any] = field(default_factory=dict)
-    done: frozenset[str] = frozenset()
-    given: frozenset[tuple[str, str]] = frozenset()
+    questions: dict[str, Any] = field(default_factory=dict)
+    effects: frozenset[str] = frozenset()
+    answered: frozenset[tuple[str, str]] = frozenset()
     rounds: int = 0
     flow: int = 0
 
 
-class Sent(NamedTuple):
-    """A request: where it went on from, with which answers, and to whom."""
+class Request(NamedTuple):
+    """A request of a client, and the container that receives it."""
 
     point: Point
     responses: dict[str, Any]
@@ -76,21 +80,33 @@ class Sent(NamedTuple):
 
 @dataclass
 class Client:
-    """One client in one conversation. `keys` collects the idempotency keys that a deed was done under."""
+    """One client in one conversation.
+
+    Attributes:
+        person: answers the questions.
+        stranger: answers questions that the function did not ask.
+        known_questions: of all versions of the function.
+        version: the version that the next request reaches.
+        number: the container of that version, 0 or 1.
+        points: after each round, and those that the client went back to.
+        keys: the idempotency keys of each effect, by flow.
+        final: the last response.
+
+    """
 
     case: Case
     person: Person
-    stranger: Person  # the answer to questions that were not asked
-    heard_of: dict[str, Any]  # the questions that there are, asked or not
+    stranger: Person
+    known_questions: dict[str, Any]
     version: int = 0
     number: int = 0
     points: list[Point] = field(default_factory=lambda: [Point()])
-    keys: dict[tuple[int, str, tuple[object, ...]], set[str]] = field(default_factory=dict)
+    keys: dict[tuple[int, str], set[str]] = field(default_factory=dict)
     flows: int = 0
     final: dict[str, Any] | None = None
 
     def play(self, acts: Sequence[Act]) -> Iterator[None]:
-        """Go through what happens, then answer whatever is asked until the end; a stop after each round."""
+        """Perform the acts, then answer all questions until the end; yield after each round."""
         self._send({})
         yield
         for act in acts:
@@ -103,118 +119,125 @@ class Client:
             yield
 
     def _act(self, act: Act) -> None:
-        match act.what:
+        match act.name:
             case "repeat":
                 self._repeat(self.last)
                 return
             case "rewind":
-                self.points.append(self.points[act.which % len(self.points)])
+                self.points.append(self.points[act.number % len(self.points)])
             case "version":
                 self.version = (self.version + 1) % len(self.case.versions)
             case "container":
                 self.number = 1 - self.number
-        self._send(self._said(act))
+        self._send(self._responses(act))
 
-    def _said(self, act: Act) -> dict[str, Any]:
-        answers, open_ = self._answers(), self.points[-1].open
-        strange = {key: self.stranger.answer(key, asked) for key, asked in self.heard_of.items()}
-        match act.what:
+    def _responses(self, act: Act) -> dict[str, Any]:
+        answers, questions = self._answers(), self.points[-1].questions
+        unrequested = {key: self.stranger.answer(key, question) for key, question in self.known_questions.items()}
+        match act.name:
             case "some":
-                return {key: said for n, (key, said) in enumerate(answers.items()) if act.which >> n & 1}
+                return {key: answer for n, (key, answer) in enumerate(answers.items()) if act.number >> n & 1}
             case "malformed":
-                return dict.fromkeys(open_, MALFORMED[act.which % len(MALFORMED)])
-            case "cold":  # answers to questions that were not asked, some of which will be asked later
-                return {key: said for key, said in strange.items() if key not in open_}
+                return {key: malformed_answer(act.number, question) for key, question in questions.items()}
+            case "cold":  # answers to questions that a later round may ask
+                return {key: answer for key, answer in unrequested.items() if key not in questions}
             case "overwrite":
-                return {**strange, **answers}
+                return {**unrequested, **answers}
             case "nothing":
                 return {}
         return answers
 
     def _answers(self) -> dict[str, Any]:
-        return {key: self.person.answer(key, asked) for key, asked in self.points[-1].open.items()}
+        return {key: self.person.answer(key, question) for key, question in self.points[-1].questions.items()}
 
-    def _repeat(self, sent: Sent) -> None:
-        """Send a request twice: it comes to the same."""
+    def _repeat(self, request: Request) -> None:
+        """Send a request again: the response has the same questions."""
         before = self.points[-1]
-        self._receive(sent)
+        self._receive(request)
         after = self.points[-1]
-        if self.final is None and sent.point.state is not None:
-            assert after.open == before.open
-            assert after.done == before.done
+        if self.final is None and request.point.state is not None:
+            assert after.questions == before.questions
+            assert after.effects == before.effects
 
     def _send(self, responses: dict[str, Any]) -> None:
-        open_pages(self.points[-1].open, responses)
-        self.last = Sent(self.points[-1], responses, container(self.case.name, self.version, self.number))
+        open_pages(self.points[-1].questions, responses)
+        self.last = Request(self.points[-1], responses, container(self.case.name, self.version, self.number))
         self._receive(self.last)
 
-    def _receive(self, sent: Sent) -> None:
-        point = sent.point
+    def _receive(self, request: Request) -> None:
+        point = request.point
         if point.state is None:
             self.flows += 1
         flow = point.flow or self.flows
         WORLD.begin_round()
-        body = self._post(sent)
+        body = self._post(request)
         self._check_round(point, flow)
         result = body.get("result", {})
         if result.get("resultType") != "input_required":
             self.final = body
             return
-        given = point.given | {
-            (key, words(asked))
-            for key, asked in point.open.items()
-            if sent.responses.get(key) == self.person.answer(key, asked) and asked["params"].get("mode") != "url"
+        requests = result["inputRequests"]
+        answered = point.answered | self._valid_answers(request)
+        repeated = {(key, words(question)) for key, question in requests.items()} & answered
+        assert not repeated, "a question with an answer was asked again"
+        effects = point.effects | {effect.text for effect in WORLD.effects}
+        self.points.append(Point(result["requestState"], requests, effects, answered, point.rounds + 1, flow))
+
+    def _valid_answers(self, request: Request) -> set[tuple[str, str]]:
+        """Return key and text of each question that this request answers. A page may be asked again."""
+        return {
+            (key, words(question))
+            for key, question in request.point.questions.items()
+            if request.responses.get(key) == self.person.answer(key, question)
+            if question["params"].get("mode") != "url"
         }
-        asks = {(key, words(asked)) for key, asked in result["inputRequests"].items()}
-        assert not asks & given, "what was answered was asked again"
-        done = point.done | {did.what + str(did.to) for did in WORLD.done}
-        after = Point(result["requestState"], result["inputRequests"], done, given, point.rounds + 1, flow)
-        self.points.append(after)
 
     def _check_round(self, point: Point, flow: int) -> None:
         assert WORLD.entered == WORLD.left <= 1, "finally did not run"
-        done = [did.what + str(did.to) for did in WORLD.done]
-        assert len(done) == len(set(done)), "a step ran twice in a round"
-        assert not point.done & set(done), "a step ran again though it was recorded"
-        for did in WORLD.done:
-            if did.key is not None:
-                assert point.state is not None, "a keyed step ran before anything could tie it to its repetition"
-                keys = self.keys.setdefault((flow, did.what, did.to), set())
-                keys.add(did.key)
-                assert len(keys) == 1, "one deed was done under two idempotency keys"
+        effects = [effect.text for effect in WORLD.effects]
+        assert len(effects) == len(set(effects)), "a step ran twice in a round"
+        assert not point.effects & set(effects), "a step ran again although it was recorded"
+        for effect in WORLD.effects:
+            if effect.key is not None:
+                assert point.state is not None, "a keyed step ran before a state could repeat its key"
+                keys = self.keys.setdefault((flow, effect.text), set())
+                keys.add(effect.key)
+                assert len(keys) == 1, "one effect had two idempotency keys"
 
-    def _post(self, sent: Sent) -> dict[str, Any]:
-        carried = {} if sent.point.state is None else {"requestState": sent.point.state}
-        answered = {"inputResponses": sent.responses} if sent.responses else {}
-        params = {**self.case.params, **carried, **answered}
+    def _post(self, request: Request) -> dict[str, Any]:
+        params = dict(self.case.params)
+        if request.point.state is not None:
+            params["requestState"] = request.point.state
+        if request.responses:
+            params["inputResponses"] = request.responses
         message = wire.message(self.case.method, params, capabilities=EVERYTHING)
         event = wire.event(message, context={"timeEpoch": int(WORLD.now * 1000)})
-        response = sent.handler(event, wire.Context(f"local_{self.case.name}"))
+        response = request.handler(event, wire.Context(f"local_{self.case.name}"))
         assert response["statusCode"] == 200, response["body"]
         return wire.read(response, self.case.method)
 
 
 class Uninterrupted(Round):
-    """A round in which everybody answers at once, so that it is the only one."""
+    """A round whose questions have their answers at once, so that the function needs no second one."""
 
-    def __init__(self, person: Person, heard_of: dict[str, Any], request: RoundRequest) -> None:
+    def __init__(self, person: Person, known_questions: dict[str, Any], request: RoundRequest) -> None:
         super().__init__(request)
-        self.person, self.heard_of = person, heard_of
+        self.person, self.known_questions = person, known_questions
 
     def ask(self, *questions: WireQuestion) -> list[Any]:
-        outcomes = [self._said(question) for question in questions]
+        outcomes = [self._outcome(question) for question in questions]
         for outcome in outcomes:
             if isinstance(outcome, Exception):
                 raise outcome
         return outcomes
 
-    def _said(self, question: WireQuestion) -> Any:  # noqa: ANN401 - whatever the question's `read` makes of it
-        asked: dict[str, Any] = dict(question.request)
-        self.heard_of[question.key] = asked
-        said = self.person.answer(question.key, asked)
-        open_pages({question.key: asked}, {question.key: said})
+    def _outcome(self, question: WireQuestion) -> Any:  # noqa: ANN401 - whatever the question's `read` makes of it
+        request: dict[str, Any] = dict(question.request)
+        self.known_questions[question.key] = request
+        answer = self.person.answer(question.key, request)
+        open_pages({question.key: request}, {question.key: answer})
         try:
-            return question.read(said)
+            return question.read(answer)
         except Exception as outcome:  # noqa: BLE001 - as the engine does
             return outcome
 
@@ -228,27 +251,27 @@ class Uninterrupted(Round):
         pass
 
 
-def ideal(case: Case, version: int, person: Person) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what a handler comes to if nothing ever interrupts it, and the questions it asked."""
-    handler, heard_of = case.versions[version], dict[str, Any]()
-    request = RoundRequest(flow="the ideal", camel_case=handler.camel_case, capabilities=EVERYTHING)
-    round_: Round = Uninterrupted(person, heard_of, request)
+def run_without_faults(case: Case, version: int, person: Person) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the result of a handler whose rounds end only at the low level, and the questions that it asked."""
+    handler, known_questions = case.versions[version], dict[str, Any]()
+    request = RoundRequest(flow="without faults", camel_case=handler.camel_case, capabilities=EVERYTHING)
+    round_: Round = Uninterrupted(person, known_questions, request)
     while True:
         WORLD.begin_round()
         try:
             result = run_round(handler, case.params, round_)
         except McpError as error:
-            return {"error": error.message}, heard_of
+            return {"error": error.message}, known_questions
         if result is not None:
-            return {"result": result}, heard_of
+            return {"result": result}, known_questions
         # A function of the low level has ended its round itself.
-        heard_of.update(round_.requests)
-        said = {key: person.answer(key, dict(asked)) for key, asked in round_.requests.items()}
-        round_ = Round(request._replace(responses=said), round_.next_record(), round_.questions.open_fingerprints())
+        known_questions.update(round_.requests)
+        answers = {key: person.answer(key, dict(question)) for key, question in round_.requests.items()}
+        round_ = Round(request._replace(responses=answers), round_.next_record(), round_.questions.open_fingerprints())
 
 
-def comes_to(body: dict[str, Any]) -> dict[str, Any]:
-    """Return what a handler came to, without what the server adds."""
+def result_of(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the result or the error of a response, without the members that the server adds."""
     if "error" in body:
         return {"error": body["error"]["message"]}
     return {"result": {name: value for name, value in body["result"].items() if name not in ("resultType", "_meta")}}

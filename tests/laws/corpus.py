@@ -29,7 +29,7 @@ from mcp_functions import (
     tool,
 )
 from mcp_functions.rounds.client_questions import CreateMessageRequest
-from tests.laws.world import WORLD, visit
+from tests.laws.world import WORLD, open_resource
 
 if TYPE_CHECKING:
     from mcp_functions.handlers.base import Handler
@@ -77,7 +77,7 @@ class Case(NamedTuple):
 @tool
 def straight(topic: str, *, elicit: Elicit) -> str:
     """Ask two things."""
-    with visit():
+    with open_resource():
         who = elicit("who", f"Who writes about {topic}?", Name)
         return f"{who.name}, {elicit('colour', 'Which colour?', Colour).choice}"
 
@@ -85,7 +85,7 @@ def straight(topic: str, *, elicit: Elicit) -> str:
 @tool(name="straight")
 def straight_reworded(topic: str, *, elicit: Elicit) -> str:
     """Ask the same in other words, and one thing more."""
-    with visit():
+    with open_resource():
         size = elicit("size", "How large?", Count)
         who = elicit("who", f"Who writes about {topic}?", Name)
         return f"{who.name}, {elicit('colour', 'In which colour, please?', Colour).choice}, {size.n}"
@@ -94,7 +94,7 @@ def straight_reworded(topic: str, *, elicit: Elicit) -> str:
 @tool(camel_case=True)
 def in_camel_case(topic_name: str, *, elicit: Elicit) -> str:
     """Ask in camelCase."""
-    with visit():
+    with open_resource():
         day = elicit("whatDay", f"{topic_name}: when?", Day)
         return f"{day.first_day:%d %b %Y} {day.extras}"
 
@@ -105,7 +105,7 @@ def in_camel_case(topic_name: str, *, elicit: Elicit) -> str:
 @tool
 def guests(*, elicit: Elicit) -> list[str]:
     """Ask as many questions as an answer says."""
-    with visit():
+    with open_resource():
         count = elicit("count", "How many are coming?", Count).n
         return [elicit(f"guest-{n}", f"Who is guest {n}?", Name).name for n in range(count)]
 
@@ -113,7 +113,7 @@ def guests(*, elicit: Elicit) -> list[str]:
 @tool(name="guests")
 def guests_with_colours(*, elicit: Elicit) -> list[str]:
     """Ask two questions for each, at once."""
-    with visit():
+    with open_resource():
         count, found = elicit("count", "How many are coming?", Count).n, []
         for n in range(count):
             who = Question(f"guest-{n}", f"Who is guest {n}?", Name)
@@ -125,7 +125,7 @@ def guests_with_colours(*, elicit: Elicit) -> list[str]:
 @tool
 def branches(*, elicit: Elicit) -> str:
     """Ask this or that."""
-    with visit():
+    with open_resource():
         match elicit("choice", "Red, green or blue?", Colour).choice:
             case "red":
                 if elicit("sure", "Red, really?", Ok).ok:
@@ -142,7 +142,7 @@ def branches(*, elicit: Elicit) -> str:
 @tool
 def all_at_once(*, elicit: Elicit) -> str:
     """Ask the user, the model and the client in one round."""
-    with visit():
+    with open_resource():
         where, day, roots, said = elicit.together(
             Question("where", "Where to?", Name),
             Question("day", "When?", Day),
@@ -157,7 +157,7 @@ def all_at_once(*, elicit: Elicit) -> str:
 @tool(name="all_at_once")
 def fewer_at_once(*, elicit: Elicit) -> str:
     """Ask less of it, in another order."""
-    with visit():
+    with open_resource():
         day, where = elicit.together(Question("day", "When?", Day), Question("where", "Where to?", Name))
         return f"{where.name} on {day.first_day}"
 
@@ -171,7 +171,7 @@ def declared(
     who: Annotated[Name | None, Ask("Who did it?")],
 ) -> str:
     """Declare two questions, and ask a third."""
-    with visit():
+    with open_resource():
         by = who.name if who else "nobody"
         return f"{how.choice} by {by}: {elicit('thanks', f'Thank {by}?', Ok).ok}"
 
@@ -182,7 +182,7 @@ def declared(
 @tool
 def outcomes(*, elicit: Elicit) -> list[str]:
     """Choose a branch by the user's action."""
-    with visit():
+    with open_resource():
         found = []
         for number in range(3):
             match elicit.outcome(f"thing-{number}", f"Thing {number}?", Name):
@@ -205,7 +205,7 @@ def name_or_nobody(elicit: Elicit, key: str) -> str:
 @tool
 def careless(*, elicit: Elicit, step: Step) -> str:
     """Ask in a helper that catches too much, around steps that catch too much."""
-    with visit():
+    with open_resource():
         first = name_or_nobody(elicit, "first")
         try:
             told = step("tell", WORLD.do, "tell", first)
@@ -234,7 +234,7 @@ def charge(flight: Flight, euros: int, *, key: str) -> str:
 @tool
 def booking(city: str, *, elicit: Elicit, step: Step) -> str:
     """Hold a seat, reserve, confirm and charge."""
-    with visit():
+    with open_resource():
         seat = step.keyed("hold", lambda key: WORLD.do("hold", city, key=key))
         day = elicit("day", "When?", Day).first_day
         flight = step("reserve", reserve, city, day)
@@ -248,7 +248,7 @@ def booking(city: str, *, elicit: Elicit, step: Step) -> str:
 @tool(name="booking")
 def booking_with_insurance(city: str, *, elicit: Elicit, step: Step) -> str:
     """Do the same, with insurance, and other words."""
-    with visit():
+    with open_resource():
         seat = step.keyed("hold", lambda key: WORLD.do("hold", city, key=key))
         day = elicit("day", "When?", Day).first_day
         flight = step("reserve", reserve, city, day)
@@ -266,7 +266,7 @@ def work(part: int) -> int:
 @tool(max_sheds=9)
 def long_computation(*, elicit: Elicit, step: Step) -> int:
     """Work for a minute, and ask in the middle of it."""
-    with visit():
+    with open_resource():
         total = sum(step(f"part-{n}", work, n) for n in range(6))
         total *= elicit("factor", f"It is {total} so far. Times?", Count).n
         return total + sum(step.within(10)(f"part-{n}", work, n) for n in range(6, 10))
@@ -275,12 +275,12 @@ def long_computation(*, elicit: Elicit, step: Step) -> int:
 @tool(max_sheds=9)
 def by_hand(*, step: Step, elicit: Elicit) -> str:
     """End rounds by hand, whenever three steps more are done."""
-    with visit():
+    with open_resource():
         done = []
         for n in range(7):
-            before = len(WORLD.done)
+            before = len(WORLD.effects)
             done.append(step(f"part-{n}", WORLD.do, "part", n))
-            if n % 3 == 2 and len(WORLD.done) > before:
+            if n % 3 == 2 and len(WORLD.effects) > before:
                 step.shed()
         return f"{elicit('name', 'For whom?', Name).name}: {done}"
 
@@ -299,7 +299,7 @@ async def with_tasks(*, elicit: Elicit, step: Step) -> str:
             await asyncio.sleep(0)
         return len(name)
 
-    with visit():
+    with open_resource():
         async with asyncio.TaskGroup() as group:
             asked = [group.create_task(ask(key)) for key in "ab"]
             group.create_task(step.wait("meanwhile", measure, "meanwhile"))
@@ -315,7 +315,7 @@ def pack(things: tuple[str, ...]) -> Any:  # noqa: ANN401 - an annotation that s
 @tool
 async def spoiling(*, elicit: Elicit, step: Step, sample: Sample, list_roots: ListRoots) -> list[str]:
     """Change everything that is read, in every round."""
-    with visit():
+    with open_resource():
         found = list[str]()
 
         async def read() -> None:
@@ -338,7 +338,7 @@ async def spoiling(*, elicit: Elicit, step: Step, sample: Sample, list_roots: Li
 @tool
 def twice_on_a_page(user: str, *, elicit: Elicit) -> str:
     """Ask for a page until the user has opened it twice."""
-    with visit():
+    with open_resource():
         page = f"https://forge.example/{user}"
         while WORLD.opened[page] < 2:
             elicit.url("page", "Please sign in", page)
@@ -348,7 +348,7 @@ def twice_on_a_page(user: str, *, elicit: Elicit) -> str:
 @tool
 def model_and_folders(*, sample: Sample, list_roots: ListRoots) -> str:
     """Ask the client's model about each of its folders, twice."""
-    with visit():
+    with open_resource():
         found = [root["uri"] for root in list_roots()]
         for turn in (1, 2):
             found.append(sample(f"turn-{turn}", f"Turn {turn} of {found[-1]}", max_tokens=50)["content"]["text"])
@@ -361,7 +361,7 @@ def model_and_folders(*, sample: Sample, list_roots: ListRoots) -> str:
 @prompt
 def briefing(topic: str, *, elicit: Elicit) -> str:
     """Ask for whom, then write."""
-    with visit():
+    with open_resource():
         audience = elicit("audience", f"Who reads about {topic}?", Name).name
         return f"On {topic}, for {audience}, in {elicit('minutes', 'How many minutes?', Count).n} minutes."
 
@@ -369,14 +369,14 @@ def briefing(topic: str, *, elicit: Elicit) -> str:
 @resource("rules://house")
 def rules(*, elicit: Elicit) -> str:
     """Ask for a language."""
-    with visit():
+    with open_resource():
         return f"The rules in {elicit('language', 'Which language?', Colour).choice}."
 
 
 @resource("tickets://{project}/{number}")
 def ticket(project: str, number: int, *, elicit: Elicit, step: Step) -> str:
     """Ask why, and leave a trace once."""
-    with visit():
+    with open_resource():
         trace = step("trace", WORLD.do, "trace", project, number)
         return f"{trace}: {elicit('why', f'Why {project}-{number}?', Name).name}"
 
@@ -405,7 +405,7 @@ def draft(
     days: int, *, input_responses: InputResponses, request_state: RequestState[Draft]
 ) -> str | InputRequiredResult:
     """Keep what is known in a state."""
-    with visit():
+    with open_resource():
         known = request_state.value
         where, day = input_responses.accepted("where", Name), input_responses.accepted("day", Day)
         known.where = known.where or (where.name if where else None)
@@ -421,7 +421,7 @@ def draft_of_another_shape(
     days: int, *, input_responses: InputResponses, request_state: RequestState[LaterDraft]
 ) -> str | InputRequiredResult:
     """Keep more, under other names."""
-    with visit():
+    with open_resource():
         known = request_state.value
         if where := input_responses.accepted("where", Name):
             known.place = known.place or where.name

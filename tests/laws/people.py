@@ -1,4 +1,4 @@
-"""A person, a model and a machine at the client: their identity and the question determine the answer."""
+"""The answers of a person, a model and a file system at the client; a seed and the question determine each answer."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ CHOICES = ("accept", "accept", "accept", "accept", "accept", "decline", "cancel"
 
 
 def words(request: dict[str, Any]) -> str:
-    """Return what a question says, without the reason why it is asked again."""
+    """Return the text of a question, without the reason why the server repeats it."""
     return AGAIN.sub("", str(request.get("params", {}).get("message", request["method"])))
 
 
 class Person:
-    """Answers every question, the same question always in the same way; with `moods` also with a no."""
+    """Answers a question always in the same way; with `moods`, the answer may be a decline or a dismissal."""
 
     def __init__(self, seed: int, *, moods: bool = True) -> None:
         self._seed, self._moods = seed, moods
@@ -64,10 +64,10 @@ class Person:
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
 
 
-def open_pages(asked: Mapping[str, Any], said: Mapping[str, Any]) -> None:
+def open_pages(questions: Mapping[str, Any], answers: Mapping[str, Any]) -> None:
     """Open the pages that the person agreed to open."""
-    for key, request in asked.items():
-        if request["params"].get("mode") == "url" and said.get(key) == {"action": "accept"}:
+    for key, request in questions.items():
+        if request["params"].get("mode") == "url" and answers.get(key) == {"action": "accept"}:
             WORLD.opened[request["params"]["url"]] += 1
 
 
@@ -81,3 +81,11 @@ MALFORMED: list[dict[str, Any]] = [
     {"roots": "file:///", "role": "nobody", "content": 7, "model": None},
     {"action": ["accept"], "content": {}},
 ]
+
+
+def malformed_answer(number: int, question: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an answer that the question does not allow."""
+    answer = MALFORMED[number % len(MALFORMED)]
+    if question["params"].get("mode") == "url" and answer == {"action": "accept"}:
+        return {}  # a page needs no content, so this answer would open it
+    return answer

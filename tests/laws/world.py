@@ -11,12 +11,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Did(NamedTuple):
-    """One thing that was done in the world, under which idempotency key."""
+class Effect(NamedTuple):
+    """Something that a function does outside of itself, perhaps under an idempotency key."""
 
-    what: str
-    to: tuple[object, ...]
+    name: str
+    arguments: tuple[object, ...]
     key: str | None = None
+
+    @property
+    def text(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.arguments))})"
 
 
 @dataclass
@@ -25,34 +29,35 @@ class World:
 
     Attributes:
         now: unix seconds.
-        done: in this round.
+        effects: of this round.
         entered: how often a handler was called in this round.
         left: how often its `finally` ran.
-        opened: how often a user opened the page.
+        opened: how often a user opened each page.
 
     """
 
     now: float = 1_785_000_000.0
-    done: list[Did] = field(default_factory=list)
+    effects: list[Effect] = field(default_factory=list)
     entered: int = 0
     left: int = 0
     opened: Counter[str] = field(default_factory=Counter)
 
     def begin_round(self) -> None:
-        self.done, self.entered, self.left = [], 0, 0
+        self.effects, self.entered, self.left = [], 0, 0
 
-    def do(self, what: str, *to: object, key: str | None = None, seconds: float = 0) -> str:
-        """Do something that counts, and say what it came to: the same for the same words."""
-        self.done.append(Did(what, to, key))
+    def do(self, name: str, *arguments: object, key: str | None = None, seconds: float = 0) -> str:
+        """Record an effect, and return a text of it: the same for the same arguments."""
+        effect = Effect(name, arguments, key)
+        self.effects.append(effect)
         self.now += seconds
-        return f"{what}({', '.join(map(str, to))})"
+        return effect.text
 
 
 WORLD = World()
 
 
 @contextmanager
-def visit() -> Iterator[None]:
+def open_resource() -> Iterator[None]:
     """Open and close a resource around the work, as an author would."""
     WORLD.entered += 1
     try:

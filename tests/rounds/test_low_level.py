@@ -259,7 +259,7 @@ class Nested(BaseModel):
 def test_any_model_that_fits_json_is_read_as_it_was_written(state: BaseModel) -> None:
     round_ = Round()
     with pytest.raises(InputRequired):
-        round_.end_with(InputRequiredResult(request_state=state))
+        InputRequiredResult(request_state=state).end_round(round_)
     assert RequestState(Round(record=round_.next_record()), type(state)).value == state
 
 
@@ -343,7 +343,7 @@ class Migrating(BaseModel):
 def test_a_validator_that_changes_what_it_reads_changes_no_record() -> None:
     round_ = Round()
     with pytest.raises(InputRequired):
-        round_.end_with(InputRequiredResult(request_state=Migrating.model_construct(notes=[{"words": "kept"}])))
+        InputRequiredResult(request_state=Migrating.model_construct(notes=[{"words": "kept"}])).end_round(round_)
     left = round_.next_record()
     assert left["state"] == '{"notes":[{"words":"kept"}]}'
     for _ in range(2):
@@ -376,7 +376,7 @@ def test_the_model_alone_writes_and_reads_a_megabyte_of_state_once_each(
 
     round_ = Round()
     with pytest.raises(InputRequired):
-        round_.end_with(InputRequiredResult(request_state=kept))
+        InputRequiredResult(request_state=kept).end_round(round_)
     token = states.seal(bound, None, asked={}, record=round_.next_record())
     assert passes == ["model_dump_json"]
     record = states.open(token, bound).record

@@ -273,7 +273,7 @@ def test_a_bare_except_cannot_undo_the_end_of_a_round() -> None:
     round_ = Round()
     with contextlib.suppress(BaseException):
         ask(round_, "name", "Who?")
-    assert round_.ended
+    assert round_.input_required
 
 
 def test_a_broken_rule_ends_the_round_even_if_it_is_caught() -> None:
@@ -402,8 +402,8 @@ class Name(BaseModel):
 def test_a_low_level_function_returns_its_questions_and_its_state() -> None:
     round_ = Round()
     with pytest.raises(InputRequired):
-        round_.end_with(
-            InputRequiredResult({"who": ElicitRequest("Who?", Name), "roots": ListRootsRequest()}, Draft(step=1))
+        InputRequiredResult({"who": ElicitRequest("Who?", Name), "roots": ListRootsRequest()}, Draft(step=1)).end_round(
+            round_
         )
     assert list(round_.requests) == ["who", "roots"]
     assert round_.questions.open_fingerprints() == {key: fingerprint(asked) for key, asked in round_.requests.items()}
@@ -413,7 +413,7 @@ def test_a_low_level_function_returns_its_questions_and_its_state() -> None:
 def test_a_low_level_function_may_continue_without_a_question() -> None:
     round_ = Round()
     with pytest.raises(InputRequired):
-        round_.end_with(InputRequiredResult(request_state=Draft(step=2)))
+        InputRequiredResult(request_state=Draft(step=2)).end_round(round_)
     assert round_.requests == {}
     assert follow(round_).record.state == '{"step":2}'
 
@@ -421,16 +421,16 @@ def test_a_low_level_function_may_continue_without_a_question() -> None:
 def test_a_low_level_function_may_ask_without_a_state() -> None:
     first = Round()
     with pytest.raises(InputRequired):
-        first.end_with(InputRequiredResult(request_state=Draft(step=1)))
+        InputRequiredResult(request_state=Draft(step=1)).end_round(first)
     round_ = follow(first)
     with pytest.raises(InputRequired):
-        round_.end_with(InputRequiredResult({"roots": ListRootsRequest()}))
+        InputRequiredResult({"roots": ListRootsRequest()}).end_round(round_)
     assert follow(round_).record.state is None
 
 
 def test_a_result_that_requires_nothing_is_the_developers_error() -> None:
     with pytest.raises(DeveloperError, match="an InputRequiredResult needs input_requests or a request_state"):
-        Round().end_with(InputRequiredResult())
+        InputRequiredResult().end_round(Round())
 
 
 def test_proven_answers_are_separate_from_unproven_ones() -> None:
@@ -444,7 +444,7 @@ def test_a_question_of_a_later_round_needs_its_own_answer() -> None:
     round_ = Round()
     for uri in ("file:///a", "file:///b"):
         with pytest.raises(InputRequired):
-            round_.end_with(InputRequiredResult({"roots": ListRootsRequest()}))
+            InputRequiredResult({"roots": ListRootsRequest()}).end_round(round_)
         round_ = follow(round_, {"roots": {"roots": [{"uri": uri}]}})
         assert InputResponses(round_)["roots"] == {"roots": [{"uri": uri}]}
 

@@ -1,13 +1,17 @@
 """For generated signatures, a call accepts what the published schema allows and pydantic reads, and nothing else.
 
-Defaults arrive, and no call changes the next one.
+Hypothesis draws a signature, with types, aliases and defaults; a function with it is written as source. Then it draws
+arguments: some fit the signature, and some are changed in one place. The function empties all that it receives, so a
+default that two calls shared would be missing in the second.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import json
+import re
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum, IntEnum, StrEnum
@@ -27,7 +31,9 @@ from mcp_functions.protocol import json_reader
 from tests.support import wire
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from mcp_functions.http.gateway import LambdaFunction
 
 
 class Colour(StrEnum):
@@ -47,7 +53,7 @@ class Mixed(Enum):
     HALF = 0.5
 
 
-class Type(NamedTuple):
+class TypeWithValues(NamedTuple):
     """A type, and JSON values that fit it."""
 
     annotation: Any
@@ -55,374 +61,395 @@ class Type(NamedTuple):
     hashable: bool = True
 
     def __repr__(self) -> str:
-        return f"Type({self.annotation!r})"  # a strategy of strategies writes kilobytes
+        return f"TypeWithValues({self.annotation!r})"  # the text of a strategy has kilobytes
 
 
-WORDS = st.text("ab1é \n", max_size=4)
+TEXTS = st.text("ab1é \n", max_size=4)
 NUMBERS = st.integers(-9, 9) | st.integers(-(2**53), 2**53)
 DATES = st.dates().map(date.isoformat)
-SCALARS = [
-    Type(str, WORDS),
-    Type(int, NUMBERS),
-    Type(float, NUMBERS | st.floats(-1e9, 1e9)),
-    Type(bool, st.booleans()),
-    Type(None, st.none()),
-    Type(Literal["a", "b"], st.sampled_from(["a", "b"])),
-    Type(Literal["a", 1, True] | None, st.sampled_from(["a", 1, True, None])),
-    Type(Annotated[Literal[1, 2], Field(description="one or two")], st.sampled_from([1, 2])),
-    Type(Colour, st.sampled_from(["red", "blue"])),
-    Type(Level, st.sampled_from([1, 2])),
-    Type(Mixed, st.sampled_from(["word", 1, True, 0.5])),
-    Type(date, DATES),
-    Type(datetime, st.datetimes(timezones=st.just(UTC)).map(datetime.isoformat)),
-    Type(Path, WORDS),
-    Type(UUID, st.uuids().map(str)),
-    Type(Decimal, NUMBERS | st.decimals(-9, 9, places=2).map(str)),
-    Type(int | float, NUMBERS | st.floats(-1e9, 1e9)),
+SIMPLE_TYPES = [
+    TypeWithValues(str, TEXTS),
+    TypeWithValues(int, NUMBERS),
+    TypeWithValues(float, NUMBERS | st.floats(-1e9, 1e9)),
+    TypeWithValues(bool, st.booleans()),
+    TypeWithValues(None, st.none()),
+    TypeWithValues(Literal["a", "b"], st.sampled_from(["a", "b"])),
+    TypeWithValues(Literal["a", 1, True] | None, st.sampled_from(["a", 1, True, None])),
+    TypeWithValues(Annotated[Literal[1, 2], Field(description="one or two")], st.sampled_from([1, 2])),
+    TypeWithValues(Colour, st.sampled_from(["red", "blue"])),
+    TypeWithValues(Level, st.sampled_from([1, 2])),
+    TypeWithValues(Mixed, st.sampled_from(["word", 1, True, 0.5])),
+    TypeWithValues(date, DATES),
+    TypeWithValues(datetime, st.datetimes(timezones=st.just(UTC)).map(datetime.isoformat)),
+    TypeWithValues(Path, TEXTS),
+    TypeWithValues(UUID, st.uuids().map(str)),
+    TypeWithValues(Decimal, NUMBERS | st.decimals(-9, 9, places=2).map(str)),
+    TypeWithValues(int | float, NUMBERS | st.floats(-1e9, 1e9)),
 ]
-LIMITED = [
-    Type(Annotated[int, Field(ge=1, lt=5)], st.integers(1, 4)),
-    Type(Annotated[int, Field(multiple_of=3)], st.integers(-9, 9).map(lambda number: number * 3)),
-    Type(Annotated[float, Field(gt=0, le=1)], st.floats(0, 1, exclude_min=True) | st.just(1)),
-    Type(Annotated[str, Field(min_length=1, max_length=2)], st.text("aé", min_size=1, max_size=2)),
-    Type(Annotated[str, Field(pattern="^[a-b]{1,3}$")], st.text("ab", min_size=1, max_size=3)),
-    Type(Annotated[str, Field(pattern=r"^\d+$")], st.text("12", min_size=1, max_size=3)),
+TYPES_WITH_LIMITS = [
+    TypeWithValues(Annotated[int, Field(ge=1, lt=5)], st.integers(1, 4)),
+    TypeWithValues(Annotated[int, Field(multiple_of=3)], st.integers(-9, 9).map(lambda number: number * 3)),
+    TypeWithValues(Annotated[float, Field(gt=0, le=1)], st.floats(0, 1, exclude_min=True) | st.just(1)),
+    TypeWithValues(Annotated[str, Field(min_length=1, max_length=2)], st.text("aé", min_size=1, max_size=2)),
+    TypeWithValues(Annotated[str, Field(pattern="^[a-b]{1,3}$")], st.text("ab", min_size=1, max_size=3)),
+    TypeWithValues(Annotated[str, Field(pattern=r"^\d+$")], st.text("12", min_size=1, max_size=3)),
 ]
-LEAVES = st.sampled_from(SCALARS) | st.sampled_from(LIMITED)
-KEYS: list[tuple[Any, st.SearchStrategy[str]]] = [
-    (str, WORDS),
+LEAVES = st.sampled_from(SIMPLE_TYPES) | st.sampled_from(TYPES_WITH_LIMITS)
+KEY_TYPES: list[tuple[Any, st.SearchStrategy[str]]] = [
+    (str, TEXTS),
     (Colour, st.sampled_from(["red", "blue"])),
     (Literal["a", "b"], st.sampled_from(["a", "b"])),
     (Annotated[str, Field(max_length=2)], st.text("ab", max_size=2)),
-    (Annotated[str, Field(pattern="^a")], WORDS.map(lambda text: f"a{text}")),
+    (Annotated[str, Field(pattern="^a")], TEXTS.map(lambda text: f"a{text}")),
     (date, DATES),
     (int, NUMBERS.map(str)),
     (float, st.floats(-9, 9).map(str)),
     (bool, st.sampled_from(["true", "false"])),
     (Level, st.sampled_from(["1", "2"])),
 ]
-NUMBER = itertools.count()
-JUNK = st.sampled_from(
-    [
-        None,
-        True,
-        False,
-        0,
-        1,
-        1.0,
-        1.5,
-        -3,
-        "",
-        "1",
-        "a",
-        "a\n",
-        "\u0661",
-        "1_0",
-        " 1",
-        "red",
-        [],
-        [1, 1],
-        [True, 1],
-        {},
-        {"a": 1},
-    ]
+COUNTER = itertools.count()
+OTHER_VALUES = st.one_of(
+    st.sampled_from([None, True, False, 0, 1, 1.0, 1.5, -3, "", "1", "a", "a\n", "\u0661", "1_0", " 1", "red"]),
+    st.sampled_from([[], [1, 1], [True, 1], {}, {"a": 1}]),
 )
 
 
-def lists(inner: Type) -> st.SearchStrategy[Type]:
+def list_types(inner: TypeWithValues) -> st.SearchStrategy[TypeWithValues]:
     every = st.lists(inner.values, max_size=3)
     limited = Annotated[list[inner.annotation], Field(min_length=1, max_length=2)]  # type: ignore[name-defined]
     return st.sampled_from(
         [
-            Type(list[inner.annotation], every, hashable=False),  # type: ignore[name-defined]
-            Type(tuple[inner.annotation, ...], every, hashable=False),  # type: ignore[name-defined]
-            Type(limited, st.lists(inner.values, min_size=1, max_size=2), hashable=False),
+            TypeWithValues(list[inner.annotation], every, hashable=False),  # type: ignore[name-defined]
+            TypeWithValues(tuple[inner.annotation, ...], every, hashable=False),  # type: ignore[name-defined]
+            TypeWithValues(limited, st.lists(inner.values, min_size=1, max_size=2), hashable=False),
         ]
     )
 
 
-def sets(inner: Type) -> Type:
+def set_types(inner: TypeWithValues) -> TypeWithValues:
     unique = st.lists(inner.values, max_size=3, unique_by=json.dumps)
-    return Type(set[inner.annotation], unique, hashable=False)  # type: ignore[name-defined]
+    return TypeWithValues(set[inner.annotation], unique, hashable=False)  # type: ignore[name-defined]
 
 
-def pairs(inner: tuple[Type, Type]) -> Type:
+def tuple_types(inner: tuple[TypeWithValues, TypeWithValues]) -> TypeWithValues:
     left, right = inner
     values = st.tuples(left.values, right.values).map(list)
-    return Type(tuple[left.annotation, right.annotation], values, hashable=False)  # type: ignore[name-defined]
+    return TypeWithValues(tuple[left.annotation, right.annotation], values, hashable=False)  # type: ignore[name-defined]
 
 
-def dicts(of: tuple[tuple[Any, st.SearchStrategy[str]], Type]) -> Type:
-    (key, names), inner = of
-    return Type(dict[key, inner.annotation], st.dictionaries(names, inner.values, max_size=2), hashable=False)  # type: ignore[valid-type, name-defined]
+def dict_types(members: tuple[tuple[Any, st.SearchStrategy[str]], TypeWithValues]) -> TypeWithValues:
+    (key, names), inner = members
+    annotation = dict[key, inner.annotation]  # type: ignore[valid-type, name-defined]
+    return TypeWithValues(annotation, st.dictionaries(names, inner.values, max_size=2), hashable=False)
 
 
-def unions(members: Sequence[Type]) -> Type:
+def union_type(members: Sequence[TypeWithValues]) -> TypeWithValues:
     annotation = Union.__getitem__(tuple(member.annotation for member in members))
-    return Type(annotation, st.one_of(*(member.values for member in members)), hashable=False)
+    return TypeWithValues(annotation, st.one_of(*(member.values for member in members)), hashable=False)
 
 
-def records(fields: list[tuple[Type, bool]]) -> st.SearchStrategy[Type]:
-    """Make a model, a dataclass and a TypedDict of these fields; a flag says which may be left out."""
-    fields = [(_optional(field) if optional else field, optional) for field, optional in fields]
-    named = {f"f{number}": field for number, field in enumerate(fields)}
-    aliased = {f"F{number}": field for number, field in enumerate(fields)}
-    number = next(NUMBER)  # two types of one name in one signature are refused
-    model = create_model(
-        f"Model{number}",
-        **{
-            name: (field.annotation, Field(None if optional else ..., alias=name.upper()))
-            for name, (field, optional) in named.items()
-        },  # type: ignore[call-overload]
-    )
-    rows = [
-        (name, field.annotation, dataclasses.field(default=None) if optional else dataclasses.field())
-        for name, (field, optional) in named.items()
+class FieldOf(NamedTuple):
+    """A field of a model, a dataclass or a TypedDict."""
+
+    type: TypeWithValues
+    is_optional: bool
+
+
+def object_types(drawn: list[tuple[TypeWithValues, bool]]) -> st.SearchStrategy[TypeWithValues]:
+    """Make a model, whose fields have aliases, a dataclass and a TypedDict. A flag says that a field is optional."""
+    fields = {}
+    for number, (type_, is_optional) in enumerate(drawn):
+        field_type = union_type((type_, TypeWithValues(None, st.none()))) if is_optional else type_
+        fields[f"f{number}"] = FieldOf(field_type, is_optional)
+    aliased = {name.upper(): field for name, field in fields.items()}
+    number = next(COUNTER)  # two types of one name in one signature are refused
+    classes = [
+        (_model(f"Model{number}", fields), aliased),
+        (_dataclass(f"Data{number}", fields), fields),
+        (_typed_dict(f"Dict{number}", fields), fields),
     ]
-    Data = dataclasses.make_dataclass(f"Data{number}", rows, kw_only=True)  # noqa: N806 - a class
-    hints = {
-        name: typing_extensions.NotRequired[field.annotation] if optional else field.annotation
-        for name, (field, optional) in named.items()
-    }
-    Dict = typing_extensions.TypedDict(f"Dict{number}", hints)  # type: ignore[misc]
-    made = [(model, aliased), (Data, named), (Dict, named)]
-    return st.sampled_from([Type(annotation, _objects(members), hashable=False) for annotation, members in made])
+    return st.sampled_from([TypeWithValues(cls, _objects(names), hashable=False) for cls, names in classes])
 
 
-def _optional(inner: Type) -> Type:
-    return unions((inner, Type(type(None), st.none())))
+def _model(class_name: str, fields: dict[str, FieldOf]) -> Any:  # noqa: ANN401 - a class
+    members: dict[str, Any] = {}
+    for name, field in fields.items():
+        members[name] = (field.type.annotation, Field(None if field.is_optional else ..., alias=name.upper()))
+    return create_model(class_name, **members)
 
 
-def _objects(members: dict[str, tuple[Type, bool]]) -> st.SearchStrategy[Any]:
+def _dataclass(class_name: str, fields: dict[str, FieldOf]) -> Any:  # noqa: ANN401 - a class
+    members: list[Any] = []
+    for name, field in fields.items():
+        default = dataclasses.field(default=None) if field.is_optional else dataclasses.field()
+        members.append((name, field.type.annotation, default))
+    return dataclasses.make_dataclass(class_name, members, kw_only=True)
+
+
+def _typed_dict(class_name: str, fields: dict[str, FieldOf]) -> Any:  # noqa: ANN401 - a class
+    members: dict[str, Any] = {}
+    for name, field in fields.items():
+        members[name] = (
+            typing_extensions.NotRequired[field.type.annotation] if field.is_optional else field.type.annotation
+        )
+    return typing_extensions.TypedDict(class_name, members)  # type: ignore[operator]
+
+
+def _objects(fields: dict[str, FieldOf]) -> st.SearchStrategy[Any]:
     return st.fixed_dictionaries(
-        {name: field.values for name, (field, optional) in members.items() if not optional},
-        optional={name: field.values for name, (field, optional) in members.items() if optional},
+        {name: field.type.values for name, field in fields.items() if not field.is_optional},
+        optional={name: field.type.values for name, field in fields.items() if field.is_optional},
     )
 
 
 TYPES = st.recursive(
     LEAVES,
     lambda inner: st.one_of(
-        inner.flatmap(lists),
-        inner.filter(lambda member: member.hashable).map(sets),
-        st.tuples(inner, inner).map(pairs),
-        st.tuples(st.sampled_from(KEYS), inner).map(dicts),
-        st.tuples(LEAVES, inner).map(unions),  # of two objects, a value could be either
-        st.lists(st.tuples(inner, st.booleans()), max_size=3).flatmap(records),
+        inner.flatmap(list_types),
+        inner.filter(lambda member: member.hashable).map(set_types),
+        st.tuples(inner, inner).map(tuple_types),
+        st.tuples(st.sampled_from(KEY_TYPES), inner).map(dict_types),
+        st.tuples(LEAVES, inner).map(union_type),  # of two objects, a value could be either
+        st.lists(st.tuples(inner, st.booleans()), max_size=3).flatmap(object_types),
     ),
     max_leaves=5,
 )
-DEFAULTS = ("none", "plain", "field", "annotated", "factory")
+DEFAULT_STYLES = ("none", "plain", "field", "annotated", "factory")
 
 
-class Written(NamedTuple):
+class Parameter(NamedTuple):
     """A parameter of a signature.
 
     Attributes:
-        alias: its name on the wire, if that is another.
-        default: one of DEFAULTS, the way in which the default is written.
-        value: the default, as JSON.
+        name: in the function.
+        wire_name: in the arguments of a call: the name or an alias.
+        default_style: one of DEFAULT_STYLES, the way in which the author writes the default.
+        default: as JSON.
 
     """
 
-    type: Type
-    alias: str | None
-    default: str
-    value: Any
+    name: str
+    wire_name: str
+    type: TypeWithValues
+    default_style: str
+    default: Any
+
+    @property
+    def is_required(self) -> bool:
+        return self.default_style == "none"
 
 
 @st.composite
-def signatures(draw: st.DrawFn) -> list[Written]:
-    types = draw(st.lists(TYPES, min_size=1, max_size=3))
-    return [
-        Written(type_, draw(st.sampled_from([None, f"the-{n}"])), draw(st.sampled_from(DEFAULTS)), draw(type_.values))
-        for n, type_ in enumerate(types)
-    ]
-
-
-def wires(written: list[Written]) -> dict[str, Written]:
-    return {parameter.alias or f"p{number}": parameter for number, parameter in enumerate(written)}
+def signatures(draw: st.DrawFn) -> list[Parameter]:
+    parameters = []
+    for number, type_ in enumerate(draw(st.lists(TYPES, min_size=1, max_size=3))):
+        name = f"p{number}"
+        wire_name = draw(st.sampled_from([name, f"the-{number}"]))
+        parameters.append(Parameter(name, wire_name, type_, draw(st.sampled_from(DEFAULT_STYLES)), draw(type_.values)))
+    return parameters
 
 
 @st.composite
-def arguments(draw: st.DrawFn, written: list[Written]) -> Any:  # noqa: ANN401 - JSON
-    """Draw arguments that fit, and perhaps spoil them in one place."""
-    names = wires(written)
-    sent = {wire: draw(one.type.values) for wire, one in names.items() if one.default == "none" or draw(st.booleans())}
-    return draw(spoiled(sent)) if draw(st.booleans()) else sent
+def arguments(draw: st.DrawFn, parameters: list[Parameter]) -> Any:  # noqa: ANN401 - JSON
+    """Draw arguments that fit, or that are changed in one place."""
+    fitting = {}
+    for parameter in parameters:
+        if parameter.is_required or draw(st.booleans()):
+            fitting[parameter.wire_name] = draw(parameter.type.values)
+    drawn = draw(changed(fitting)) if draw(st.booleans()) else fitting
+    return json_reader.loads(json.dumps(drawn))  # as the gateway reads them: 1.0 is an int
 
 
 @st.composite
-def spoiled(draw: st.DrawFn, value: Any, top: bool = True) -> Any:  # noqa: ANN401, FBT001, FBT002
-    inside: list[Any] = list(range(len(value))) if isinstance(value, list) else []
-    if isinstance(value, dict):
-        inside = list(value)
-    deeper: int = draw(st.integers(0, 3)) if inside else 0
-    if deeper:
-        place = draw(st.sampled_from(inside))
+def changed(draw: st.DrawFn, value: Any, top: bool = True) -> Any:  # noqa: ANN401, FBT001, FBT002
+    """Replace, remove, repeat or add one member, perhaps deep inside. The arguments themselves stay an object."""
+    members: list[Any] = []
+    if isinstance(value, list | dict):
+        members = list(value) if isinstance(value, dict) else list(range(len(value)))
+    if members and draw(st.integers(0, 3)) > 0:
+        member = draw(st.sampled_from(members))
         copy = value.copy()
         if draw(st.booleans()):
-            copy[place] = draw(spoiled(value[place], top=False))
+            copy[member] = draw(changed(value[member], top=False))
         else:
-            del copy[place]
+            del copy[member]
         return copy
     if isinstance(value, list) and value and draw(st.booleans()):
         return [*value, draw(st.sampled_from(value))]
     if isinstance(value, dict) and (top or draw(st.booleans())):
-        return {**value, draw(st.sampled_from(["a", "f0", "F1", "1", "01"])): draw(JUNK)}
-    return draw(JUNK)
+        return {**value, draw(st.sampled_from(["a", "f0", "F1", "1", "01"])): draw(OTHER_VALUES)}
+    return draw(OTHER_VALUES)
 
 
-def read(annotation: Any, value: object) -> Any:  # noqa: ANN401 - an annotation; what it makes of the value
+def declare(parameter: Parameter) -> str:
+    """Write a parameter as an author would. T_p0 is its type, D_p0 its default, F_p0 a factory of the default."""
+    name = parameter.name
+    alias = [f"alias={parameter.wire_name!r}"] if parameter.wire_name != name else []
+    annotation = f"Annotated[T_{name}, Field({alias[0]})]" if alias else f"T_{name}"
+    match parameter.default_style:
+        case "plain":
+            return f"{name}: {annotation} = D_{name}"
+        case "field":
+            return f"{name}: T_{name} = Field({', '.join([f'D_{name}', *alias])})"
+        case "factory":
+            return f"{name}: T_{name} = Field({', '.join([f'default_factory=F_{name}', *alias])})"
+        case "annotated":
+            return f"{name}: Annotated[T_{name}, Field({', '.join([f'default=D_{name}', *alias])})]"
+        case _:
+            return f"{name}: {annotation}"
+
+
+def write_function(parameters: list[Parameter], received: list[dict[str, Any]]) -> Any:  # noqa: ANN401 - a function
+    """Make a function with this signature. It appends a description of what it receives, and empties all of it."""
+
+    def receive(values: dict[str, Any]) -> str:
+        received.append({name: describe(value) for name, value in values.items()})
+        empty(values)
+        return "done"
+
+    names: dict[str, Any] = {"receive": receive, "Annotated": Annotated, "Field": Field}
+    for parameter in parameters:
+        make_default = functools.partial(read_with_pydantic, parameter.type.annotation, parameter.default)
+        names |= {f"T_{parameter.name}": parameter.type.annotation, f"F_{parameter.name}": make_default}
+        names[f"D_{parameter.name}"] = make_default()
+    declarations = sorted(map(declare, parameters), key=lambda declaration: " = " in declaration)
+    source = f"def generated({', '.join(declarations)}) -> str:\n    return receive(dict(locals()))\n"
+    exec(source, names)  # noqa: S102 - Python has no other way to make a signature
+    return names["generated"]
+
+
+def read_with_pydantic(annotation: Any, value: object) -> Any:  # noqa: ANN401 - an annotation; a value of it
     return TypeAdapter(annotation).validate_json(json.dumps(value), strict=True)
 
 
-def function(written: list[Written], seen: list[dict[str, Any]]) -> Any:  # noqa: ANN401 - a function
-    """Write it as an author would, in source; it keeps what it receives as text, and spoils it."""
-    space: dict[str, Any] = {"seen": seen, "spoil": spoil, "shown": shown, "Annotated": Annotated, "Field": Field}
-    needed: list[str] = []
-    optional: list[str] = []
-    for number, (type_, alias, default, value) in enumerate(written):
-        space |= {
-            f"T{number}": type_.annotation,
-            f"D{number}": None if default == "none" else read(type_.annotation, value),
-        }
-        space[f"F{number}"] = lambda type_=type_, value=value: read(type_.annotation, value)
-        alias_ = [f"alias={alias!r}"] if alias else []
-        meant = {
-            "field": [f"D{number}"],
-            "annotated": [f"default=D{number}"],
-            "factory": [f"default_factory=F{number}"],
-        }
-        field = f"Field({', '.join([*meant.get(default, []), *alias_])})"
-        if default in ("field", "factory"):
-            optional.append(f"p{number}: T{number} = {field}")
-        else:
-            line = (
-                f"p{number}: Annotated[T{number}, {field}]"
-                if alias or default == "annotated"
-                else f"p{number}: T{number}"
-            )
-            (optional if default == "plain" else needed).append(line + (f" = D{number}" if default == "plain" else ""))
-    source = f"def written({', '.join(needed + optional)}) -> str:\n"
-    source += "    got = dict(locals())\n    seen.append({name: shown(value) for name, value in got.items()})\n"
-    source += "    for value in got.values():\n        spoil(value)\n    return 'done'\n"
-    exec(source, space)  # noqa: S102 - a signature that hypothesis wrote
-    return space["written"]
-
-
-def shown(value: Any) -> Any:  # noqa: ANN401 - whatever a function receives
-    """Write a value with its types, and sets in an order."""
+def describe(value: Any) -> Any:  # noqa: ANN401 - a value of any type
+    """Describe a value and its types, so that 1, 1.0 and True differ; the members of a set have an order."""
     if isinstance(value, set):
         return sorted(map(repr, value))
     if isinstance(value, list | tuple):
-        return [type(value).__name__, *map(shown, value)]
+        return [type(value).__name__, *map(describe, value)]
     if isinstance(value, dict):
-        return {repr(key): shown(member) for key, member in value.items()}
+        return {repr(key): describe(member) for key, member in value.items()}
     if isinstance(value, datetime):
-        return f"datetime {value.isoformat()}"  # the zone may have another class
-    held = getattr(value, "__dict__", None)
-    return shown(held) if held and _is_record(value) else repr(value)
+        return f"datetime {value.isoformat()}"  # two classes may describe one time zone
+    members = _members(value)
+    return describe(members) if members else repr(value)
 
 
-def _is_record(value: object) -> bool:
-    return hasattr(value, "model_fields_set") or dataclasses.is_dataclass(value)
+def _members(value: object) -> dict[str, Any]:
+    """Return the members of a model or a dataclass; {} for any other value."""
+    if hasattr(value, "model_fields_set") or dataclasses.is_dataclass(value):
+        return vars(value)
+    return {}
 
 
-def spoil(value: Any) -> None:  # noqa: ANN401 - whatever a function receives
-    """Change a received value, and what it holds, as a careless function may."""
-    if isinstance(value, dict | list | set):
-        inside = list(value.values()) if isinstance(value, dict) else list(value)
-        value.clear()
-    elif isinstance(value, tuple):
-        inside = list(value)
-    else:
-        held = value.__dict__ if _is_record(value) else {}
-        inside = list(held.values())
-        held.clear()
-    for member in inside:
-        spoil(member)
+def empty(value: Any) -> None:  # noqa: ANN401 - a value of any type
+    """Remove all members of a value, and of what is inside it, as a careless function may."""
+    container = value if isinstance(value, dict | list | set | tuple) else _members(value)
+    members = list(container.values()) if isinstance(container, dict) else list(container)
+    if not isinstance(container, tuple):
+        container.clear()
+    for member in members:
+        empty(member)
 
 
-def _pattern(_judge: object, pattern: str, value: object, _schema: object) -> Any:  # noqa: ANN401 - errors
-    """ECMA-262, as far as these patterns go: `$` is the end, and digits are ten."""
-    import re  # noqa: PLC0415
-
-    if isinstance(value, str) and not re.search(
-        pattern.removesuffix("$") + (r"\Z" if pattern[-1] == "$" else ""), value, re.ASCII
-    ):
+def check_pattern(_validator: object, pattern: str, value: object, _schema: object) -> Iterator[ValidationError]:
+    """Check a pattern as ECMA-262 reads it: `$` is the end of the text, and a digit is one of ten."""
+    end = r"\Z" if pattern.endswith("$") else ""
+    if isinstance(value, str) and not re.search(pattern.removesuffix("$") + end, value, re.ASCII):
         yield ValidationError("no match")
 
 
-def _says(annotation: Any) -> Any:  # noqa: ANN401 - a function
-    def judge(value: object) -> bool:
+def format_check(annotation: Any) -> Callable[[object], bool]:  # noqa: ANN401 - an annotation
+    def has_format(value: object) -> bool:
+        if not isinstance(value, str):
+            return True
+        if annotation in (date, datetime) and value.isdigit():
+            return False  # pydantic reads "1" as a second of 1970
         try:
-            if isinstance(value, str):
-                read(annotation, value)
+            read_with_pydantic(annotation, value)
         except NotValid:
             return False
-        # To pydantic, "1" is the first day of 1970.
-        return not (annotation in (date, datetime) and isinstance(value, str) and value.isdigit())
+        return True
 
-    return judge
+    return has_format
 
 
 FORMATS = FormatChecker(formats=())
 for name, annotation in {"date": date, "date-time": datetime, "uuid": UUID, "path": Path}.items():
-    FORMATS.checks(name)(_says(annotation))
+    FORMATS.checks(name)(format_check(annotation))
 extend: Any = validators.extend
-Judge: Any = extend(Draft202012Validator, {"pattern": _pattern})
+Validator: Any = extend(Draft202012Validator, {"pattern": check_pattern})
 
 
 @settings(max_examples=300)
 @given(st.data())
 def test_a_call_accepts_the_arguments_that_the_schema_allows_and_pydantic_reads(data: st.DataObject) -> None:
-    written = data.draw(signatures())
-    seen: list[dict[str, Any]] = []
-    handler = tool(function(written, seen))
-    schema = handler.describe()["inputSchema"]
+    parameters = data.draw(signatures())
+    received: list[dict[str, Any]] = []
+    handler = tool(write_function(parameters, received))
+    function = serve(handler)
+    validator = Validator(handler.describe()["inputSchema"], format_checker=FORMATS)
+    for sent in data.draw(st.lists(arguments(parameters), min_size=2, max_size=3)):
+        expected = read_arguments(parameters, sent)
+        is_accepted = call(function, sent)
+        if is_accepted:
+            assert received.pop() == expected
+        assert is_accepted or expected is None or not validator.is_valid(sent)
+        assert received == []
+
+
+@given(signatures())
+def test_the_schema_publishes_which_parameters_are_required(parameters: list[Parameter]) -> None:
+    schema = tool(write_function(parameters, [])).describe()["inputSchema"]
     Draft202012Validator.check_schema(schema)
-    called = serve(handler)
-    for sent in data.draw(st.lists(arguments(written), min_size=2, max_size=3)):
-        given_ = json_reader.loads(json.dumps(sent))
-        request = wire.message("tools/call", {"name": "written", "arguments": given_})
-        result = wire.read(called(wire.event(request), wire.Context()), "tools/call")["result"]
-        bound = not result["isError"]
-        allowed, is_read = Judge(schema, format_checker=FORMATS).is_valid(given_), is_read_by_pydantic(written, given_)
-        assert is_read or not bound, (schema, given_, result)
-        assert bound or not (allowed and is_read), (schema, given_, result)
-        if bound:
-            assert seen.pop() == received(written, given_)
-        assert not seen
-    for wire_, parameter in wires(written).items():
-        published = schema["properties"][wire_]
-        assert (wire_ in schema.get("required", [])) is (parameter.default == "none")
-        assert ("default" in published) is (parameter.default in ("plain", "field", "annotated"))
-        if "default" in published:
-            got, own = (read(parameter.type.annotation, default) for default in (published["default"], parameter.value))
-            # JSON has one text for "0" and for Decimal(0), as in `str | Decimal`, and one number for 1 and for 1.0.
-            adapter: TypeAdapter[Any] = TypeAdapter(parameter.type.annotation)
-            assert shown(got) == shown(own) or as_json(adapter, got) == as_json(adapter, own)
+    assert set(schema.get("required", [])) == {parameter.wire_name for parameter in parameters if parameter.is_required}
 
 
-def as_json(adapter: TypeAdapter[Any], value: object) -> object:
-    """Return a value as pydantic writes it."""
-    return json.loads(adapter.dump_json(value))
+@given(signatures())
+def test_the_schema_publishes_each_default_except_those_of_factories(parameters: list[Parameter]) -> None:
+    properties = tool(write_function(parameters, [])).describe()["inputSchema"]["properties"]
+    for parameter in parameters:
+        is_published = parameter.default_style in ("plain", "field", "annotated")
+        published = properties[parameter.wire_name].get("default", ABSENT)
+        assert (published is not ABSENT) is is_published
+        if is_published:
+            assert is_same_default(parameter.type.annotation, published, parameter.default)
 
 
-def is_read_by_pydantic(written: list[Written], given_: dict[str, Any]) -> bool:
-    try:
-        received(written, given_)
-    except NotValid:
-        return False
-    names = wires(written)
-    return given_.keys() <= names.keys() and all(name in given_ or one.default != "none" for name, one in names.items())
+ABSENT = object()
 
 
-def received(written: list[Written], given_: dict[str, Any]) -> dict[str, str]:
-    """Say what a function should receive: by pydantic, whose reading is the author's meaning."""
-    values = {name: given_.get(name, one.value) for name, one in wires(written).items()}
-    return {
-        f"p{number}": shown(read(one.type.annotation, values[name]))
-        for number, (name, one) in enumerate(wires(written).items())
-    }
+def is_same_default(annotation: Any, published: object, default: object) -> bool:  # noqa: ANN401 - an annotation
+    """Compare the values as the function receives them, or as pydantic writes them.
+
+    JSON has one text for "0" and for Decimal(0), as in `str | Decimal`, and one number for 1 and for 1.0.
+    """
+    one, other = read_with_pydantic(annotation, published), read_with_pydantic(annotation, default)
+    if describe(one) == describe(other):
+        return True
+    adapter: TypeAdapter[Any] = TypeAdapter(annotation)
+    is_same: bool = json.loads(adapter.dump_json(one)) == json.loads(adapter.dump_json(other))
+    return is_same
+
+
+def call(function: LambdaFunction, sent: object) -> bool:
+    """Call the tool, and return whether it accepted the arguments."""
+    request = wire.message("tools/call", {"name": "generated", "arguments": sent})
+    response = function(wire.event(request), wire.Context())
+    return not wire.read(response, "tools/call")["result"]["isError"]
+
+
+def read_arguments(parameters: list[Parameter], sent: dict[str, Any]) -> dict[str, Any] | None:
+    """Describe what the function should receive, as pydantic reads it; None if the arguments are invalid."""
+    required = {parameter.wire_name for parameter in parameters if parameter.is_required}
+    if not required <= sent.keys() <= {parameter.wire_name for parameter in parameters}:
+        return None
+    received = {}
+    for parameter in parameters:
+        value = sent.get(parameter.wire_name, parameter.default)
+        try:
+            received[parameter.name] = describe(read_with_pydantic(parameter.type.annotation, value))
+        except NotValid:
+            return None
+    return received

@@ -1,9 +1,15 @@
-"""A type is read in the same way by our readers and by pydantic."""
+"""`read_type` reads simple types without pydantic, exactly as pydantic would, and leaves all other types to pydantic.
+
+Hypothesis draws an annotation and a JSON value; `read_natively` and `read_with_pydantic` read the value and describe
+what they made of it.
+"""
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
 import json
+import typing
 from dataclasses import InitVar, dataclass, field
 from datetime import date, datetime
 from enum import Enum, Flag, IntEnum, StrEnum
@@ -25,7 +31,7 @@ import annotated_types as limits
 import pydantic
 import pytest
 import typing_extensions
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
@@ -38,17 +44,17 @@ from mcp_functions.schemas.type_reader import read_type
 
 pytestmark = pytest.mark.filterwarnings("ignore:Item 'e' on TypedDict class 'Note' is using the `ReadOnly` qualifier")
 
-EXACT = 2**53
-integers = st.integers(-EXACT, EXACT)
-scalars: dict[Any, st.SearchStrategy[Any]] = {
+LARGEST = 2**53
+INTEGERS = st.integers(-LARGEST, LARGEST)
+SCALARS: dict[Any, st.SearchStrategy[Any]] = {
     str: st.text(max_size=5),
-    int: integers,
-    float: integers | st.floats(-EXACT, EXACT),
+    int: INTEGERS,
+    float: INTEGERS | st.floats(-LARGEST, LARGEST),
     bool: st.booleans(),
     type(None): st.none(),
 }
-values = st.recursive(
-    st.one_of(*scalars.values()) | st.sampled_from(["", "1", "true", "a", 0, 1, True, False, 1.5]),
+JSON_VALUES = st.recursive(
+    st.one_of(*SCALARS.values()) | st.sampled_from(["", "1", "true", "a", 0, 1, True, False, 1.5]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
     max_leaves=8,
 )
@@ -103,7 +109,7 @@ class Trip(Spot):
 
 
 @dataclass(init=False)
-class Own:
+class NoInit:
     x: int
     y: int = 2
 
@@ -130,7 +136,7 @@ OFFSETS = ["", "Z", "z", "+02:00", "-0030", "\u221223:59", "+24:00", "+02", "+02
 LEGS = st.fixed_dictionaries({"to": st.text(max_size=2)}, optional={"price": st.sampled_from([1, 2.5, "1"])})
 NOTES = st.fixed_dictionaries(
     {"d": LEGS},
-    optional={"a": integers, "b": st.text(max_size=2) | st.none(), "c": st.sampled_from(DAYS), "z": st.none()},
+    optional={"a": INTEGERS, "b": st.text(max_size=2) | st.none(), "c": st.sampled_from(DAYS), "z": st.none()},
 )
 SPOT = {
     "day": st.sampled_from([*DAYS, None]),
@@ -145,8 +151,8 @@ RECORDS: dict[Any, st.SearchStrategy[Any]] = {
         {"x": st.integers(1, 3), "legs": st.lists(LEGS, max_size=2)},
         optional={"best": LEGS | st.none(), **SPOT},
     ),
-    Own: st.fixed_dictionaries({}, optional={"x": integers, "y": integers}),
-    Part: st.fixed_dictionaries({}, optional={"a": integers, "b": st.text(max_size=2), "z": st.none()}),
+    NoInit: st.fixed_dictionaries({}, optional={"x": INTEGERS, "y": INTEGERS}),
+    Part: st.fixed_dictionaries({}, optional={"a": INTEGERS, "b": st.text(max_size=2), "z": st.none()}),
     Note: NOTES,
 }
 CLASSES: dict[Any, st.SearchStrategy[Any]] = {
@@ -162,7 +168,7 @@ CLASSES: dict[Any, st.SearchStrategy[Any]] = {
     Annotated[int, limits.Ge(1), limits.Lt(4)]: st.integers(0, 5),
     Annotated[float, "A part", limits.Interval(gt=0, le=1)]: st.sampled_from([0, 0.5, 1, 1.5]),
     Annotated[str, limits.Len(1, 2)]: st.text(max_size=3),
-    Annotated[list[int], limits.MinLen(1)]: st.lists(integers, max_size=2),
+    Annotated[list[int], limits.MinLen(1)]: st.lists(INTEGERS, max_size=2),
     Annotated[dict[str, date], limits.MaxLen(1)]: st.dictionaries(st.text(max_size=2), st.just(DAYS[0]), max_size=2),
 }  # fmt: skip
 
@@ -175,11 +181,11 @@ def union(members: list[Any]) -> Any:  # noqa: ANN401 - an annotation
     return Union.__getitem__(tuple(members))
 
 
-def typed(choices: list[Any]) -> st.SearchStrategy[Any]:
-    """Draw annotations that are read natively, their literals made of `choices`."""
+def types_with(choices: list[Any]) -> st.SearchStrategy[Any]:
+    """Draw annotations that are read natively; their literals have some of the choices."""
     literals = st.lists(st.sampled_from(choices), min_size=1, max_size=4).map(literal)
     return st.recursive(
-        st.sampled_from([*scalars, Any, object, list, dict]) | literals | st.sampled_from([*CLASSES]),
+        st.sampled_from([*SCALARS, Any, object, list, dict]) | literals | st.sampled_from([*CLASSES]),
         lambda inner: (
             st.lists(inner, min_size=1, max_size=3).map(union)
             | inner.map(lambda item: list[item])  # type: ignore[valid-type]
@@ -189,53 +195,59 @@ def typed(choices: list[Any]) -> st.SearchStrategy[Any]:
     )
 
 
-def fitting(annotation: Any) -> st.SearchStrategy[Any]:  # noqa: ANN401 - an annotation
+def values_of(annotation: Any) -> st.SearchStrategy[Any]:  # noqa: ANN401 - an annotation
     """Draw values that the annotation should accept."""
-    origin, args = get_origin(annotation), get_args(annotation)
-    if annotation in (known := {**scalars, **CLASSES}):
+    known = {**SCALARS, **CLASSES}
+    if annotation in known:
         return known[annotation]
-    if origin is Literal:
-        return st.sampled_from(args)
-    if origin is Union:
-        return st.one_of(*map(fitting, args))
-    if origin is list:
-        return st.lists(fitting(args[0]), max_size=3)
-    if origin is dict:
-        return st.dictionaries(st.text(max_size=3), fitting(args[1]), max_size=3)
-    return values
+    arguments = get_args(annotation)
+    match get_origin(annotation):
+        case typing.Literal:
+            return st.sampled_from(arguments)
+        case typing.Union:
+            return st.one_of(*map(values_of, arguments))
+        case builtins.list:
+            return st.lists(values_of(arguments[0]), max_size=3)
+        case builtins.dict:
+            return st.dictionaries(st.text(max_size=3), values_of(arguments[1]), max_size=3)
+        case _:
+            return JSON_VALUES
 
 
-def pairs(choices: list[Any]) -> st.SearchStrategy[tuple[Any, Any]]:
-    """Pair an annotation with a value that fits it, or perhaps does not."""
-    return typed(choices).flatmap(lambda annotation: st.tuples(st.just(annotation), fitting(annotation) | values))
+@st.composite
+def annotations_with_values(draw: st.DrawFn, choices: list[Any]) -> tuple[Any, Any]:
+    """Draw an annotation, and a value that fits it or any other value."""
+    annotation = draw(types_with(choices))
+    value = draw(values_of(annotation) | JSON_VALUES)
+    return annotation, json_reader.loads(json.dumps(value))  # as the gateway reads it: 1.0 is an int
 
 
-PLAIN = ["a", "b", "", "1", 2, -3, None]
-CONFUSED = [*PLAIN, 0, 1, True, False]  # to pydantic, true is 1 in a Literal
+LITERALS = ["a", "b", "", "1", 2, -3, None]
+LITERALS_WITH_BOOLEANS = [*LITERALS, 0, 1, True, False]  # pydantic accepts true for 1 in a Literal
 
 
-def shown(value: Any) -> str:  # noqa: ANN401 - what an annotation allows
-    """Write a value with its types, and equal moments alike in whatever time zone."""
+def describe(value: Any) -> str:  # noqa: ANN401 - what an annotation allows
+    """Describe a value and its types; equal times have one description, in whatever class of time zone."""
     if isinstance(value, list):
-        return str([*map(shown, value)])
+        return str([*map(describe, value)])
     if isinstance(value, dict):
-        return str({name: shown(member) for name, member in value.items()})
+        return str({name: describe(member) for name, member in value.items()})
     if dataclasses.is_dataclass(value):
         names = [field.name for field in dataclasses.fields(value)] + [*getattr(value, "__dict__", ())]
-        return f"{type(value)} {[(name, shown(getattr(value, name))) for name in names]}"
+        return f"{type(value)} {[(name, describe(getattr(value, name))) for name in names]}"
     return f"datetime {value.isoformat()}" if isinstance(value, datetime) else repr(value)
 
 
-def pydantic_reads(annotation: Any, value: object) -> str | None:  # noqa: ANN401 - an annotation
+def read_with_pydantic(annotation: Any, value: object) -> str | None:  # noqa: ANN401 - an annotation
     try:
-        return shown(TypeAdapter(annotation).validate_json(json_writer.dumps(value), strict=True))
+        return describe(TypeAdapter(annotation).validate_json(json_writer.dumps(value), strict=True))
     except ValidationError:
         return None
 
 
-def native_reads(annotation: Any, value: object) -> str | None:  # noqa: ANN401 - an annotation
+def read_natively(annotation: Any, value: object) -> str | None:  # noqa: ANN401 - an annotation
     try:
-        return shown(read_type(annotation).read(value))
+        return describe(read_type(annotation).read(value))
     except ValueError:
         return None
 
@@ -248,50 +260,66 @@ def native_reads(annotation: Any, value: object) -> str | None:  # noqa: ANN401 
 @example((dict[str, int], {"a": True}))
 @example((bool | int, 1))
 @settings(max_examples=200)
-@given(pairs(PLAIN))
-def test_the_native_check_and_pydantic_agree(pair: tuple[Any, Any]) -> None:
-    annotation, value = pair[0], json_reader.loads(json.dumps(pair[1]))  # a number without a fraction is an int
-    assert native_reads(annotation, value) == pydantic_reads(annotation, value)
+@given(annotations_with_values(LITERALS))
+def test_the_native_reader_agrees_with_pydantic(pair: tuple[Any, Any]) -> None:
+    annotation, value = pair
+    assert read_natively(annotation, value) == read_with_pydantic(annotation, value)
 
 
 @settings(max_examples=200)
-@given(pairs(CONFUSED))
-def test_a_schema_accepts_what_the_check_accepts(pair: tuple[Any, Any]) -> None:
-    annotation, value = pair[0], json_reader.loads(json.dumps(pair[1]))
+@given(annotations_with_values(LITERALS_WITH_BOOLEANS))
+def test_the_schema_allows_every_value_that_the_native_reader_accepts(pair: tuple[Any, Any]) -> None:
+    annotation, value = pair
     schema = read_type(annotation).schema
     Draft202012Validator.check_schema(schema)
-    accepted, valid = native_reads(annotation, value) is not None, Draft202012Validator(schema).is_valid(value)
-    assert valid or not accepted
-    assert accepted or not valid or '"format"' in json.dumps(schema)  # which `jsonschema` does not look at
-    official = TypeAdapter(annotation).json_schema() if annotation is not object else {}
-    assert Draft202012Validator(official).is_valid(value) is Draft202012Validator(schema).is_valid(value)
+    assert read_natively(annotation, value) is None or Draft202012Validator(schema).is_valid(value)
+
+
+@settings(max_examples=200)
+@given(annotations_with_values(LITERALS_WITH_BOOLEANS))
+def test_the_native_reader_accepts_every_value_that_the_schema_allows(pair: tuple[Any, Any]) -> None:
+    annotation, value = pair
+    schema = read_type(annotation).schema
+    assume('"format"' not in json.dumps(schema))  # the validator ignores formats
+    assert not Draft202012Validator(schema).is_valid(value) or read_natively(annotation, value) is not None
+
+
+@settings(max_examples=200)
+@given(annotations_with_values(LITERALS_WITH_BOOLEANS))
+def test_the_schema_allows_the_values_that_the_schema_of_pydantic_allows(pair: tuple[Any, Any]) -> None:
+    annotation, value = pair
+    assume(annotation is not object)  # pydantic has no schema for it
+    official = Draft202012Validator(TypeAdapter(annotation).json_schema())
+    assert Draft202012Validator(read_type(annotation).schema).is_valid(value) is official.is_valid(value)
 
 
 @pytest.mark.parametrize(("annotation", "value"), [(Literal[1], True), (Literal[True], 1), (Literal[0, "a"], False)])
-def test_where_pydantic_takes_true_for_1_the_native_check_keeps_to_the_schema(annotation: Any, value: Any) -> None:  # noqa: ANN401
-    assert pydantic_reads(annotation, value) is not None
+def test_the_native_reader_does_not_accept_true_for_1_as_pydantic_does(annotation: Any, value: Any) -> None:  # noqa: ANN401
+    assert read_with_pydantic(annotation, value) is not None
     assert not Draft202012Validator(TypeAdapter(annotation).json_schema()).is_valid(value)
-    assert native_reads(annotation, value) is None
+    assert read_natively(annotation, value) is None
 
 
-def inlined(schema: Any, definitions: dict[str, Any]) -> Any:  # noqa: ANN401 - a part of a schema
-    """Write a schema of pydantic's without references, and without the titles that it makes of names."""
+def without_references(schema: Any, definitions: dict[str, Any]) -> Any:  # noqa: ANN401 - a part of a schema
+    """Return a schema of pydantic without references and titles, which our schemas do not have."""
     if isinstance(schema, list):
-        return [inlined(part, definitions) for part in schema]
+        return [without_references(part, definitions) for part in schema]
     if not isinstance(schema, dict):
         return schema
     target = definitions[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else {}
-    parts = {**target, **schema}
-    return {name: inlined(part, definitions) for name, part in parts.items() if name not in ("$defs", "$ref", "title")}
+    members = {**target, **schema}
+    for name in ("$defs", "$ref", "title"):
+        members.pop(name, None)
+    return {name: without_references(member, definitions) for name, member in members.items()}
 
 
 @pytest.mark.parametrize("annotation", [Colour, Mixed, Spot, Leg, Trip, Part, list[Leg], Leg | None])
-def test_a_class_has_the_schema_that_pydantic_writes(annotation: Any) -> None:  # noqa: ANN401
+def test_the_schema_of_a_class_is_the_one_that_pydantic_writes(annotation: Any) -> None:  # noqa: ANN401
     official = TypeAdapter(annotation).json_schema()
-    assert read_type(annotation).schema == inlined(official, official.get("$defs", {}))
+    assert read_type(annotation).schema == without_references(official, official.get("$defs", {}))
 
 
-def test_a_string_describes_a_member() -> None:
+def test_a_text_in_annotated_describes_a_member() -> None:
     properties = read_type(Note).schema["properties"]
     assert [name for name, schema in properties.items() if schema.get("description")] == ["d", "e"]
     assert properties["e"] == {"type": "string", "format": "date-time", "description": "When"}
@@ -303,34 +331,34 @@ class Plain(TypedDict):
 
 
 def test_a_typed_dict_of_typing_is_read_on_every_python() -> None:
-    found = read_type(Plain)
-    assert found.read({"town": "Ely", "since": "2026-07-28", "z": 1}) == {"town": "Ely", "since": date(2026, 7, 28)}
-    assert found.schema["required"] == ["town"]
+    reader = read_type(Plain)
+    assert reader.read({"town": "Ely", "since": "2026-07-28", "z": 1}) == {"town": "Ely", "since": date(2026, 7, 28)}
+    assert reader.schema["required"] == ["town"]
 
 
 @dataclass
-class Waiting:
+class WithInitVar:
     x: int
     later: InitVar[int] = 3
     y: int = field(init=False, default=4)
 
 
 @dataclass
-class Tree:
+class Recursive:
     x: int
-    left: Tree | None = None
+    left: Recursive | None = None
 
 
 Member = TypeVar("Member")
 
 
 @dataclass
-class Box(Generic[Member]):
+class GenericBox(Generic[Member]):
     inside: Member
 
 
 @dataclass
-class Rule:
+class WithValidator:
     x: int
 
     @pydantic.field_validator("x")
@@ -340,15 +368,15 @@ class Rule:
 
 
 @pydantic.dataclasses.dataclass
-class Alias:
+class WithAlias:
     x: int = Field(alias="y")
 
 
-class Forgiving(StrEnum):
+class WithMissing(StrEnum):
     RED = "red"
 
     @classmethod
-    def _missing_(cls, _value: object) -> Forgiving:
+    def _missing_(cls, _value: object) -> WithMissing:
         return cls.RED
 
 
@@ -360,8 +388,8 @@ class Closed(typing_extensions.TypedDict, closed=True):
     x: int
 
 
-class Half:
-    """Reads half of what came."""
+class Halved:
+    """A class with its own schema of pydantic: it halves the value."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: object, handler: Any) -> Any:  # noqa: ANN401
@@ -371,20 +399,20 @@ class Half:
 @pytest.mark.parametrize(
     ("annotation", "value"),
     [
-        (Waiting, {"x": 1, "later": 2}),
-        (Waiting, {"x": 1, "y": 5}),
-        (Tree, {"x": 1, "left": {"x": 2}}),
-        (Tree, {"x": 1, "left": {"x": "2"}}),
-        (Box[int], {"inside": 1}),
-        (Box[int], {"inside": "1"}),
-        (Rule, {"x": 1}),
-        (Alias, {"y": 1}),
-        (Forgiving, "blue"),
+        (WithInitVar, {"x": 1, "later": 2}),
+        (WithInitVar, {"x": 1, "y": 5}),
+        (Recursive, {"x": 1, "left": {"x": 2}}),
+        (Recursive, {"x": 1, "left": {"x": "2"}}),
+        (GenericBox[int], {"inside": 1}),
+        (GenericBox[int], {"inside": "1"}),
+        (WithValidator, {"x": 1}),
+        (WithAlias, {"y": 1}),
+        (WithMissing, "blue"),
         (Bits, 1),
         (Closed, {"x": 1, "y": 2}),
-        (Half, 4),
-        (Annotated[int, Half()], 4),
-        (list[Half | None], [4, None]),
+        (Halved, 4),
+        (Annotated[int, Halved()], 4),
+        (list[Halved | None], [4, None]),
         (Spot | Leg, {"x": 5, "to": "Ely"}),
         (str | date, "2026-07-28"),
         (date | str, "2026-07-28"),
@@ -396,8 +424,8 @@ class Half:
         (Annotated[int | None, limits.Ge(1)], 0),
     ],
 )
-def test_a_class_with_a_special_rule_is_read_by_pydantic(annotation: Any, value: object) -> None:  # noqa: ANN401
-    assert native_reads(annotation, value) == pydantic_reads(annotation, value)
+def test_an_unusual_type_is_read_as_pydantic_reads_it(annotation: Any, value: object) -> None:  # noqa: ANN401
+    assert read_natively(annotation, value) == read_with_pydantic(annotation, value)
 
 
 @pytest.mark.parametrize(
@@ -407,7 +435,7 @@ def test_a_class_with_a_special_rule_is_read_by_pydantic(annotation: Any, value:
         (int, {"type": "integer"}),
         (float, {"type": "number"}),
         (bool, {"type": "boolean"}),
-        (None, {"type": "null"}),
+        (type(None), {"type": "null"}),
         (Number, {"type": "number"}),
         (Any, {}),
         (list, {"type": "array"}),
@@ -424,17 +452,12 @@ def test_a_class_with_a_special_rule_is_read_by_pydantic(annotation: Any, value:
         (str | None, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
         (Annotated[str, "A town"], {"type": "string", "description": "A town"}),
         (Annotated[str | None, "A town"], {"anyOf": [{"type": "string"}, {"type": "null"}], "description": "A town"}),
+        (Annotated[str, Field(description="A town")], {"type": "string", "description": "A town"}),
         (Annotated[int, Field(ge=1, le=9)], {"type": "integer", "minimum": 1, "maximum": 9}),
     ],
 )
-def test_a_type_is_written_as_a_schema(annotation: Any, schema: dict[str, Any]) -> None:  # noqa: ANN401
-    assert read_type(type(None) if annotation is None else annotation).schema == schema
-
-
-@pytest.mark.parametrize("annotation", [Annotated[str, "A town"], Annotated[str, Field(description="A town")]])
-def test_a_description_is_known_however_it_was_written(annotation: Any) -> None:  # noqa: ANN401
-    found = read_type(annotation)
-    assert found.schema["description"] == "A town"
+def test_a_type_has_its_json_schema(annotation: Any, schema: dict[str, Any]) -> None:  # noqa: ANN401
+    assert read_type(annotation).schema == schema
 
 
 class Point(BaseModel):
@@ -442,14 +465,13 @@ class Point(BaseModel):
     y: int = 0
 
 
-def test_pydantic_reads_other_types() -> None:
+def test_a_model_is_read_by_pydantic() -> None:
     assert read_type(Point).read({"x": 1}) == Point(x=1)
-    assert read_type(date).read("2026-07-28") == date(2026, 7, 28)
     assert read_type(list[Point]).read([{"x": 1, "y": 2}]) == [Point(x=1, y=2)]
 
 
 @pytest.mark.parametrize("value", [{"x": "1"}, {"x": 1.5}, {}, [], "x", None])
-def test_a_models_check_is_strict(value: object) -> None:
+def test_a_model_does_not_convert_a_value_of_another_json_type(value: object) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         read_type(Point).read(value)
 
@@ -479,7 +501,7 @@ def test_a_models_check_is_strict(value: object) -> None:
         (Annotated[int, Field(ge=1)], 0, "should be greater than or equal to 1"),
     ],
 )
-def test_a_refusal_names_place_and_reason_but_not_the_value(annotation: Any, value: object, reason: str) -> None:  # noqa: ANN401
+def test_the_error_names_the_place_but_does_not_quote_the_value(annotation: Any, value: object, reason: str) -> None:  # noqa: ANN401
     with pytest.raises(ValueError, match=r"\w") as caught:
         read_type(annotation).read(value)
     assert str(caught.value) == reason
@@ -491,7 +513,7 @@ class Opaque:
 
 
 @pytest.mark.parametrize("annotation", [Opaque, list[Opaque], Opaque | None])
-def test_a_type_that_json_cannot_carry_is_named(annotation: Any) -> None:  # noqa: ANN401
+def test_a_type_outside_json_is_refused(annotation: Any) -> None:  # noqa: ANN401
     with pytest.raises(TypeError, match="cannot be written as JSON"):
         read_type(annotation)
 
@@ -513,9 +535,8 @@ def test_a_type_that_json_cannot_carry_is_named(annotation: Any) -> None:  # noq
         (Annotated[int, Field(ge=1)], "7", 7),
     ],
 )
-def test_text_is_read_as_the_type_says(annotation: Any, text: str, value: object) -> None:  # noqa: ANN401
-    read = read_type(annotation).read_text(text)
-    assert (type(read), read) == (type(value), value)
+def test_text_is_converted_to_the_type(annotation: Any, text: str, value: object) -> None:  # noqa: ANN401
+    assert repr(read_type(annotation).read_text(text)) == repr(value)
 
 
 @pytest.mark.parametrize(
@@ -541,5 +562,5 @@ def test_text_that_is_no_value_of_the_type_is_refused(annotation: Any, text: str
     ("name", "wire"),
     [("work_item_id", "workItemId"), ("x", "x"), ("from_", "from"), ("a1_b2", "a1B2"), ("aB_c", "aBC")],
 )
-def test_a_name_in_camel_case(name: str, wire: str) -> None:
+def test_to_camel_case_renames_a_parameter(name: str, wire: str) -> None:
     assert to_camel_case(name) == wire

@@ -1,6 +1,7 @@
-"""Every JSON example of the seeds that this revision has is held again, message by message.
+"""The JSON examples of the seeds, message by message: the functions send the responses that the documents show.
 
-Those that belong to a later topic are named in requirements.toml.
+The seeds are the proposals and drafts from which this package descends. `replay` sends the requests of an example and
+compares the responses; replay.py says what may differ. requirements.toml lists all examples and their tests.
 """
 
 from __future__ import annotations
@@ -25,24 +26,26 @@ if TYPE_CHECKING:
 LOGIN = {"action": "accept", "content": {"name": "octocat"}}
 
 
-def test_the_weather_of_sep_2322_is_asked_for_and_told_word_for_word() -> None:
+def test_the_weather_example_of_sep_2322() -> None:
     assert replay(weather, example("sep-2322-get-weather")) is None
 
 
-def test_the_azure_devops_rounds_of_sep_2322_are_held_word_for_word() -> None:
+def test_the_azure_devops_example_of_sep_2322() -> None:
     assert replay(work_item, example("sep-2322-update-work-item")) is None
 
 
-def test_every_round_of_both_examples_may_be_another_container() -> None:
-    for tool, name in ((get_weather, "sep-2322-get-weather"), (update_work_item, "sep-2322-update-work-item")):
-        state, messages = None, example(name)
-        for start in range(0, len(messages), 2):
-            state = replay(serve(tool), messages[start : start + 2], state=state)
-        assert state is None
+@pytest.mark.parametrize(
+    ("tool", "name"), [(get_weather, "sep-2322-get-weather"), (update_work_item, "sep-2322-update-work-item")]
+)
+def test_every_round_of_an_example_may_reach_another_container(tool: Any, name: str) -> None:  # noqa: ANN401 - a handler
+    state, messages = None, example(name)
+    for start in range(0, len(messages), 2):
+        state = replay(serve(tool), messages[start : start + 2], state=state)
+    assert state is None
 
 
 @pytest.mark.parametrize("echoes", [False, True])
-def test_information_that_was_not_requested_leads_to_the_same_question_again(*, echoes: bool) -> None:
+def test_an_unrequested_answer_repeats_the_question(*, echoes: bool) -> None:
     request, response = example("sep-2322-missing-answer")
     state = replay(weather, example("sep-2322-get-weather")[:2]) if echoes else None
     received = send(weather, request, state=state)
@@ -50,20 +53,20 @@ def test_information_that_was_not_requested_leads_to_the_same_question_again(*, 
     assert received == permitted({**response, "id": request["id"]}, received)
 
 
-def test_who_answers_after_all_is_told_the_weather() -> None:
+def test_an_answer_after_a_missing_one_continues_the_conversation() -> None:
     request, _response = example("sep-2322-missing-answer")
     state = send(weather, request)["result"]["requestState"]
     assert replay(weather, example("sep-2322-get-weather")[2:], state=state) is None
 
 
-def test_the_input_required_result_of_the_draft_page_is_written_word_for_word() -> None:
+def test_the_input_required_result_of_the_draft_page() -> None:
     shown = example("draft-page-core-types")["inputRequiredResult"]
     received = send(functions.handler, called("core_types", id=shown["id"]))
     assert received == permitted(shown, received)
 
 
 @pytest.mark.parametrize(("name", "preferences"), [("draft-page-core-types", False), ("sep-2322-core-types", True)])
-def test_the_input_requests_of_both_documents_are_written_word_for_word(name: str, *, preferences: bool) -> None:
+def test_the_input_requests_of_both_documents(name: str, *, preferences: bool) -> None:
     talk = Conversation(functions.handler).call("core_types", preferences=preferences)
     assert talk.requests == example(name)["inputRequests"]
 
@@ -75,20 +78,20 @@ def test_the_input_responses_of_both_documents_reach_the_function(name: str) -> 
     assert talk.text == "octocat: The capital of France is Paris."
 
 
-def test_the_rejection_of_the_sdk_page_is_the_one_we_write() -> None:
+def test_the_error_of_the_sdk_page_for_an_invalid_state() -> None:
     talk = Conversation(work_item).call(workItemId=4522, fields={"System.State": "Resolved"}).tamper()
     # `data` came with the released SDK; code and message are the page's
     shown = {"code": -32602, "message": "Invalid or expired requestState"}
     assert talk.error == {**shown, "data": {"reason": "invalid_request_state"}}
 
 
-def test_the_first_call_brings_no_answers_so_the_guard_of_the_sdk_page_fires() -> None:
+def test_the_example_of_the_sdk_page_asks_on_the_first_call() -> None:
     talk = Conversation(functions.handler).call("region_of", service="DynamoDB")
     assert talk.asked == ["region"]
     assert talk.accept(region={"region": "eu-central-1"}).text == "DynamoDB in eu-central-1"
 
 
-def test_a_state_that_was_written_down_is_taken_up_by_processes_that_saw_nothing_before(tmp_path: Path) -> None:
+def test_a_request_state_in_a_file_is_enough_to_continue_in_another_process(tmp_path: Path) -> None:
     """Drive the loop without a client: one leg passes only the content of the file to the next."""
     written = tmp_path / "conversation.json"
     legs = example("sep-2322-update-work-item")[::2]

@@ -1,7 +1,8 @@
-"""SEP-2322, use case 2: a server instance that is too busy hands its work to another, through the client.
+"""SEP-2322, use case 2: an instance that is too busy ends its round, and another one continues the computation.
 
-A low-level function does it explicitly, by ending a round with a state and no question; steps do it automatically.
-Unlike in the document, an empty `inputRequests` is present: without it a common client reads a final result.
+A low-level function ends a round itself, with a state and no question; a function of steps does it when its time is up.
+`instance("A", capacity=6)` adds six numbers in a round; `computed_parts` has all numbers that were added. Unlike in the
+document, an empty `inputRequests` is present: without it a common client would read a final result.
 """
 
 from __future__ import annotations
@@ -19,55 +20,62 @@ if TYPE_CHECKING:
 
 
 def call(instance: LambdaFunction, upto: int, state: str | None = None) -> dict[str, Any]:
-    params = {"name": "summing", "arguments": {"upto": upto}, **({} if state is None else {"requestState": state})}
-    # a client without any capability: there is nothing to ask it for
-    sent = wire.message("tools/call", params, capabilities={})
-    response = instance(wire.event(sent), wire.Context("local_summing"))
+    """Call an instance as a client without any capability, which no question could reach; return the result."""
+    params: dict[str, Any] = {"name": "summing", "arguments": {"upto": upto}}
+    if state is not None:
+        params["requestState"] = state
+    message = wire.message("tools/call", params, capabilities={})
+    response = instance(wire.event(message), wire.Context("local_summing"))
     result: dict[str, Any] = wire.read(response, "tools/call")["result"]
     return result
 
 
 @pytest.fixture
-def ran() -> list[int]:
+def computed_parts() -> list[int]:
     RAN.clear()
     return RAN
 
 
-def test_another_instance_picks_up_the_computation_where_the_first_left_off(ran: list[int]) -> None:
-    shed = call(instance("A", capacity=6), 10)
-    assert (shed["resultType"], shed["inputRequests"]) == ("input_required", {})
-    assert ran == [1, 2, 3, 4, 5, 6]
-    done = call(instance("B", capacity=6), 10, shed["requestState"])
-    assert done["content"] == [{"type": "text", "text": "B: the sum is 55."}]
-    assert ran == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]  # nothing twice
+def assert_has_no_question(result: dict[str, Any]) -> None:
+    assert result["resultType"] == "input_required"
+    assert result["inputRequests"] == {}
 
 
-def test_work_in_steps_moves_to_another_instance_by_itself_when_its_time_is_up(ran: list[int]) -> None:
-    a, b = stepping("A"), stepping("B")
-    first = call(a, 3)
-    assert (first["resultType"], first["inputRequests"], ran) == ("input_required", {}, [1])
-    second = call(b, 3, first["requestState"])
-    assert (second["resultType"], second["inputRequests"], ran) == ("input_required", {}, [1, 2])
-    assert call(a, 3, second["requestState"])["content"] == [{"type": "text", "text": "A: the sum is 6."}]
-    assert ran == [1, 2, 3]  # nothing twice
+def test_another_instance_continues_the_computation(computed_parts: list[int]) -> None:
+    first = call(instance("A", capacity=6), 10)
+    assert_has_no_question(first)
+    assert computed_parts == [1, 2, 3, 4, 5, 6]
+    second = call(instance("B", capacity=6), 10, first["requestState"])
+    assert second["content"] == [{"type": "text", "text": "B: the sum is 55."}]
+    assert computed_parts == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
 
 
-def test_work_may_move_on_as_often_as_it_must(ran: list[int]) -> None:
+def test_a_function_of_steps_ends_a_round_when_its_time_is_up(computed_parts: list[int]) -> None:
+    first = call(stepping("A"), 3)
+    second = call(stepping("B"), 3, first["requestState"])
+    assert_has_no_question(first)
+    assert_has_no_question(second)
+    assert call(stepping("A"), 3, second["requestState"])["content"] == [{"type": "text", "text": "A: the sum is 6."}]
+    assert computed_parts == [1, 2, 3]
+
+
+def test_a_computation_may_need_many_rounds(computed_parts: list[int]) -> None:
     talk = Conversation(instance("C", capacity=1)).call(upto=5)
     while talk.result["resultType"] == "input_required":
         talk.answer()
-    assert (talk.text, len(talk.rounds)) == ("C: the sum is 15.", 5)
-    assert ran == [1, 2, 3, 4, 5]
+    assert talk.text == "C: the sum is 15."
+    assert len(talk.rounds) == 5
+    assert computed_parts == [1, 2, 3, 4, 5]
 
 
-def test_a_shed_round_that_is_repeated_does_the_same_work_and_no_other(ran: list[int]) -> None:
+def test_a_repeated_round_repeats_only_its_own_work(computed_parts: list[int]) -> None:
     talk = Conversation(instance("A", capacity=6)).call(upto=10)
-    first = talk.answer().text
-    assert talk.retry().text == first == "A: the sum is 55."
-    assert ran == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 7, 8, 9, 10]
+    talk.answer().retry()
+    assert talk.text == "A: the sum is 55."
+    assert computed_parts == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 7, 8, 9, 10]
 
 
-def test_work_that_never_ends_is_ended_by_the_round_budget() -> None:
+def test_the_limit_of_rounds_ends_an_endless_computation() -> None:
     talk = Conversation(instance("C", capacity=1)).call(upto=1000)
     while talk.result["resultType"] == "input_required":
         talk.answer()
@@ -75,14 +83,14 @@ def test_work_that_never_ends_is_ended_by_the_round_budget() -> None:
     assert talk.text == "This conversation has used its 16 rounds. Start again."
 
 
-def test_what_an_author_keeps_is_plain_to_the_function_and_opaque_on_the_wire() -> None:
+def test_the_request_state_of_a_computation_is_encrypted() -> None:
     talk = Conversation(instance("A", capacity=6)).call(upto=10)
     assert "total" not in talk.state
     assert talk.answer().text == "A: the sum is 55."
     assert talk.tamper().status == 400
 
 
-def test_an_answer_that_the_shed_round_brought_is_not_lost_with_it() -> None:
+def test_a_round_without_a_question_keeps_the_answers_of_its_request() -> None:
     talk = Conversation(handler).call("sheds_once").accept(login={"name": "octocat"})
     assert talk.requests == {}
     assert talk.answer().text == "octocat"

@@ -22,6 +22,7 @@ from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.token_format import CEILING
 from mcp_functions.store import (
     BLOB_LABEL,
+    BlobStore,
     Conflict,
     DynamoDbTable,
     ItemTooLarge,
@@ -66,7 +67,7 @@ class Backend:
             items,
             SERVICE,
             max_age=DAY,
-            blobs=(self.bucket, objects) if blobs else None,
+            blobs=BlobStore(self.bucket, objects, SERVICE) if blobs else None,
             now=self.clock,
             sleep=self.slept.append,
         )

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_functions import observability
 from mcp_functions.handlers import runner
@@ -50,6 +50,13 @@ NOT_KEPT = "This was done before, and its answer was not kept."
 TOO_LARGE = "This conversation has more to remember than it can carry. Answer more briefly."
 
 
+class MakeStates(Protocol):
+    """Makes the object that seals and opens states; for the same arguments, always the same object."""
+
+    def __call__(self, *, lifetime: int, label: bytes = ...) -> RequestStates:
+        """Take the lifetime of the states in seconds, and the label of a channel."""
+
+
 class ResultWithNotifications(NamedTuple):
     """The result of a round, and the notifications that the client gets before it."""
 
@@ -60,7 +67,7 @@ class ResultWithNotifications(NamedTuple):
 class _Call(NamedTuple):
     """A call in its present round."""
 
-    request: Request  # for a companion, the request of the call that it continues
+    request: Request  # names the tool that asks; a companion's request was replaced by that of the call it continues
     handler: Handler[..., Any]
     states: RequestStates | None  # seals and opens states; None if the function has no keys
     start: RoundStart  # the verified state of the request, and what binds it to this request
@@ -79,7 +86,7 @@ class Conversations:
     def __init__(  # noqa: PLR0913 - the parts of one deployment
         self,
         audience: str,
-        make_states: Callable[..., RequestStates] | None,
+        make_states: MakeStates | None,
         make_table: Callable[[int], SealedTable],
         *,
         now: Callable[[], float] = time.time,
@@ -90,8 +97,7 @@ class Conversations:
 
         Args:
             audience: the server for which states are sealed: "<service>/<stage>".
-            make_states: makes the object that seals states, from their lifetime in seconds and the label of a channel;
-                None if the function has no keys.
+            make_states: makes the object that seals states; None if the function has no keys.
             make_table: makes the table of single-use rounds, from the lifetime of its items in seconds.
             now: the clock, unix seconds.
             audit: the author's function that gets a record of each round.
@@ -109,7 +115,7 @@ class Conversations:
         states = None
         # A state is verified also for a handler that never asks.
         if self._make_states and (handler.needs_state or "requestState" in request.params):
-            states = self._make_states(handler.answer_within)
+            states = self._make_states(lifetime=handler.answer_within)
         start = start_round(self._audience, request, states)
         return self._run(self._prepare(request, handler, states, start))
 
@@ -132,12 +138,12 @@ class Conversations:
         if handler.needs_table and start.claims:
             from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where a handler needs it
 
-            single_use.claim_for(continued.request, handler, start.claims, self._make_table).check_unused()
+            single_use.RoundClaim(continued.request, handler, start.claims, self._make_table).check_unused()
         return ResultWithNotifications(asking.open_result())
 
     def _channel_states(self, handler: Handler[..., Any], channel: Channel) -> RequestStates | None:
         """Return the object that seals the states of a channel; None if the function has no keys."""
-        return self._make_states(handler.answer_within, channel.label) if self._make_states else None
+        return self._make_states(lifetime=handler.answer_within, label=channel.label) if self._make_states else None
 
     def _prepare(
         self,
@@ -188,7 +194,7 @@ class Conversations:
         from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where a handler needs it
 
         handler = call.handler
-        claim = single_use.claim_for(call.request, handler, state, self._make_table)
+        claim = single_use.RoundClaim(call.request, handler, state, self._make_table)
         result = claim.run(lambda: self._run_function(call), self._now())
         if result is None:
             return handler.error_result(NOT_KEPT)
@@ -218,8 +224,9 @@ class Conversations:
             result = handler.error_result(str(error))
         finally:  # a round that fails has a record too
             if self._audit and handler.needs_state:
-                principal = call.start.binding.principal
-                self._audit(call.round.audit(handler.name, principal, sent=is_asked, answered_by=call.answered_by))
+                from mcp_functions.rounds.audit import audit_record  # noqa: PLC0415 - only for serve(audit=…)
+
+                self._audit(audit_record(call.round, handler.name, sent=is_asked, answered_by=call.answered_by))
         return result
 
     def _ask(self, call: _Call) -> dict[str, Any]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mcp_functions.seal.envelope import Codec, Seal
     from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
-    from mcp_functions.store import Bucket, SealedTable
+    from mcp_functions.store import BlobStore, SealedTable
 
 STATES = b"ks1/request-state"  # the label of a requestState
 
@@ -80,11 +80,12 @@ class SealFactory:
         blobs = self._make_blobs(max_age) if self._settings.blobs else None
         return store.SealedTable(rows, seal, self._service, max_age=max_age, blobs=blobs, now=self._now)
 
-    def _make_blobs(self, max_age: int) -> tuple[Bucket, Seal]:
+    def _make_blobs(self, max_age: int) -> BlobStore:
         from mcp_functions import store  # noqa: PLC0415
         from mcp_functions.store.s3 import S3  # noqa: PLC0415 - few tables have a bucket
 
-        return S3(self._settings.blobs), self.seal(store.BLOB_LABEL, max_age=max_age)
+        seal = self.seal(store.BLOB_LABEL, max_age=max_age)
+        return store.BlobStore(S3(self._settings.blobs), seal, self._service)
 
     def seal(self, label: bytes, *, max_age: int, max_chars: int | None = None) -> Seal:
         """Make a seal. A token is valid for `max_age` seconds, and may be as long as an envelope allows by default.

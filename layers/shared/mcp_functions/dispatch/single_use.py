@@ -6,8 +6,9 @@ result there before the client gets it:
     during round 2    {"round": 2, "print": fingerprint of the request, "lease": unix seconds}
     after round 2     {"round": 2, "print": fingerprint of the request, "answer": the result, or null if it is not kept}
 
-The fingerprint is a digest of the request's state and answers. The lease is the time until which no other request may
-run the round: by then Lambda has ended the invocation. For a request that would run round 2, the item decides:
+The fingerprint is a digest of the request's state and answers. Its name in the item is short, because the size of an
+item is limited, and may not change, because stored items have it. The lease is the time until which no other request
+may run the round: by then Lambda has ended the invocation. For a request that would run round 2, the item decides:
 
     no item, or round 1              it runs round 2
     round 3                          it is refused: its state is an old one
@@ -29,12 +30,11 @@ from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.canonical_json import canonical_digest
 from mcp_functions.seal.request_state import SKEW_MS, max_flow_seconds
 from mcp_functions.store import Conflict, ItemTooLarge, Key, UnreadableItem
-from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.handlers.base import Handler, Mode
+    from mcp_functions.handlers.base import Handler
     from mcp_functions.protocol.messages import Request
     from mcp_functions.seal.claims import Claims
     from mcp_functions.store import Item, SealedTable
@@ -48,7 +48,8 @@ SPARE_SECONDS = 120  # an item outlives the last state of its conversation by th
 LEASE_MARGIN = 2  # seconds after Lambda ends an invocation until another one may run its round
 ATTEMPTS = 3  # how often a claim is tried: each failure means that another request has changed the item
 
-# Why a request was refused, for the log. The client gets the same error for every state that it may not use.
+# Why a request was refused. Only the log has these words, and docs/security.md explains them: an operator counts and
+# searches them, so they do not change. The client gets the same error for every state that it may not use.
 OLD_STATE = "used_rewound"  # the conversation is past this round
 OTHER_ANSWERS = "used_forked"  # another request claimed this round, with other answers
 REPEATED = "used_again"  # the round has run, and the mode is "reject"
@@ -60,16 +61,30 @@ CONTENDED = "used_contended"  # other requests changed the item at each attempt 
 OVERTAKEN = "used_overtaken"  # the lease ended before the round, and another invocation has claimed it
 
 
-class RoundClaim(NamedTuple):
-    """The claim of one request to run one round."""
+class RoundClaim:
+    """The claim of one request to run one round of a conversation (§13.1)."""
 
-    table: SealedTable
-    mode: Mode  # "replay" returns the recorded result to a repeated request, "reject" refuses it
-    key: Key  # the key of the conversation's item
-    round: int  # the round to run; the state of the request is from the round before
-    fingerprint: str  # the digest of the request's state and answers
-    expires: int  # when every state of this conversation has expired, in unix seconds
-    invocation_ends: float  # when Lambda ends this invocation, in unix seconds
+    def __init__(
+        self, request: Request, handler: Handler[..., Any], state: Claims, make_table: Callable[[int], SealedTable]
+    ) -> None:
+        """Prepare the claim; the table is not read yet.
+
+        Args:
+            request: the request, which continues the conversation.
+            handler: the handler of the conversation.
+            state: the state of the request, which was verified before.
+            make_table: makes the table, from the longest lifetime of an item in seconds.
+        """
+        longest_seconds = max_flow_seconds(handler.answer_within) + SKEW_MS // 1000 + SPARE_SECONDS
+        self._table = make_table(longest_seconds + 2)  # `expires` is rounded up, and so is the deadline in it
+        self._expires = math.ceil(state.flow_deadline / 1000) + SPARE_SECONDS  # unix seconds; then all states are old
+        self._rejects_repeated = handler.single_use == "reject"  # otherwise they get the recorded result
+        self._key = Key(KIND, state.flow, state.binding.principal)
+        self._round = state.round + 1  # the round to run; the state is from the round before
+        token: str = request.params["requestState"]
+        answers = dict(request.params.get("inputResponses", {}))
+        self._fingerprint = base64url(canonical_digest(b"ks1/used\0" + token.encode() + b"\0", answers))
+        self._lease = math.ceil(request.ends) + LEASE_MARGIN  # `ends` is when Lambda ends this invocation
 
     def run(self, run_round: Callable[[], dict[str, Any]], now: float) -> dict[str, Any] | None:
         """Run a round, or return its recorded result; None if that was not kept because it was too large.
@@ -90,7 +105,9 @@ class RoundClaim(NamedTuple):
         try:
             result = run_round()
         except BaseException:
-            self._release(item)
+            # End the lease, so that the same request may run at once. If the table fails, the lease ends by itself.
+            with suppress(Conflict, McpError):
+                self._table.replace(item, {**item.payload, "lease": 0})
             raise
         self._record(item, result)
         return result
@@ -103,43 +120,42 @@ class RoundClaim(NamedTuple):
             TemporarilyUnavailable: the table is not available.
         """
         item = self._read()
-        if item and item.payload["round"] >= self.round:
+        if item and item.payload["round"] >= self._round:
             raise InvalidRequestState(OLD_STATE)
 
     def _claim(self, now: float) -> Item:
         """Return the item of the conversation: claimed for this round, or with the answer of this round."""
-        lease = math.ceil(self.invocation_ends) + LEASE_MARGIN
-        payload = {"round": self.round, "print": self.fingerprint, "lease": lease}
+        payload = {"round": self._round, "print": self._fingerprint, "lease": self._lease}
         for _ in range(ATTEMPTS):
             item = self._read()
             if item:
                 self._check_may_run(item.payload, now)
-                if item.payload["round"] == self.round and "answer" in item.payload:
+                if item.payload["round"] == self._round and "answer" in item.payload:
                     return item
             try:
                 if item is None:
-                    return self.table.create(self.key, payload, expires=self.expires)
-                return self.table.replace(item, payload, expires=self.expires)
+                    return self._table.create(self._key, payload, expires=self._expires)
+                return self._table.replace(item, payload, expires=self._expires)
             except Conflict:  # another request has changed the item since it was read
                 continue
         raise Busy(CONTENDED, retry_after=1)
 
     def _read(self) -> Item | None:
         try:
-            return self.table.get(self.key)
+            return self._table.get(self._key)
         except UnreadableItem:  # hidden, because a client gets the same error for every bad state
             raise InvalidRequestState(UNREADABLE) from None
 
     def _check_may_run(self, recorded: Mapping[str, Any], now: float) -> None:
         """Check that the request may run its round, or get the recorded answer: the table at the top, line by line."""
-        if recorded["round"] < self.round:
+        if recorded["round"] < self._round:
             return
-        if recorded["round"] > self.round:
+        if recorded["round"] > self._round:
             raise InvalidRequestState(OLD_STATE)
-        if recorded["print"] != self.fingerprint:
+        if recorded["print"] != self._fingerprint:
             raise InvalidRequestState(OTHER_ANSWERS)
         if "answer" in recorded:
-            if self.mode == "reject":
+            if self._rejects_repeated:
                 raise InvalidRequestState(REPEATED)
         elif now < recorded["lease"]:
             raise Busy(RUNNING, retry_after=1)
@@ -147,7 +163,7 @@ class RoundClaim(NamedTuple):
     def _record(self, item: Item, result: dict[str, Any]) -> None:
         """Write the result before the client gets it."""
         # With "reject", `_check_may_run` refuses a repeated request, so the answer is not kept.
-        answer = result if self.mode == "replay" else None
+        answer = None if self._rejects_repeated else result
         try:
             self._write_answer(item, answer)
         except ItemTooLarge as error:
@@ -156,36 +172,6 @@ class RoundClaim(NamedTuple):
 
     def _write_answer(self, item: Item, answer: dict[str, Any] | None) -> None:
         try:
-            self.table.replace(item, {"round": self.round, "print": self.fingerprint, "answer": answer})
+            self._table.replace(item, {"round": self._round, "print": self._fingerprint, "answer": answer})
         except Conflict:  # the result of the invocation that took over counts, and not this one
             raise TemporarilyUnavailable(OVERTAKEN, retry_after=1) from None
-
-    def _release(self, item: Item) -> None:
-        """End the lease, so that the same request may run at once. If the table fails, the lease ends by itself."""
-        with suppress(Conflict, McpError):
-            self.table.replace(item, {**item.payload, "lease": 0})
-
-
-def claim_for(
-    request: Request, handler: Handler[..., Any], state: Claims, make_table: Callable[[int], SealedTable]
-) -> RoundClaim:
-    """Return the claim of a request that continues a conversation (§13.1).
-
-    Args:
-        request: the request.
-        handler: the handler of the conversation.
-        state: the state of the request, which was verified before.
-        make_table: makes the table, from the longest lifetime of an item in seconds.
-    """
-    longest_seconds = max_flow_seconds(handler.answer_within) + SKEW_MS // 1000 + SPARE_SECONDS
-    token: str = request.params["requestState"]
-    answers = dict(request.params.get("inputResponses", {}))
-    return RoundClaim(
-        table=make_table(longest_seconds + 2),  # `expires` is rounded up, and so is the deadline in it
-        mode=handler.single_use or "replay",
-        key=Key(KIND, state.flow, state.binding.principal),
-        round=state.round + 1,
-        fingerprint=base64url(canonical_digest(b"ks1/used\0" + token.encode() + b"\0", answers)),
-        expires=math.ceil(state.flow_deadline / 1000) + SPARE_SECONDS,
-        invocation_ends=request.ends,
-    )

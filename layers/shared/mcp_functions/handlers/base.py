@@ -281,7 +281,7 @@ class FunctionHandler(Handler[P, R]):
             if not self.needs_state or round_ is None:
                 rule = "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *"
                 raise DeveloperError(rule, name=self.name)
-            round_.end_with(value)  # raises InputRequired
+            value.end_round(round_)  # raises InputRequired
         return value
 
     def ask_declared(self, params: Mapping[str, Any], round_: Round) -> None:

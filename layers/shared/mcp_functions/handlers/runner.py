@@ -49,7 +49,7 @@ def run_round(
         error = raised
     if round_:
         round_.close()
-    if round_ and (round_.ended or round_.error):
+    if round_ and (round_.input_required or round_.error):
         # The cause of the end counts, and not what the function did after it caught the signal.
         result = None
         error = round_.error

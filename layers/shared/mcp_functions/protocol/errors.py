@@ -304,11 +304,11 @@ class ToolError(Exception):
 class NotAnswered(Exception):
     """The user gave no answer: `Declined` or `Cancelled`. If a tool does not catch it, the model reads its text."""
 
-    did = "did not answer"  # the verb of the text; each subclass has its own
+    user_action = "did not answer"  # the verb of the text; each subclass has its own
 
     def __init__(self, key: str, message: str) -> None:
         """Keep the question's key, and the message that the user saw."""
-        super().__init__(f"The user {self.did}: {message}")
+        super().__init__(f"The user {self.user_action}: {message}")
         self.key = key
 
 

@@ -36,7 +36,7 @@ class WireQuestion(NamedTuple):
     key: str  # the question's key in `inputRequests`
     request: wire_types.InputRequest
     read: Callable[[JSONObject], object]
-    # True if an answer counts for one call in a round, and a second call asks the user again: see `ElicitUrlRequest`.
+    # True if an answer counts for one call in a round, and a second call asks the user again: see `elicit.url`.
     read_once: bool = False
 
 
@@ -80,13 +80,12 @@ class AskingCapability(Capability):
 
     def _ask(self, *questions: AnyQuestion[Any]) -> list[Any]:
         """Return the answers, or end the round with the questions."""
-        round_ = self._round
-        camel_case = round_.request.camel_case
+        camel_case = self._round.request.camel_case
         try:
             wire_questions = [question.to_wire_question(camel_case=camel_case) for question in questions]
         except DeveloperError as error:
-            round_.stop(error)
-        return round_.ask(*wire_questions)
+            self._round.stop(error)
+        return self._round.ask(*wire_questions)
 
     def _is_declared(self, capability: str, member: str = "") -> bool:
         return is_declared(self._round.request.capabilities, capability, member)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mcp_functions.rounds.input_requests import message_of
+from mcp_functions.seal.binding import principal_digest
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from mcp_functions.rounds.round import Round
 
 
 class AuditRecord(NamedTuple):
@@ -35,3 +39,17 @@ class AuditRecord(NamedTuple):
     asked: Mapping[str, str]
     answered: Mapping[str, str]
     answered_by: str = "client"
+
+
+def audit_record(round_: Round, handler: str, *, sent: bool, answered_by: str = "client") -> AuditRecord:
+    """Return the audit record of a round; `sent` is False if the client does not get its questions."""
+    requests = round_.requests if sent else {}
+    return AuditRecord(
+        flow=round_.request.flow,
+        round=round_.request.number,
+        handler=handler,
+        principal=principal_digest(round_.request.principal),
+        asked={key: message_of(request) for key, request in requests.items()},
+        answered=dict(round_.questions.actions),
+        answered_by=answered_by,
+    )

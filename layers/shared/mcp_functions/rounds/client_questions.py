@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.wire_types import JSONObject, Model
 
-ROLES = ("user", "assistant")
-
 
 class CreateMessageRequest(InputRequest):
     """Asks the client's model.
@@ -121,7 +119,7 @@ class ListRoots(AskingCapability):
 def _to_message(message: object) -> JSONObject:
     if result_part(message) == MESSAGE:
         message = content_blocks.to_wire(message)
-    if isinstance(message, dict) and message.get("role") in ROLES and "content" in message:
+    if isinstance(message, dict) and message.get("role") in ("user", "assistant") and "content" in message:
         return message
     text = f"a message for the model is a SamplingMessage or a dict with role and content, not {type_name(message)}"
     raise DeveloperError(text)

@@ -1,13 +1,24 @@
-"""Questions to the user: forms to fill in, and pages to open (client/elicitation)."""
+"""Questions to the user: forms to fill in, and pages to open (client/elicitation).
+
+    elicit("seat", "Which seat?", Seat)      the author's call, which returns a Seat
+    ElicitRequest("Which seat?", Seat)       the question, with a form or a Page
+    Question("seat", "Which seat?", Seat)    the question under its key
+    WireQuestion("seat", {…}, read)          the message that the client gets, and the reader of its response
+
+A response has an action, and the content of a form: {"action": "accept", "content": {…}}. `read` returns the answer, or
+raises Declined, Cancelled or InvalidAnswer. The author gets the first two; after the third, the user is asked again.
+"""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered
 from mcp_functions.rounds.asking import AnyQuestion, AskingCapability, InputRequest, WireQuestion
 from mcp_functions.schemas import forms
 from mcp_functions.schemas.forms import InvalidAnswer
+from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,30 +37,38 @@ D = TypeVar("D")
 class Declined(NotAnswered):
     """The user declined a question."""
 
-    did = "declined to answer"  # `NotAnswered` makes its text with it: "The user declined to answer: <message>"
+    user_action = "declined to answer"  # for the text of `NotAnswered`: "The user declined to answer: <message>"
 
 
 class Cancelled(NotAnswered):
     """The user closed a question without an answer."""
 
-    did = "dismissed without answering"  # `NotAnswered` makes its text with it
+    user_action = "dismissed without answering"
+
+
+class Page(NamedTuple):
+    """A page that the user should open; it takes the place of a form in an ElicitRequest."""
+
+    url: str
 
 
 class ElicitRequest(InputRequest):
-    """Asks the user to fill in a form (client/elicitation, form mode)."""
+    """Asks the user to fill in a form, or to open a page (client/elicitation)."""
 
-    def __init__(self, message: str, form: TypeForm[Any]) -> None:
-        """Take the text for the user, and the type of the answer."""
+    def __init__(self, message: str, form: TypeForm[Any] | Page) -> None:
+        """Take the text for the user, and the type of the answer; `url` makes a request with a page."""
         self.message = message
         self.form = form
 
     @staticmethod
     def url(message: str, url: str) -> ElicitRequest:
         """Ask the user to open a page. An accept is consent to open it, not completion of what happens there."""
-        return ElicitUrlRequest(message, url)
+        return ElicitRequest(message, Page(url))
 
     def to_wire_question(self, key: str, *, camel_case: bool) -> WireQuestion:
         """Return the message for the client, with the function that reads its response."""
+        if isinstance(self.form, Page):
+            return self._page_question(key, self.form.url)
         form = forms.read_form(self.form, key, camel_case=camel_case)
 
         def read(response: Mapping[str, Any]) -> object:
@@ -61,23 +80,10 @@ class ElicitRequest(InputRequest):
         }  # fmt: skip
         return WireQuestion(key, {"method": "elicitation/create", "params": params}, read)
 
-
-class ElicitUrlRequest(ElicitRequest):
-    """Asks the user to open a page (client/elicitation, URL mode). Authors know it only as an `ElicitRequest`."""
-
-    def __init__(self, message: str, url: str) -> None:
-        """Take the reason why the user should open the page, and its address."""
-        super().__init__(message, form=None)  # a page has no form
-        self.page_url = url
-
-    def to_wire_question(self, key: str, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - only forms use camelCase
-        """Return the message for the client, with the function that reads its response."""
-        _check_url(self.page_url)
-
-        def read(response: Mapping[str, Any]) -> None:
-            _check_accepted(key, self.message, response)
-
-        params: wire_types.ElicitRequestURLParams = {"mode": "url", "message": self.message, "url": self.page_url}
+    def _page_question(self, key: str, url: str) -> WireQuestion:
+        _check_url(url)
+        params: wire_types.ElicitRequestURLParams = {"mode": "url", "message": self.message, "url": url}
+        read = partial(_check_accepted, key, self.message)  # an accepted page has no content: the answer is None
         # `read_once`: an accept means that the user agrees to open the page, and not that the user has finished there.
         # So a handler asks in a loop, `while not connected(user): elicit.url(…)`, and its second call in a round must
         # ask the user again.

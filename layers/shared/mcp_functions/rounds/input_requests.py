@@ -16,11 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mcp_functions.protocol import wire_types
+    from mcp_functions.protocol.wire_types import JSONObject
+
+FINGERPRINT_BYTES = 16  # enough that two questions are never equal by chance; every state carries the fingerprints
 
 
 def fingerprint(request: wire_types.InputRequest) -> str:
     """Return the digest of a question, 22 characters: an answer counts only for the same fingerprint."""
-    return base64url(hashlib.sha256(dumps_sorted(request).encode()).digest()[:16])
+    digest = hashlib.sha256(dumps_sorted(request).encode()).digest()
+    return base64url(digest[:FINGERPRINT_BYTES])
 
 
 def message_of(request: wire_types.InputRequest) -> str:
@@ -36,6 +40,20 @@ def repeat_request(request: wire_types.InputRequest, reason: str) -> wire_types.
         return request
     again = f"{params['message']} (Please answer again: {reason}.)"
     return cast("wire_types.InputRequest", {**request, "params": {**params, "message": again}})
+
+
+def without_extra_fields(request: wire_types.InputRequest, response: JSONObject) -> JSONObject:
+    """Keep only the requested fields of a form's response: no round reads others, but every state would carry them.
+
+    Other responses are returned unchanged.
+    """
+    params: Mapping[str, Any] = request.get("params", {})
+    content = response.get("content")
+    if "requestedSchema" not in params or "action" not in response or not isinstance(content, dict):
+        return response
+    fields = params["requestedSchema"]["properties"]
+    requested = {name: value for name, value in content.items() if name in fields}
+    return {"action": response["action"], "content": requested}
 
 
 def describe_request(request: wire_types.InputRequest) -> str:
@@ -75,7 +93,7 @@ def missing_capabilities(requests: Iterable[wire_types.InputRequest], declared: 
             members = missing.setdefault(capability, {})
             if member:
                 members[member] = {}
-    # `{}` is the shorter form of `{"form": {}}`, for a client without any elicitation
+    # Without any elicitation, `{}` is enough to declare forms, and the specification's example of this error has it.
     if missing.get("elicitation") == {"form": {}} and "elicitation" not in declared:
         missing["elicitation"] = {}
     return missing

@@ -1,6 +1,6 @@
-"""The low level: an author's function ends its round itself, and keeps a state of its own.
+"""The low level: an author's function itself ends its round, and chooses what the next round gets.
 
-    round 1    the function returns InputRequiredResult(questions, request_state)
+    round 1    the function returns InputRequiredResult(questions, request_state); `end_round` puts both into the record
     round 2    it gets the answers in InputResponses, and the state in RequestState
 
 A round is one request of the conversation with a client. At the high level, `elicit` and `step` do this for the author.
@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
 
+from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_reader import copy_json
+from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.rounds.capabilities import Capability
 from mcp_functions.schemas import forms
 from mcp_functions.schemas.forms import InvalidAnswer
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 State = TypeVar("State", bound="BaseModel")
 
+MAX_CHECKED_CHARS = 4096  # a longer state is not read again as a check: that takes as long as the rest of the round
+
 
 class InputRequiredResult(NamedTuple):
     """The result of a low-level function that ends a round.
@@ -42,6 +46,21 @@ class InputRequiredResult(NamedTuple):
 
     input_requests: Mapping[str, InputRequest] = {}
     request_state: BaseModel | None = None
+
+    def end_round(self, round_: Round) -> NoReturn:
+        """End the round of the function that returned this result.
+
+        "servers MUST include at least one of inputRequests or requestState" (basic/patterns/mrtr).
+        """
+        if not self.input_requests and self.request_state is None:
+            round_.fail("an InputRequiredResult needs input_requests or a request_state")
+        try:
+            for key, request in self.input_requests.items():
+                round_.questions.open_low_level(key, request.wire(key, camel_case=round_.request.camel_case))
+            round_.record.state = None if self.request_state is None else _write_state(self.request_state)
+        except DeveloperError as error:
+            round_.stop(error)
+        round_.end()
 
 
 class InputResponses(Capability, Mapping[str, "JSONObject"]):
@@ -119,3 +138,27 @@ class RequestState(Capability, Generic[State]):
     def for_round(cls, round_: Round, args: tuple[Any, ...]) -> Self:
         """Read the state as the model in brackets."""
         return cls(round_, *args)
+
+
+def _write_state(state: BaseModel) -> str:
+    """Write a function's model as JSON, and check that the next round can read it again.
+
+    A long state is not checked, to save time. A model that cannot be read again fails with short states, too, so its
+    author sees the error soon.
+    """
+    options: Any = {"by_alias": True, "warnings": False}  # a warning would quote the state in the log
+    try:
+        text = state.model_dump_json(**options)
+        if "null" in text:  # pydantic writes NaN as null, too
+            _check_no_nan(state.model_dump(mode="json", **options))
+        if len(text) <= MAX_CHECKED_CHARS:
+            type(state).model_validate_json(text, strict=False)
+    except (TypeError, ValueError, LookupError, AttributeError):
+        rule = "request_state: a {model} that holds this cannot be read again from the JSON that it writes"
+        raise DeveloperError(rule, model=type(state).__name__) from None  # the cause would quote the state
+    return text
+
+
+def _check_no_nan(values: object) -> None:
+    """Raise a ValueError for NaN or an infinite number, which JSON cannot carry."""
+    dumps(values)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite
-from typing import TYPE_CHECKING
+from math import inf, isfinite
 
 from mcp_functions.observability import progress_listener
 from mcp_functions.protocol.constants import LOG_LEVELS, META_LOG_LEVEL
@@ -11,19 +10,11 @@ from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.plain_values import to_json
 from mcp_functions.rounds.capabilities import Capability
 
-if TYPE_CHECKING:
-    from mcp_functions.rounds.round import Round
-
-LEVELS = ", ".join(LOG_LEVELS)
-
 
 class Progress(Capability):
     """Reports how far the work is: `progress(50, total=100)`."""
 
-    def __init__(self, round_: Round) -> None:
-        """Keep the round. The first progress of any value is sent."""
-        super().__init__(round_)
-        self._last = float("-inf")
+    _last = -inf  # the last progress that was sent; the first one is sent whatever its value
 
     def __call__(self, progress: float, *, total: float | None = None, message: str | None = None) -> None:
         """Notify the client, if it sent a progress token (basic/patterns/progress). A task shows it as `statusMessage`.
@@ -75,7 +66,8 @@ class Log(Capability):
             DeveloperError: the level is unknown, or `data` is not JSON.
         """
         if level not in LOG_LEVELS:
-            self._round.fail("there is no log level {level!r}: it is one of {levels}", level=level, levels=LEVELS)
+            levels = ", ".join(LOG_LEVELS)
+            self._round.fail("there is no log level {level!r}: it is one of {levels}", level=level, levels=levels)
         wanted = self._round.request.meta.get(META_LOG_LEVEL)
         # "Servers MUST NOT emit notifications/message for requests that do not include a logLevel"
         if wanted is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):

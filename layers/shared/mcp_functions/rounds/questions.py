@@ -1,9 +1,14 @@
 """The questions of one round: which ones have an answer, and which ones the client has to answer next.
 
-A handler runs from its first line in every round, so it asks the same questions again. A response of the client counts
-only if the sealed state shows that the previous round asked exactly this question. A question is known by its key and
-its fingerprint, a digest of the request. The responses that count go into the record before the handler runs. Each
-question then ends in one of four ways:
+A handler runs from its first line in every round, so it asks the same questions again. A question is known by its key
+and its fingerprint, a digest of the request that the client gets. A response counts only if the sealed state shows that
+the previous round asked this question. All responses that count go into the record before the handler runs:
+
+    from the sealed state    {"seat": "f1"}                             the previous round asked "seat", with this text
+    from the client          {"seat": {"action": "accept", …}}          its response
+    in the record            {"seat": {"f1": {"action": "accept", …}}}  a response for each text of "seat"
+
+Each question of the handler then ends in one of four ways:
 
     response in the record        what the round does                         outcome for the handler
     none                          opens the question: the client gets it      the round ends
@@ -11,14 +16,18 @@ question then ends in one of four ways:
     `read` raises InvalidAnswer   drops it, and opens the question again      the round ends
     `read` raises another error   keeps it: the user declined, for example    the error
 
-A handler would never get its answer if it asks the same with a new key or new words in every round. The limits below
-stop it with a DeveloperError.
+A DeveloperError stops a handler that would never get its answer, or that of another question:
+
+    SHARED_KEY          two texts under one key, in one round
+    ENDLESS_LOOP        one question too often, in one round
+    CHANGING_MESSAGE    another text under the same key, in every round
+    CHANGING_KEY        the same text under another key, in every round
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_reader import copy_json
@@ -69,9 +78,9 @@ class Questions:
         self.actions: dict[str, str] = {}
         self.open_requests: dict[str, InputRequest] = {}
         self._record = record
-        self._fingerprints: dict[str, str] = {}  # of the questions of this round, by key
+        self._fingerprints: dict[str, str] = {}  # the fingerprints of this round's questions, by key
         self._calls: Counter[str] = Counter()  # how often the handler asked, by key
-        self._answered: set[str] = set()  # the fingerprints of the questions whose answer the handler got
+        self._read: set[str] = set()  # the fingerprints of the questions whose response was read
         for key, fingerprint in asked_before.items():
             answers = record.answers.get(key, {})
             if key in responses and fingerprint not in answers:  # a later response never replaces an earlier one
@@ -93,14 +102,11 @@ class Questions:
         fingerprint = input_requests.fingerprint(request)
         self._count_call(key, fingerprint)
         if question.read_once and self._calls[key] > 1:
-            self._record.drop_answer(key, fingerprint)
-        answers = self._record.answers.get(key, {})
-        if fingerprint in answers:
+            self._record.drop_answer(key, fingerprint)  # the first call has used it, so the user is asked again
+        if fingerprint in self._record.answers.get(key, {}):
             return self._read_response(question, fingerprint)
-        # Each earlier text of the question has its answer here, so their number is how often the text has changed. They
-        # stay: rounds may alternate between two deployed versions, and each version finds its own answer.
-        message_changes = len(answers)
-        if message_changes > MAX_MESSAGE_CHANGES:
+        # The answers to earlier texts stay in the record, because two deployed versions may take turns.
+        if self._record.count_answered_texts(key) > MAX_MESSAGE_CHANGES:
             raise DeveloperError(CHANGING_MESSAGE, key=key)
         self.open_requests.setdefault(key, request)
         return None
@@ -116,14 +122,23 @@ class Questions:
         """Return the fingerprints of the open questions, by key."""
         return {key: self._fingerprints[key] for key in self.open_requests}
 
-    def find_renamed_key(self) -> tuple[str, str] | None:
-        """Find an answered question that the handler asks again under another key; return the old and the new key.
+    def check_keys(self) -> None:
+        """Count, at the end of a round, the rounds in a row whose handler did not read an answer but asked again.
 
-        The old key has an answer in this request, and the handler did not ask it. No earlier round asked the new key.
+        Raises:
+            DeveloperError: there are too many of them.
         """
+        renamed = self._find_renamed_key()
+        self._record.lost_answers = self._record.lost_answers + 1 if renamed else 0
+        if renamed and self._record.lost_answers > MAX_KEY_CHANGES:
+            old, new = renamed
+            raise DeveloperError(CHANGING_KEY, old=old, new=new)
+
+    def _find_renamed_key(self) -> tuple[str, str] | None:
+        """Find a response that nothing has read, and a new key with the same text; return the old and the new key."""
         for old in self.actions:
             fingerprint = self.asked_before[old]
-            if old in self._fingerprints or fingerprint in self._answered:
+            if fingerprint in self._read:
                 continue
             for new in self.open_requests:
                 is_new = new not in self.asked_before and new not in self._record.answers
@@ -144,6 +159,7 @@ class Questions:
         """Read the response in the record. If it does not fit the question, drop it and open the question again."""
         key = question.key
         response = self._record.answers[key][fingerprint]
+        self._read.add(fingerprint)
         try:
             outcome = question.read(copy_json(response))  # a copy: the author's code may change what it reads
         except InvalidAnswer as invalid:
@@ -153,10 +169,8 @@ class Questions:
             self.open_requests[key] = input_requests.repeat_request(question.request, str(invalid))
             return None
         except Exception as error:  # noqa: BLE001 - `Round.ask` raises it once every question of the call is answered
-            outcome = error
-        else:
-            self._record.answers[key][fingerprint] = _without_extra_fields(question.request, response)
-        self._answered.add(fingerprint)
+            return error
+        self._record.answers[key][fingerprint] = input_requests.without_extra_fields(question.request, response)
         return outcome
 
 
@@ -165,17 +179,3 @@ def _check_text(key: object, request: InputRequest) -> None:
     for part, value in (("key", key), ("message", input_requests.message_of(request))):
         if not isinstance(value, str):
             raise DeveloperError(NOT_TEXT, part=part, type=type(value).__name__)
-
-
-def _without_extra_fields(request: InputRequest, response: JSONObject) -> JSONObject:
-    """Keep only the requested fields of a form's response: no round reads others, but every state would carry them.
-
-    Other responses are returned unchanged.
-    """
-    params: Mapping[str, Any] = request.get("params", {})
-    content = response.get("content")
-    if "requestedSchema" not in params or "action" not in response or not isinstance(content, dict):
-        return response
-    fields = params["requestedSchema"]["properties"]
-    requested = {name: value for name, value in content.items() if name in fields}
-    return {"action": response["action"], "content": requested}

@@ -17,16 +17,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pydantic import BaseModel
-
-MAX_CHECKED_CHARS = 4096  # a longer state is not read again as a check: that takes as long as the rest of the round
 EMPTY: Mapping[str, Any] = {}
 
 
@@ -53,6 +48,10 @@ class Record:
         self.lost_answers: int = document.get("lost_answers", 0)
         self.state: str | None = document.get("state")
 
+    def count_answered_texts(self, key: str) -> int:
+        """Count the texts of a question that have an answer."""
+        return len(self.answers.get(key, EMPTY))
+
     def drop_answer(self, key: str, fingerprint: str) -> None:
         """Forget the answer to a question, if it has one."""
         answers = self.answers.get(key, {})
@@ -60,32 +59,14 @@ class Record:
         if not answers:
             self.answers.pop(key, None)
 
-    def to_json(self, *, sheds: int, lost_answers: int) -> dict[str, Any]:
-        """Write the record for the next round, with its counters."""
+    def to_json(self, sheds: int) -> dict[str, Any]:
+        """Write the record for the next round; `sheds` counts this round, too."""
         document = {
             "answers": {key: dict(answers) for key, answers in self.answers.items()} or None,
             "steps": {key: list(step) for key, step in self.steps.items()} or None,
             "sheds": sheds or None,
             "began": self.began,
-            "lost_answers": lost_answers or None,
+            "lost_answers": self.lost_answers or None,
             "state": self.state,
         }
         return {name: value for name, value in document.items() if value is not None}
-
-
-def write_state(state: BaseModel) -> str:
-    """Write a low-level function's model as JSON, and check that the next round can read it again.
-
-    The check finds models that can never be read again; each of them has short states, too.
-    """
-    options: Any = {"by_alias": True, "warnings": False}  # a warning would quote the state in the log
-    try:
-        text = state.model_dump_json(**options)
-        if "null" in text:
-            dumps(state.model_dump(mode="json", **options))  # raises for NaN, which pydantic writes as null
-        if len(text) <= MAX_CHECKED_CHARS:
-            type(state).model_validate_json(text, strict=False)
-    except (TypeError, ValueError, LookupError, AttributeError):
-        rule = "request_state: a {model} that holds this cannot be read again from the JSON that it writes"
-        raise DeveloperError(rule, model=type(state).__name__) from None
-    return text

@@ -12,25 +12,24 @@ answers and results. It reaches the next round in a sealed state that the client
 A round ends before its handler if one of these methods raises InputRequired, which leaves the author's function:
 
     ask                     a question has no answer yet
-    end_with                a low-level function returned an InputRequiredResult
     end_without_question    the time is up: the client repeats the request, and the next round continues (a "shed")
-    require_state           a first round gives the client a state before its first step
-    end                     a task was cancelled
+    require_state           the request has no state: the client gets one, so that a repeated request is recognized
+    end                     any other reason: a low-level function returned its questions, or a task was cancelled
+
+`stop` and `fail` raise an error instead, and the call ends with it.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from contextlib import suppress
 from contextvars import ContextVar
 from threading import TIMEOUT_MAX, Condition
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from mcp_functions.protocol.errors import DeveloperError, InputRequired, ToolError
-from mcp_functions.rounds.input_requests import message_of
-from mcp_functions.rounds.questions import CHANGING_KEY, MAX_KEY_CHANGES, Questions
-from mcp_functions.rounds.record import EMPTY, Record, write_state
+from mcp_functions.rounds.questions import Questions
+from mcp_functions.rounds.record import EMPTY, Record
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -38,10 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.protocol.messages import Principal
-    from mcp_functions.protocol.wire_types import InputRequest, JSONObject
+    from mcp_functions.protocol.wire_types import JSONObject
     from mcp_functions.rounds.asking import WireQuestion
-    from mcp_functions.rounds.audit import AuditRecord
-    from mcp_functions.rounds.low_level import InputRequiredResult
     from mcp_functions.rounds.step_call import StepCall
 
 # The time that must remain between the end of a step and the deadline: to seal the state, and to answer. It also allows
@@ -78,6 +75,16 @@ class RoundRequest(NamedTuple):
 DEFAULT_REQUEST = RoundRequest()
 
 
+class TaskLease(Protocol):
+    """What the round of a task needs from its worker: `tasks.lease` implements it."""
+
+    def renew_before_step(self, round_: Round) -> bool:
+        """Renew the lease; return False if the round must end before the step."""
+
+    def save_step(self, round_: Round) -> bool:
+        """Save the round's record after a step; return False if another worker has the task."""
+
+
 class Round:
     """One round: it combines the request with the record, and ends with a result or with questions."""
 
@@ -86,6 +93,7 @@ class Round:
         request: RoundRequest = DEFAULT_REQUEST,
         record: Mapping[str, Any] = EMPTY,
         asked: Mapping[str, str] = EMPTY,
+        lease: TaskLease | None = None,
     ) -> None:
         """Read the record that the previous round left, and add the responses of the request.
 
@@ -93,33 +101,30 @@ class Round:
             request: the request of this round.
             record: the record of the previous round, as JSON.
             asked: the fingerprints of the previous round's questions by key, as the sealed state proves them.
+            lease: the lease of the worker that runs a task; None if the round does not belong to a task.
         """
         self.request = request
         self.record = Record(record)
         self.questions = Questions(self.record, asked, request.responses)
+        self.requests = self.questions.open_requests  # the questions that the client has to answer, by key
+        self.lease = lease
         self.lock = Condition()  # guards the record, the questions and the running steps: a handler may use threads
-        self.running_steps: set[str] = set()  # the keys of the steps that run now
-        self.steps_recorded = 0  # the number of steps that ran in this round
-        self.step_tasks: set[Task[None]] = set()  # a task for each step for which an async handler waits
-        self.notifications: list[dict[str, Any]] = []  # messages that the client gets before the result
-        self.progress_message = ""  # the last message that the function reported
-        self.ended = False  # True once InputRequired was raised, even if the author's code caught it
-        self.closed = False  # True once the handler has returned: no step or question is possible any more
-        self.error: DeveloperError | ToolError | None = None  # what `stop` raised first
-        self.on_step_recorded: Callable[[], object] | None = None  # a task's hook, which writes the record
-        self.must_stop: Callable[[], bool] | None = None  # a task's hook, which ends the round before a step
         self._has_state = bool(record or asked)
-        self._has_renamed_key = False  # True if the handler asked an answered question under another key
+        self._must_end = request.deadline - MARGIN_SECONDS  # when the last step has to end, in unix seconds
 
-    @property
-    def requests(self) -> dict[str, InputRequest]:
-        """The open questions, by key."""
-        return self.questions.open_requests
+        # The steps of this round.
+        self.running_steps: set[str] = set()  # the keys of the steps that run now
+        self.step_tasks: set[Task[None]] = set()  # a task for each step for which an async handler waits
+        self.has_recorded_step = False
 
-    @property
-    def seconds_left(self) -> float:
-        """Seconds in which the handler has to end, so that the answer arrives before the deadline."""
-        return self.request.deadline - MARGIN_SECONDS - self.request.now()
+        # What the client gets before the result.
+        self.notifications: list[dict[str, Any]] = []
+        self.progress_message = ""  # the last message that the function reported; a task shows it
+
+        # How the round ended. Each of these stays as it is, even if the author's code catches the exception.
+        self.input_required = False  # True once InputRequired was raised: no step begins, but other threads may ask
+        self.handler_returned = False  # True once it returned or raised: no step begins, and no question is asked
+        self.error: DeveloperError | ToolError | None = None  # the first error of `stop`, which the call ends with
 
     @property
     def began(self) -> int:
@@ -127,7 +132,7 @@ class Round:
         return int(self.request.now() * 1000) if self.record.began is None else self.record.began
 
     def stop(self, error: DeveloperError | ToolError) -> NoReturn:
-        """Raise an error and note it, so that the author's code cannot hide it by catching it."""
+        """Raise an error that ends the call, even if the author's code catches it."""
         self.error = self.error or error
         raise error
 
@@ -154,7 +159,7 @@ class Round:
             rule = "{question!r} is asked inside step {step!r}, which would run again: ask before it"
             self.fail(rule, question=questions[0].key, step=step.step_key)
         with self.lock:
-            if self.closed:
+            if self.handler_returned:
                 raise InputRequired
             try:
                 outcomes = [self.questions.answer(question) for question in questions]
@@ -168,21 +173,6 @@ class Round:
                 raise outcome
         return outcomes
 
-    def end_with(self, result: InputRequiredResult) -> NoReturn:
-        """End the round with the questions and the state that a low-level function returned.
-
-        "servers MUST include at least one of inputRequests or requestState" (basic/patterns/mrtr).
-        """
-        if not result.input_requests and result.request_state is None:
-            self.fail("an InputRequiredResult needs input_requests or a request_state")
-        try:
-            for key, request in result.input_requests.items():
-                self.questions.open_low_level(key, request.wire(key, camel_case=self.request.camel_case))
-            self.record.state = None if result.request_state is None else write_state(result.request_state)
-        except DeveloperError as error:
-            self.stop(error)
-        self.end()
-
     def end_without_question(self) -> NoReturn:
         """End the round: the client repeats the request, and the next round continues after the recorded steps.
 
@@ -192,7 +182,7 @@ class Round:
             ToolError: too many rounds in a row ended without a question. Clients limit such rounds.
         """
         self.check_can_continue()
-        if not self.steps_recorded:
+        if not self.has_recorded_step:
             self.fail("a round that ends without a question must have recorded a step, or it would only repeat itself")
         if self.record.sheds >= self.request.max_sheds:
             text = (
@@ -203,16 +193,17 @@ class Round:
         self.end()
 
     def require_state(self) -> None:
-        """End the round if its request has no state, so that the client gets one with the conversation's id.
+        """End the round if its request has no state, so that the client gets one, and repeats the request with it.
 
-        Without a state, a repeated request would begin another conversation.
+        The state has the conversation's id, which recognizes a repeated request. Without a state, each repetition would
+        begin another conversation. If `max_sheds` is 0, no round may end without a question, so this one continues.
         """
         if not self._has_state and self.request.max_sheds:
             self.end()
 
     def end(self) -> NoReturn:
         """End the round for good: the author's code may catch the exception, but cannot undo the end."""
-        self.ended = True
+        self.input_required = True
         raise InputRequired
 
     def current_step(self) -> StepCall | None:
@@ -231,24 +222,24 @@ class Round:
         Raises:
             InputRequired: the round ends before the step, and the next round runs it.
         """
-        if self.must_stop and self.must_stop():
+        if self.lease and not self.lease.renew_before_step(self):
             self.end()
         if self.request.single_use:
             self.require_state()
-        if self.steps_recorded == 0:
+        if not self.has_recorded_step:
             return  # the first step of a round always runs, or no round would make progress
         if max_seconds is None:
             with self.lock:
                 max_seconds = max(step.milliseconds for step in self.record.steps.values()) / 1000
-        if max_seconds > self.seconds_left:
+        if self.request.now() + max_seconds > self._must_end:
             self.end_without_question()
 
     async def wait_for_steps(self) -> None:
         """Wait for the steps that an async handler has left running, so that the record has them."""
         import asyncio  # noqa: PLC0415 - its caller runs in it
 
-        if not self.ended:
-            self.closed = True  # the handler has its result, so its tasks start no more steps
+        if not self.input_required:
+            self.handler_returned = True  # it has its result, so the tasks that it left start no more steps
         while self.step_tasks:
             await asyncio.wait(self.step_tasks)
 
@@ -259,42 +250,17 @@ class Round:
         would run again in the next round.
         """
         with self.lock:
-            if self.ended:
-                timeout = min(max(0.0, self.seconds_left), TIMEOUT_MAX)
-                self.lock.wait_for(lambda: not self.running_steps, timeout)
-            self.closed = True
-        if self.ended:
-            self._check_keys()
+            if self.input_required:
+                seconds = max(0.0, self._must_end - self.request.now())  # infinite without a deadline
+                self.lock.wait_for(lambda: not self.running_steps, min(seconds, TIMEOUT_MAX))
+            self.handler_returned = True
+        try:
+            self.questions.check_keys()
+        except DeveloperError as error:
+            self.error = self.error or error
 
     def next_record(self) -> dict[str, Any]:
         """Return the record for the next round, as JSON."""
         with self.lock:
             sheds = 0 if self.requests else self.record.sheds + 1
-            lost_answers = self.record.lost_answers + 1 if self._has_renamed_key else 0
-            return self.record.to_json(sheds=sheds, lost_answers=lost_answers)
-
-    def audit(self, handler: str, principal: str | None, *, sent: bool, answered_by: str = "client") -> AuditRecord:
-        """Return the audit record of this round; `sent` is False if the client does not get its questions."""
-        from mcp_functions.rounds.audit import AuditRecord  # noqa: PLC0415 - only for serve(audit=…)
-
-        requests = self.requests if sent else {}
-        return AuditRecord(
-            flow=self.request.flow,
-            round=self.request.number,
-            handler=handler,
-            principal=principal,
-            asked={key: message_of(request) for key, request in requests.items()},
-            answered=dict(self.questions.actions),
-            answered_by=answered_by,
-        )
-
-    def _check_keys(self) -> None:
-        """Stop a conversation whose keys change in every round, because no round would ever read an answer."""
-        renamed = self.questions.find_renamed_key()
-        if renamed is None:
-            return
-        self._has_renamed_key = True
-        if self.record.lost_answers >= MAX_KEY_CHANGES:
-            old, new = renamed
-            with suppress(DeveloperError):
-                self.fail(CHANGING_KEY, old=old, new=new)  # raised, because the log has the place of the exception
+            return self.record.to_json(sheds)

@@ -32,7 +32,31 @@ if TYPE_CHECKING:
 
     from mcp_functions.rounds.round import Round
 
-MAX_BYTES = 8 * 1024  # the limit of one recorded result; the sealed state has a limit of its own
+MAX_BYTES = 8 * 1024  # the limit of one recorded result; the sealed state has another limit
+
+# The rules for authors. Each is a constant, with a `{name}` for each value, because the log must not get values.
+NOT_TEXT = "a step's key is text, and not of type {type}"
+NESTED = "step {key!r} runs inside step {outer!r}: a step is recorded as a whole"
+ARGUMENTS_NOT_JSON = "step {key!r}: JSON cannot carry the arguments of {function}"
+STILL_RUNS = (
+    "step {key!r} is called again while its first call still runs, in another task or thread: "
+    "give each call a key of its own"
+)
+OTHER_ARGUMENTS = (
+    "step {key!r} ran with other arguments before: give each call a key of its own, a new one too if a deployment "
+    "calls it with something else, and make its arguments from what later rounds know as well"
+)
+ASYNC_FUNCTION = "step {key!r} calls an async function: await step.wait({key!r}, …)"
+RESULT_NOT_JSON = "step {key!r}: JSON cannot carry what {function} returned"
+RESULT_TOO_LARGE = "step {key!r} returned {size} bytes of at most {most}: keep a reference instead"
+UNKNOWN_TYPE = (
+    "step {key!r}: later rounds could not tell that {function} returned a {type}: "
+    "give it a return annotation (a def, not a lambda) whose name is imported at run time"
+)
+CHANGED_TYPE = (
+    "the recorded result of step {key!r} does not fit what {function} says it returns: "
+    "it {problem} (new fields need defaults, for conversations that are under way)"
+)
 
 
 class StepCall:
@@ -52,20 +76,21 @@ class StepCall:
         args: Sequence[object],
         kwargs: Mapping[str, object],
     ) -> None:
-        """Refuse a call inside another step, and arguments that JSON cannot carry."""
+        """Refuse a call inside another step, a key that is not text, and arguments that JSON cannot carry."""
         self.round = round_
         self.step_key = key
-        outer = round_.current_step()
-        if outer:
-            rule = "step {key!r} runs inside step {outer!r}: a step is recorded as a whole"
-            round_.fail(rule, key=key, outer=outer.step_key)
         self._function = function
         self._call = partial(function, *args, **kwargs)
         self._returns = read_return_type(function)
+        outer = round_.current_step()
+        if outer:
+            self._fail(NESTED, outer=outer.step_key)
+        if not isinstance(key, str):
+            self._fail(NOT_TEXT, type=type(key).__name__)
         try:
             self.arguments_digest = digest_arguments(args, kwargs)
         except (TypeError, ValueError, RecursionError):
-            self._fail("step {key!r}: JSON cannot carry the arguments of {function}")
+            self._fail(ARGUMENTS_NOT_JSON)
 
     def run(self, max_seconds: float | None) -> object:
         """Return the recorded result; run the function first if the record has none.
@@ -100,26 +125,17 @@ class StepCall:
         round_ = self.round
         key = self.step_key
         round_.check_can_continue()
-        if not isinstance(key, str):
-            self._fail("a step's key is text, and not of type {type}", type=type(key).__name__)
         with round_.lock:
-            if round_.ended or round_.closed:
+            if round_.input_required or round_.handler_returned:
                 raise InputRequired
             if key in round_.running_steps:
-                self._fail(
-                    "step {key!r} is called again while its first call still runs, in another task or thread: "
-                    "give each call a key of its own"
-                )
+                self._fail(STILL_RUNS)
             recorded = round_.record.steps.get(key)
             if recorded is None:
                 round_.running_steps.add(key)
                 return True
             if recorded.arguments_digest != self.arguments_digest:
-                self._fail(
-                    "step {key!r} ran with other arguments before: give each call a key of its own, a new one too if a"
-                    " deployment calls it with something else, and make its arguments from what later rounds know as "
-                    "well"
-                )
+                self._fail(OTHER_ARGUMENTS)
             return False
 
     def _release(self) -> None:
@@ -138,11 +154,11 @@ class StepCall:
         if inspect.iscoroutine(result):
             result.close()
         if inspect.isawaitable(result):
-            self._fail("step {key!r} calls an async function: await step.wait({key!r}, …)")
+            self._fail(ASYNC_FUNCTION)
         self._record(result, began)
 
     async def _run_in_task(self) -> None:
-        """Await the function in a task of its own, so that a cancellation of the caller need not stop it."""
+        """Await the function in a separate task, so that a cancellation of the caller need not stop it."""
         import asyncio  # noqa: PLC0415 - whoever awaits this has imported it; steps that are not async do not need it
 
         task = asyncio.ensure_future(self._await_and_record())
@@ -153,7 +169,7 @@ class StepCall:
         except asyncio.CancelledError:
             # If the round has ended, another task asked a question, and so this one was cancelled. The function runs to
             # its end, and its result is recorded; otherwise the next round would run it again.
-            if not self.round.ended:
+            if not self.round.input_required:
                 task.cancel()  # the author's code cancelled the call, so the function is cancelled, too
             await task
             raise  # if the function raised an exception, `await task` has raised that instead
@@ -170,37 +186,28 @@ class StepCall:
             text = dumps(to_record(result))
             value = json.loads(text)
         except (TypeError, ValueError, RecursionError):
-            self._fail("step {key!r}: JSON cannot carry what {function} returned")
+            self._fail(RESULT_NOT_JSON)
         size = len(text.encode("utf-8", "surrogatepass"))
         if size > MAX_BYTES:
-            rule = "step {key!r} returned {size} bytes of at most {most}: keep a reference instead"
-            self._fail(rule, size=size, most=MAX_BYTES)
+            self._fail(RESULT_TOO_LARGE, size=size, most=MAX_BYTES)
         if not is_json(result) and self._returns is None:
-            self._fail(
-                "step {key!r}: later rounds could not tell that {function} returned a {type}: "
-                "give it a return annotation (a def, not a lambda) whose name is imported at run time",
-                type=type(result).__name__,
-            )
+            self._fail(UNKNOWN_TYPE, type=type(result).__name__)
         round_ = self.round
         seconds = max(0.0, round_.request.now() - began)  # a wall clock may be set back
         with round_.lock:
             round_.record.steps[self.step_key] = RecordedStep(self.arguments_digest, value, int(seconds * 1000))
-            round_.steps_recorded += 1
-        if round_.on_step_recorded:
-            round_.on_step_recorded()
+            round_.has_recorded_step = True
+        if round_.lease and not round_.lease.save_step(round_):
+            round_.end()  # another worker has the task: after a step that was not saved, no other step may run
 
     def _recorded_result(self) -> object:
         value = copy_json(self.round.record.steps[self.step_key].result)
         try:
             return self._returns.read(value) if self._returns else value
         except ValueError as error:
-            self._fail(
-                "the recorded result of step {key!r} does not fit what {function} says it returns: "
-                "it {problem} (new fields need defaults, for conversations that are under way)",
-                problem=error,
-            )
+            self._fail(CHANGED_TYPE, problem=error)
 
     def _fail(self, rule: str, **values: object) -> NoReturn:
-        """Raise the DeveloperError of a rule. It is a constant with `{name}` for each value: the log gets no values."""
+        """Raise the DeveloperError of a rule, with this step's key and function."""
         name = str(getattr(self._function, "__name__", type(self._function).__name__))
         self.round.fail(rule, key=self.step_key, function=name, **values)

@@ -64,10 +64,16 @@ def write_canonical(value: object, write: Callable[[bytes], object], depth: int 
         write(b"]")
     elif isinstance(value, str):
         _write_string(value, write)
-    elif isinstance(value, float) and value.is_integer():
-        write(b"%d" % value)  # 2.0 is 2, and 1e23 has all of its digits
     else:
-        write(dumps_ascii(value).encode())  # null, a boolean, an integer or a fraction; raises for NaN and other types
+        write(_number_or_constant(value))
+
+
+def _number_or_constant(value: object) -> bytes:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return b"%d" % value
+    if isinstance(value, float) and value.is_integer():
+        return b"%d" % value  # 2.0 is 2, and 1e23 has all of its digits
+    return dumps_ascii(value).encode()  # null, a boolean or a fraction; raises for NaN and for any other type
 
 
 def _write_string(text: str, write: Callable[[bytes], object]) -> None:

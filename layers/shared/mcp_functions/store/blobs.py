@@ -9,18 +9,18 @@ from __future__ import annotations
 import hashlib
 import hmac
 import logging
+import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mcp_functions.protocol.errors import McpError, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url
+from mcp_functions.store.item_seal import ItemSeal
 from mcp_functions.store.table import ItemTooLarge, UnreadableItem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from mcp_functions.seal.envelope import Seal
     from mcp_functions.store.dynamodb import Row
-    from mcp_functions.store.item_seal import ItemSeal
 
 log = logging.getLogger("mcp_functions")
 
@@ -65,19 +65,17 @@ class BlobReference(NamedTuple):
 class BlobStore:
     """The objects of one function."""
 
-    def __init__(self, bucket: Bucket, seal: ItemSeal, service: str, rand: Callable[[int], bytes]) -> None:
+    def __init__(self, bucket: Bucket, seal: Seal, service: str) -> None:
         """Use a bucket.
 
         Args:
             bucket: the bucket that stores the objects.
-            seal: the seal of their bodies.
+            seal: the seal of their bodies, with the label BLOB_LABEL.
             service: the first part of every key, by which a role's policy separates functions.
-            rand: the function that returns a number of random bytes.
         """
         self._bucket = bucket
-        self._seal = seal
+        self._seal = ItemSeal(seal)
         self._service = service
-        self._rand = rand
         self._last = ("", b"")  # key and body of the last object: a worker often reads again what it wrote
 
     def put(self, row: Row, plaintext: bytes) -> BlobReference:
@@ -95,7 +93,7 @@ class BlobStore:
                 " keep references instead of documents"
             )
             raise ItemTooLarge(message) from None
-        key = f"{self._service}/{base64url(self._rand(_NAME_BYTES))}"
+        key = f"{self._service}/{base64url(os.urandom(_NAME_BYTES))}"
         self._bucket.put(key, body)
         self._last = (key, body)
         return BlobReference(MARK, key, _digest(body))
@@ -126,10 +124,7 @@ class BlobStore:
 
 def blob_reference(payload: object) -> BlobReference | None:
     """Return the reference in a payload; None for a payload that is a JSON object."""
-    match payload:
-        case [str(mark), str(key), str(digest)] if mark == MARK:
-            return BlobReference(mark, key, digest)
-    return None
+    return BlobReference(*payload) if isinstance(payload, list) else None
 
 
 def _digest(body: bytes) -> str:

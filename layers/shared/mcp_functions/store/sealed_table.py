@@ -1,10 +1,14 @@
 """A table whose payloads are sealed: encrypted and authenticated with a key from KMS (envelope.md, section 12).
 
-    Item (table.py)    what callers read and write: a key, a version, a payload of JSON, an expiry time
-    Row (dynamodb.py)  what DynamoDB stores: the same with a sealed payload
-    object (blobs.py)  a sealed payload that does not fit into a row, if the deployment has a bucket
+    Item (table.py)      what callers read and write: a key, a version, a payload of JSON, an expiry time
+    Row (dynamodb.py)    what DynamoDB stores: the same, with a token in place of the payload
+    token                the sealed payload, a text that `ItemSeal` makes for one row, and opens for the same row only
+    blob (blobs.py)      an object in a bucket, with a token that does not fit into a row; the row names the object
 
-Each seal is bound to the item's key, version and expiry time. So a writer without the data key cannot move an item to
+    Item    Key("conversation", "f1")       version 3    {"round": 2, …}    expires 1790000000
+    Row     "shop/pay/conversation/-/f1"    version 3    "ks1.…"            expires 1790000000
+
+A token is bound to the row's key, version and expiry time. So a writer without the data key cannot move an item to
 another key, present an old version as the current one, or change when the item expires.
 """
 
@@ -19,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url, dumps
-from mcp_functions.store.blobs import BlobStore, ObjectNotFound, blob_reference
+from mcp_functions.store.blobs import ObjectNotFound, blob_reference
 from mcp_functions.store.dynamodb import MAX_BYTES, Row
 from mcp_functions.store.item_seal import ItemSeal
 from mcp_functions.store.table import Conflict, Item, ItemTooLarge, Key, UnreadableItem
@@ -29,14 +33,15 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.wire_types import JSONValue
     from mcp_functions.seal.envelope import Seal
-    from mcp_functions.store.blobs import Bucket
+    from mcp_functions.store.blobs import BlobStore
     from mcp_functions.store.dynamodb import DynamoDbTable
 
 log = logging.getLogger("mcp_functions")
 
-# Seconds before each attempt to read an item. A reader gets the item first, and then its object. If a writer replaced
-# both in between, the object is gone, and the second attempt finds the new one. The third is for a busy item.
-PAUSES_BEFORE_READS = (0.0, 0.0, 0.2)
+# A reader gets the row first, and then its object. If a writer replaced both in between, the object is gone, and the
+# second attempt finds the new one. The third, after a pause, is for an item that is written very often.
+READ_ATTEMPTS = 3
+PAUSE_BEFORE_LAST_READ = 0.2  # seconds
 _NONCE_BYTES = 16  # random bytes that identify one write
 
 
@@ -55,7 +60,7 @@ class SealedTable:
         service: str,
         *,
         max_age: int,
-        blobs: tuple[Bucket, Seal] | None = None,
+        blobs: BlobStore | None = None,
         now: Callable[[], float] = time.time,
         rand: Callable[[int], bytes] = os.urandom,
         sleep: Callable[[float], None] = time.sleep,
@@ -67,7 +72,7 @@ class SealedTable:
             seal: the seal of payloads in items.
             service: the first part of every key: the stack, a slash, and the function's folder.
             max_age: the longest time that an item lives after a write, in seconds.
-            blobs: the bucket for large payloads and its seal; None if the deployment has no bucket.
+            blobs: the objects of large payloads; None if the deployment has no bucket.
             now: the clock, in unix seconds.
             rand: the function that returns a number of random bytes.
             sleep: the function that waits some seconds.
@@ -79,10 +84,7 @@ class SealedTable:
         self._now = now
         self._rand = rand
         self._sleep = sleep
-        self._blobs: BlobStore | None = None
-        if blobs:
-            bucket, blob_seal = blobs
-            self._blobs = BlobStore(bucket, ItemSeal(blob_seal), service, rand)
+        self._blobs = blobs
 
     def get(self, key: Key) -> Item | None:
         """Return an item as the last write left it (strongly consistent); None if it is absent or has expired.
@@ -90,9 +92,9 @@ class SealedTable:
         Raises:
             UnreadableItem: the item exists, and its seal does not open.
         """
-        for pause in PAUSES_BEFORE_READS:
-            if pause:
-                self._sleep(pause)
+        for attempt in range(1, READ_ATTEMPTS + 1):
+            if attempt == READ_ATTEMPTS:
+                self._sleep(PAUSE_BEFORE_LAST_READ)
             try:
                 return self._read(key)
             except ObjectNotFound:
@@ -116,8 +118,9 @@ class SealedTable:
             Conflict: the item has another version now, or is gone.
             ItemTooLarge: the payload does not fit.
         """
-        ends = item.expires if expires is None else expires
-        after = self._write(Item(item.key, item.version + 1, payload, ends), replaced_version=item.version)
+        if expires is None:
+            expires = item.expires
+        after = self._write(Item(item.key, item.version + 1, payload, expires), replaced_version=item.version)
         self._delete_blob(item.blob)
         return after
 
@@ -165,7 +168,7 @@ class SealedTable:
             raise DeveloperError(rule, kind=item.key.kind, seconds=item.expires - now, most=self._max_age)
         nonce = base64url(self._rand(_NONCE_BYTES))
         unsealed = Row(self._row_key(item.key), item.version, item.expires, nonce, sealed="")
-        row, blob = self._sealed_row(unsealed, item.payload)
+        row, blob = self._seal_row(unsealed, item.payload)
         try:
             self._rows.write(row, replaced_version=replaced_version, now=now)
         except Conflict:
@@ -174,8 +177,8 @@ class SealedTable:
             raise
         return dataclasses.replace(item, blob=blob)
 
-    def _sealed_row(self, row: Row, payload: Mapping[str, Any]) -> tuple[Row, str | None]:
-        """Return the row with its sealed payload, and the key of the object if the payload needs one."""
+    def _seal_row(self, row: Row, payload: Mapping[str, Any]) -> tuple[Row, str | None]:
+        """Return the row with its token; if the payload needs an object, write it, and return its key, too."""
         plaintext = _encode(payload)
         try:
             sealed_row = row._replace(sealed=self._seal.seal(row, plaintext))

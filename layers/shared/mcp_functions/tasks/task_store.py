@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_functions.protocol.errors import Busy, UnknownTask
 from mcp_functions.protocol.json_writer import base64url
@@ -32,6 +32,13 @@ CONTENTION = "tasks:contention"  # the reason in the log after the last attempt
 
 class TooManyTasks(Exception):
     """The principal has as many open tasks as the deployment allows."""
+
+
+class Change(NamedTuple):
+    """The states of a task before and after a transition; they are equal if nothing was written."""
+
+    before: Task
+    after: Task
 
 
 class TaskStore:
@@ -63,8 +70,8 @@ class TaskStore:
         """Return a task of this principal; UnknownTask if there is no such task, or it has expired."""
         return from_json(self._item(task_id, owner).payload)
 
-    def change(self, task_id: str, owner: str | None, transition: Callable[[Task], Task]) -> tuple[Task, Task]:
-        """Write the next state of a task; return the states before and after. A faster writer makes it run again.
+    def change(self, task_id: str, owner: str | None, transition: Callable[[Task], Task]) -> Change:
+        """Write the next state of a task. After a faster writer, the transition runs again on the new state.
 
         Raises:
             UnknownTask: see `get`.
@@ -75,13 +82,12 @@ class TaskStore:
             item = self._item(task_id, owner)
             before = from_json(item.payload)
             after = transition(before)
-            if after == before:
-                return before, before
             try:
-                self._table.replace(item, asdict(after))
+                if after != before:
+                    self._table.replace(item, asdict(after))
             except Conflict:
                 continue
-            return before, after
+            return Change(before, after)
         raise Busy(CONTENTION)
 
     def _item(self, task_id: str, owner: str | None) -> Item:
@@ -102,7 +108,7 @@ class TaskStore:
             item = self._table.get(key)
             ids: dict[str, int] = dict(item.payload["ids"]) if item else {}
             if len(ids) >= self._most:
-                ids = {other: ends for other, ends in ids.items() if self._is_open(other, ends, owner)}
+                ids = {other: end for other, end in ids.items() if self._is_open(other, end, owner)}
                 if len(ids) >= self._most:
                     raise TooManyTasks
             ids[task_id] = expires
@@ -117,8 +123,8 @@ class TaskStore:
             return
         raise Busy(CONTENTION)
 
-    def _is_open(self, task_id: str, ends: int, owner: str | None) -> bool:
-        if ends <= self._now():
+    def _is_open(self, task_id: str, end: int, owner: str | None) -> bool:
+        if end <= self._now():
             return False
         try:
             return not self.get(task_id, owner).ended

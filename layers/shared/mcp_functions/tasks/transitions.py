@@ -1,8 +1,9 @@
 """The transitions of a task: each function takes a state and returns the next one. They write nothing.
 
-    of an invocation   await_worker
-    of a worker        take, renew, save_progress; then pause, ask or finish; give_up, after many workers died
-    of the client      apply_answers, request_cancel; cancel, which a worker may do for it
+    a worker is invoked        await_worker
+    the worker                 take, renew, save_progress; then pause, ask or finish
+    after many dead workers    give_up
+    the client                 apply_answers, request_cancel; cancel, which a worker may do for it
 
 If two writers write at the same time, one fails. It reads the state again, and runs its transition on that. A
 transition that has no effect returns its argument. A worker's transitions carry its epoch, the number of its turn

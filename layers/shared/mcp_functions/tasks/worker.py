@@ -27,6 +27,7 @@ from mcp_functions.protocol.errors import (
     is_ctrl_c,
 )
 from mcp_functions.protocol.messages import Principal
+from mcp_functions.rounds.audit import audit_record
 from mcp_functions.rounds.input_requests import missing_capabilities
 from mcp_functions.rounds.round import Round, RoundRequest
 from mcp_functions.store import ItemTooLarge
@@ -96,7 +97,7 @@ class Worker:
         owner = order["owner"]
         deadline = lambda_deadline(context, self._now())
         try:
-            _before, task = self._store.change(task_id, owner, self._take)
+            task = self._store.change(task_id, owner, self._take).after
         except (LeaseLost, UnknownTask):
             # The task stays as it is. It has ended or expired, waits for the client, belongs to another worker, or this
             # release of the function does not have its tool.
@@ -105,16 +106,15 @@ class Worker:
         notes.handler = task.tool
         notes.round = task.rounds + 1
         notes.flow = task.flow
-        if task.status == FAILED:
-            notes.conclude("failed", "worker_gave_up")
-        if not task.held:
-            return  # there is no round to run: `_take` has ended the task, as failed or as cancelled
-        tool = self._tools[task.tool]
-        round_ = self._prepare(task, tool, deadline)
+        if not task.held:  # there is no round to run: `_take` has ended the task, as failed or as cancelled
+            if task.status == FAILED:
+                notes.conclude("failed", "worker_gave_up")
+            return
         lease = Lease(
-            self._store, task_id, owner, task, round_, milliseconds=self._lease_ms, now=self._now, sleep=self._sleep
+            self._store, task_id, owner, task.epoch, milliseconds=self._lease_ms, now=self._now, sleep=self._sleep
         )
-        self._run(task, tool, round_, lease)
+        tool = self._tools[task.tool]
+        self._run(task, tool, self._prepare(task, tool, deadline, lease), lease)
 
     def _take(self, task: Task) -> Task:
         """Return the task with a lease for this worker; ended, if it was cancelled or too many workers took it."""
@@ -125,7 +125,7 @@ class Worker:
             return transitions.give_up(task, self._now_ms(), InternalError(GAVE_UP).to_json())
         return after
 
-    def _prepare(self, task: Task, tool: Tool[..., Any], deadline: float) -> Round:
+    def _prepare(self, task: Task, tool: Tool[..., Any], deadline: float, lease: Lease) -> Round:
         principal = None if task.principal is None else Principal(*task.principal)
         request = RoundRequest(
             responses=task.given,
@@ -139,12 +139,12 @@ class Worker:
             camel_case=tool.camel_case,
             max_sheds=UNLIMITED_ROUNDS,
         )
-        return Round(request, task.record, task.asked)
+        return Round(request, task.record, task.asked, lease)
 
     def _run(self, task: Task, tool: Tool[..., Any], round_: Round, lease: Lease) -> None:
         """Run the round, report it to the author's audit, and save its outcome."""
         has_audited_questions = False
-        with lease.renewed_by_thread():
+        with lease.renewed_by_thread(round_):
             outcome = _run_handler(task, tool, round_)
             if self._audit and tool.needs_state:
                 asks = outcome is None and bool(round_.requests)
@@ -163,7 +163,7 @@ class Worker:
             self._invoke_worker(lease.task_id, lease.owner)
         # The audit has seen questions that the client will not: the task was cancelled, or its item is too large.
         if self._audit and has_audited_questions and after.status != INPUT_REQUIRED:
-            self._audit(round_.audit(tool.name, lease.owner, sent=False))
+            self._audit(audit_record(round_, tool.name, sent=False))
 
     def _save(self, tool: Tool[..., Any], round_: Round, lease: Lease, outcome: Mapping[str, Any] | None) -> Task:
         """Save the outcome of a round, or an error in its place if it does not fit into the item or is not JSON.
@@ -184,7 +184,7 @@ class Worker:
         return lease.change(lambda task: self._next(task, round_, lease.epoch, instead))
 
     def _next(self, task: Task, round_: Round, epoch: int, outcome: Mapping[str, Any] | None) -> Task:
-        """Return the state after a round: ended with an outcome; otherwise it asks, is cancelled, or pauses."""
+        """Return the state after a round: ended with an outcome; otherwise it asks, or pauses."""
         now = self._now_ms()
         if outcome is not None:
             status = FAILED if "error" in outcome else COMPLETED
@@ -192,9 +192,6 @@ class Worker:
         progress = Progress(epoch, now, round_record(round_), round_.progress_message)
         if round_.requests:
             return transitions.ask(task, progress, round_.requests, round_.questions.open_fingerprints())
-        if task.cancel:
-            renewed = transitions.renew(task, epoch, now, round_.progress_message)
-            return transitions.cancel(renewed, now)
         return transitions.pause(task, progress)
 
     def _now_ms(self) -> int:
@@ -246,11 +243,11 @@ def _report(audit: Callable[[AuditRecord], object], round_: Round, lease: Lease,
     client already sees them.
     """
     try:
-        task = lease.renew()
+        task = lease.renew(round_)
     except LeaseLost:
         return False  # another worker runs this round, and reports it
     sent = asks and not task.cancel
-    audit(round_.audit(task.tool, lease.owner, sent=sent))
+    audit(audit_record(round_, task.tool, sent=sent))
     return sent
 
 
