@@ -155,3 +155,16 @@ def test_two_adopted_servers_share_an_endpoint_and_each_serves_what_it_lists() -
     assert catalog.server_info(both, default) == default
     handler = serve(*adopt(first), *adopt(second))
     assert [Conversation(handler).call(name).text for name in ("one", "two")] == ["1", "2"]
+
+
+def test_the_log_line_of_a_servers_error_has_the_code_that_the_client_reads(caplog: pytest.LogCaptureFixture) -> None:
+    server = MCPServer("one")
+
+    @server.resource("notes://{name}")
+    def note(name: str) -> str:
+        return name
+
+    with caplog.at_level("INFO", "mcp_functions"):
+        talk = Conversation(serve(*adopt(server))).read("letters://ann")
+    assert talk.error["code"] == -32602
+    assert caplog.messages[-1] == "refused: -32602 AdoptedError"

@@ -618,6 +618,24 @@ def test_a_name_must_fit_in_a_header(name: str) -> None:
         tool(name=name)(t_nothing)
 
 
+@pytest.mark.parametrize(
+    ("decorate", "name"),
+    [(tool, "tool"), (prompt, "prompt"), (lambda **options: resource("a://b", **options), "resource")],
+)
+def test_an_unknown_option_is_refused_in_the_name_of_the_decorator(decorate: Any, name: str) -> None:  # noqa: ANN401
+    with pytest.raises(TypeError) as refused:
+        decorate(colour="red")(t_nothing)
+    assert str(refused.value).endswith(f": t_nothing(): @{name} got an unexpected keyword argument 'colour'")
+
+
+def test_a_list_in_the_place_of_a_return_type_is_refused_by_what_is_written() -> None:
+    def numbers() -> [int]:  # type: ignore[valid-type, misc]
+        return [1]
+
+    with pytest.raises(TypeError, match=r"numbers\(\): \[<class 'int'>\] cannot be written as JSON"):
+        tool(numbers)
+
+
 class Callme:
     def __call__(self) -> str:
         return "x"

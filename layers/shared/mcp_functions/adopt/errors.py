@@ -19,11 +19,7 @@ class AdoptedError(McpError):
     def __init__(self, code: int, message: str, data: object = None) -> None:
         """Keep the code, which differs from error to error, beside the message."""
         super().__init__(message, data)
-        self._code = code
-
-    def to_json(self) -> dict[str, object]:
-        """Return the `error` member of a JSON-RPC response."""
-        return {**super().to_json(), "code": self._code}
+        self.code = code
 
 
 def read_error(error: MCPError | ValidationError) -> AdoptedError:

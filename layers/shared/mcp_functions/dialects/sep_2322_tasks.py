@@ -69,7 +69,7 @@ class TaskFailed(McpError):
     def __init__(self, error: Mapping[str, Any]) -> None:
         """Use the members of a JSON-RPC error."""
         super().__init__(str(error["message"]), error.get("data"), reason="task_failed")
-        self.code = error["code"]  # type: ignore[misc]  # differs for each error
+        self.code = error["code"]
 
 
 class TaskRequest(NamedTuple):

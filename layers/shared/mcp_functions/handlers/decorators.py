@@ -114,7 +114,7 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     """
     from mcp_functions.handlers.tools import Tool  # noqa: PLC0415 - each kind of handler loads its own
 
-    decorate = partial(_make, Tool, options)
+    decorate = partial(_make, "@tool", Tool, options)
     return decorate(function) if function else decorate
 
 
@@ -134,7 +134,7 @@ def prompt(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     """
     from mcp_functions.handlers.prompts import Prompt  # noqa: PLC0415
 
-    decorate = partial(_make, Prompt, options)
+    decorate = partial(_make, "@prompt", Prompt, options)
     return decorate(function) if function else decorate
 
 
@@ -159,17 +159,21 @@ def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Callable
     from mcp_functions.handlers.resources import Resource  # noqa: PLC0415
 
     def decorate(function: Callable[P, R]) -> Resource[P, R]:
-        return _make(Resource, {"uri": uri, **options}, function)
+        return _make("@resource", Resource, {"uri": uri, **options}, function)
 
     return decorate
 
 
-def _make(handler_class: Callable[..., T], options: Mapping[str, Any], function: Callable[..., Any]) -> T:
+def _make(
+    decorator: str, handler_class: Callable[..., T], options: Mapping[str, Any], function: Callable[..., Any]
+) -> T:
     """Make a handler. An error in its signature or its options names the function's file, line and name."""
     try:
         return handler_class(function, **options)
     except (TypeError, ValueError, NameError, DeveloperError) as error:
-        message = f"{_place(function)}: {error}"
+        # Python says which constructor has no such option; an author knows the decorator.
+        reason = str(error).replace("FunctionHandler.__init__()", decorator)
+        message = f"{_place(function)}: {reason}"
         raise TypeError(message) from error
 
 

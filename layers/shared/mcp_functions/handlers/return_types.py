@@ -44,6 +44,8 @@ def read_structured_type(annotation: object) -> JsonType | None:
     results = tuple(member for member in union_members(annotation) if member is not question_class)
     if not results or any(map(_is_unstructured, results)):
         return None
+    if len(results) == 1:  # `Union` would refuse `-> [int]`, a mistake that `read_type` explains
+        return read_type(results[0])
     return read_type(Union.__getitem__(results))
 
 

@@ -35,7 +35,7 @@ class McpError(Exception):
         id: the id of the JSON-RPC request, if it was read before the error.
     """
 
-    code: ClassVar[int] = -32603
+    code: int = -32603
     status: ClassVar[int] = 200
     default_message: ClassVar[str] = "Internal error"
     is_server_fault: ClassVar[bool] = False
