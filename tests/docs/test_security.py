@@ -21,9 +21,10 @@ from mcp_functions.local.commands import open as opening
 from mcp_functions.observability import Notes, lines
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, McpError
 from mcp_functions.seal.claims import ClaimReason as OfClaims
-from mcp_functions.seal.data_keys import KmsKey, Rules
+from mcp_functions.seal.data_keys import SKEW_SECONDS, KmsKey
 from mcp_functions.seal.data_keys import TokenReason as OfTokens
 from mcp_functions.seal.envelope import MAX_CHARS
+from mcp_functions.seal.key_choice import EPOCH_SECONDS, last_use
 from mcp_functions.seal.request_state import FLOW_FACTOR
 from mcp_functions.testing import Conversation, deployed
 from tests.docs.pages import LINK, ROOT, Page, every_test
@@ -92,8 +93,8 @@ def test_every_reason_that_the_page_explains_is_one_of_the_log() -> None:
 
 
 def test_the_lifetimes_of_the_page_are_those_of_the_code() -> None:
-    rules = Rules()
-    assert (rules.epoch, rules.stale, rules.skew) == (15 * 60, 15 * 60, 60)
+    assert (EPOCH_SECONDS, SKEW_SECONDS) == (15 * 60, 60)
+    assert last_use(0) == 30 * 60
     assert FLOW_FACTOR == 6
     assert MAX_CHARS == 24 * 1024
     assert "10 minutes" in PAGE.text

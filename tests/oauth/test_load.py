@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from mcp_functions.seal.key_choice import kek_hint
+from mcp_functions.seal.keys import kek_hint
 from tests.oauth.test_provider import provider_with, signing_in
 from tests.oauth.world import HOST_REDIRECT, World
 

@@ -72,7 +72,7 @@ def test_a_value_ends_with_its_lifetime(purpose: Purpose) -> None:
 
 def test_what_a_value_is_bound_to_has_one_spelling() -> None:
     texts = ["", "a", "b", "ab", "a\0b", "é"]
-    spelt = {sealed_values.about(each) for size in range(4) for each in permutations(texts, size)}
+    spelt = {sealed_values.encode_binding(each) for size in range(4) for each in permutations(texts, size)}
     assert len(spelt) == sum(len(list(permutations(texts, size))) for size in range(4))
 
 

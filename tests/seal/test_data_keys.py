@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import threading
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -15,10 +16,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal import budgets, resets
-from mcp_functions.seal.data_keys import DataKey, Keyring, KmsKey, Limits, Rules
+from mcp_functions.seal import budgets, data_keys, resets
+from mcp_functions.seal.data_keys import (
+    FAILED_UNWRAP,
+    FULL_BUDGET,
+    REFILL_PER_SECOND,
+    DataKey,
+    Keyring,
+    KmsKey,
+)
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.key_choice import choose_key, choose_stale_key, early_seconds, kek_hint
+from mcp_functions.seal.key_choice import GRACE_RANDOM_BYTES, choose_key, draw_grace
+from mcp_functions.seal.keys import kek_hint
 from mcp_functions.seal.kms import kms_client
 from tests.support.strict_kms import SCOPE, START, Clock, StrictKms, kms_error, make_envelope, make_keys, run_python
 
@@ -26,20 +35,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-EPOCH, GRACE, STALE = 900, 225, 900
-RULES = Rules()
+EPOCH, GRACE, STALE = 900, 225, 900  # a key of the previous epoch may seal for STALE seconds while KMS fails
 
 
 def key(born: float, name: bytes = b"w") -> DataKey:
     return DataKey(int(born), b"kek1", name, b"\0" * 32)
 
 
-def choose(keys: list[DataKey], now: float, rules: Rules = RULES, seed: bytes = b"seed") -> DataKey | None:
-    return choose_key(keys, now, seed, rules)
-
-
-def choose_stale(keys: list[DataKey], now: float, rules: Rules = RULES) -> DataKey | None:
-    return choose_stale_key(keys, now, rules)
+def choose(keys: list[DataKey], now: float, grace: float = GRACE) -> DataKey | None:
+    return choose_key(keys, now, grace)
 
 
 # Which key seals
@@ -57,52 +61,30 @@ def test_twins_are_chosen_alike_in_whatever_order_they_were_learnt() -> None:
 
 def test_the_key_of_the_previous_epoch_seals_until_the_grace_ends_or_this_container_leaves_it_early() -> None:
     old, epoch = key(START), START + EPOCH
-    for seed in (b"one", b"other"):
-        end = epoch + GRACE - early_seconds(seed, int(epoch // EPOCH), RULES)
-        assert epoch < end < epoch + GRACE
-        assert choose([old], end - 0.1, seed=seed) == old
-        assert choose([old], end + 0.1, seed=seed) is None
+    for drawn in (b"123456", b"other!"):
+        grace = draw_grace(drawn)
+        assert 0 < grace < GRACE
+        assert choose([old], epoch + grace - 0.1, grace) == old
+        assert choose([old], epoch + grace + 0.1, grace) is None
     assert choose([old], epoch + GRACE) is None
-
-
-def test_a_stale_key_stands_in_until_its_time_is_over() -> None:
-    old = key(START)
-    assert choose([old], START + EPOCH + STALE - 1) is None
-    assert choose_stale([old], START + EPOCH + STALE - 1) == old
-    assert choose_stale([old], START + EPOCH + STALE) is None
-
-
-def test_of_several_stale_keys_the_latest_epochs_stands_in() -> None:
-    patient = Rules(stale=3 * EPOCH)
-    keys = [key(START), key(START + EPOCH + 2), key(START + EPOCH + 1)]
-    assert choose_stale(keys, START + 3 * EPOCH, patient) == keys[2]
 
 
 def test_a_key_from_the_next_epoch_waits_for_it() -> None:
     assert choose([key(START + EPOCH)], START + EPOCH - 1) is None
-    assert choose_stale([key(START + EPOCH)], START + EPOCH - 1) is None
-
-
-def test_without_adoption_a_container_leaves_its_key_at_the_end_of_the_epoch() -> None:
-    alone, mine = Rules(adopt=False), key(START + 100)
-    assert choose([mine], START + 200, alone) == mine
-    assert choose([mine], START + EPOCH, alone) is None
-    assert choose_stale([mine], START + EPOCH, alone) == mine
 
 
 BORN = st.integers(0, 4 * EPOCH).map(lambda seconds: key(START + seconds, b"%d" % seconds))
 
 
-@given(st.lists(BORN, max_size=16), st.floats(0, 5 * EPOCH), st.binary(max_size=4))
-def test_no_choice_is_outside_of_its_window(keys: list[DataKey], at: float, seed: bytes) -> None:
+@given(st.lists(BORN, max_size=16), st.floats(0, 5 * EPOCH), st.floats(0, GRACE))
+def test_no_choice_is_outside_of_its_window(keys: list[DataKey], at: float, grace: float) -> None:
     now = START + at
-    choice = choose(keys, now, seed=seed)
-    for chosen, limit in ((choice, GRACE), (choose_stale(keys, now), STALE)):
-        if chosen:
-            end = (chosen.born // EPOCH + 1) * EPOCH
-            assert chosen in keys
-            assert now < end + limit
-            assert chosen.born // EPOCH <= now // EPOCH
+    choice = choose(keys, now, grace)
+    if choice:
+        end = (choice.born // EPOCH + 1) * EPOCH
+        assert choice in keys
+        assert now < end + GRACE
+        assert choice.born // EPOCH <= now // EPOCH
     current = [known for known in keys if known.born // EPOCH == now // EPOCH]
     assert bool(current) <= (choice in current)
 
@@ -116,7 +98,7 @@ def test_a_container_chooses_among_the_keys_that_tokens_have_proven(keys: list[D
     memory = container._memory  # noqa: SLF001
     for found in proven:
         memory.keys.add(found, "alice")
-    wanted = choose(proven, clock.at, seed=memory.seed)
+    wanted = choose(proven, clock.at, memory.grace)
     made = container.key_to_seal()
     assert made == wanted or (wanted is None and made not in proven)
 
@@ -136,17 +118,6 @@ def test_a_fleet_adopts_the_key_of_the_sibling_whose_token_it_opens() -> None:
     assert kms.count("Decrypt") == 19
 
 
-def test_without_adoption_every_container_has_a_key_of_its_own() -> None:
-    kms, clock = StrictKms(), Clock(START + 10)
-    arn = kms.create_key()
-    fleet = [Envelope(make_keys(kms, arn, clock=clock, rules=Rules(adopt=False))) for _ in range(3)]
-    token = fleet[0].seal(b"state")
-    for container in fleet[1:]:
-        container.unseal(token)
-        container.seal(b"state")
-    assert kms.count("GenerateDataKey") == 3
-
-
 def test_a_fleet_rolls_over_with_few_calls() -> None:
     kms, clock = StrictKms(), Clock(START)
     arn = kms.create_key()
@@ -162,25 +133,25 @@ def test_a_fleet_rolls_over_with_few_calls() -> None:
     assert kms.count("Decrypt") <= 20 * 4 * epochs
 
 
-def test_the_early_leave_is_the_same_in_an_epoch_and_differs_between_epochs_and_containers() -> None:
-    leaves = [early_seconds(seed, epoch, RULES) for seed in (b"one", b"other") for epoch in (1, 2)]
-    assert leaves == [early_seconds(seed, epoch, RULES) for seed in (b"one", b"other") for epoch in (1, 2)]
-    assert len(set(leaves)) == 4
-    assert all(seconds >= 0 for seconds in leaves)
-
-
-def test_two_containers_and_one_that_is_reset_have_seeds_of_their_own() -> None:
+def test_two_containers_and_one_that_is_reset_have_grace_periods_of_their_own() -> None:
     kms = StrictKms()
     arn = kms.create_key()
     one, other = make_keys(kms, arn), make_keys(kms, arn)
-    seeds = {one._memory.seed, other._memory.seed}  # noqa: SLF001
+    periods = {one._memory.grace, other._memory.grace}  # noqa: SLF001
     one.reset()
-    assert len(seeds | {one._memory.seed}) == 3  # noqa: SLF001
+    assert len(periods | {one._memory.grace}) == 3  # noqa: SLF001
 
 
-def test_the_early_leave_has_the_mean_that_the_specification_says() -> None:
-    draws = [early_seconds(b"one", epoch, RULES) for epoch in range(4000)]
-    assert 0.9 < sum(draws) / len(draws) / (GRACE / 12) < 1.1
+def test_containers_leave_the_grace_period_early_by_the_mean_that_the_specification_says() -> None:
+    chance = random.Random(1)  # noqa: S311 - chance that repeats
+    early = [GRACE - draw_grace(chance.randbytes(GRACE_RANDOM_BYTES)) for _ in range(4000)]
+    assert 0.9 < sum(early) / len(early) / (GRACE / 12) < 1.1
+    assert min(early) >= 0
+
+
+def test_the_least_and_the_greatest_random_bytes_make_a_grace_period_too() -> None:
+    assert draw_grace(b"\xff" * GRACE_RANDOM_BYTES) == GRACE
+    assert draw_grace(bytes(GRACE_RANDOM_BYTES)) < 0  # this container always generates its key at once
 
 
 def test_a_key_that_no_token_has_proven_is_never_adopted() -> None:
@@ -288,7 +259,7 @@ def test_the_list_of_opened_keys_is_bounded_and_what_falls_out_is_asked_for_agai
     kms, clock = StrictKms(), Clock(START)
     arn = kms.create_key()
     tokens = [make_envelope(kms, arn, clock=clock).seal(b"%d" % number) for number in range(6)]
-    reader = Envelope(Keyring([KmsKey(arn, lambda: kms)], SCOPE, now=clock, limits=Limits(opened=4)))
+    reader = Envelope(Keyring([KmsKey(arn, lambda: kms)], SCOPE, now=clock, max_keys=4))
     for token in tokens:
         reader.unseal(token)
     before = kms.count("Decrypt")
@@ -469,7 +440,7 @@ def test_a_policy_per_service_stops_a_function_that_claims_another_scope() -> No
         make_envelope(kms, arn, scope=SCOPE._replace(service="demo/other")).seal(b"state")
 
 
-# Outages and stale keys
+# Outages
 
 
 def test_while_kms_cannot_answer_a_warm_container_seals_for_an_epoch_more_and_no_longer(
@@ -490,7 +461,7 @@ def test_while_kms_cannot_answer_a_warm_container_seals_for_an_epoch_more_and_no
     assert warm.seal(b"again")
 
 
-def test_after_a_failure_a_stale_key_serves_without_asking_for_a_few_seconds() -> None:
+def test_after_a_failure_an_earlier_key_serves_without_asking_for_a_few_seconds() -> None:
     kms, clock = StrictKms(), Clock(START + 100)
     arn = kms.create_key()
     container = make_envelope(kms, arn, clock=clock)
@@ -505,7 +476,7 @@ def test_after_a_failure_a_stale_key_serves_without_asking_for_a_few_seconds() -
     assert kms.count("GenerateDataKey") == 3
 
 
-def test_a_token_sealed_in_the_last_second_of_a_stale_key_lives_out_its_time_everywhere() -> None:
+def test_a_token_sealed_in_the_last_second_of_an_earlier_key_lives_out_its_time_everywhere() -> None:
     kms, clock = StrictKms(), Clock(START + 100)
     arn = kms.create_key()
     warm = make_envelope(kms, arn, clock=clock, max_age=600)
@@ -599,8 +570,8 @@ def under_keys_of_their_own(kms: StrictKms, arn: str, clock: Clock, count: int) 
     return [make_envelope(kms, arn, clock=clock).seal(b"%d" % number) for number in range(count)]
 
 
-def bounded(kms: StrictKms, arn: str, clock: Clock, limits: Limits) -> Envelope:
-    return Envelope(Keyring([KmsKey(arn, lambda: kms)], SCOPE, now=clock, limits=limits))
+def bounded(kms: StrictKms, arn: str, clock: Clock, max_keys: int) -> Envelope:
+    return Envelope(Keyring([KmsKey(arn, lambda: kms)], SCOPE, now=clock, max_keys=max_keys))
 
 
 def opens(container: Envelope, token: str, caller: str) -> bool:
@@ -628,7 +599,7 @@ def test_authentic_tokens_under_many_keys_are_bounded_too_and_known_keys_open_as
 def test_one_callers_keys_drop_its_own_from_a_full_list_and_not_those_of_others() -> None:
     kms, clock = StrictKms(), Clock(START + 10)
     arn = kms.create_key()
-    container, tokens = bounded(kms, arn, clock, Limits(opened=8)), under_keys_of_their_own(kms, arn, clock, 45)
+    container, tokens = bounded(kms, arn, clock, 8), under_keys_of_their_own(kms, arn, clock, 45)
     others = list(zip(tokens, ["alice", "alice", "bob", "carol", "carol"], strict=False))
     assert all(opens(container, token, caller) for token, caller in others)
     assert all(opens(container, token, "mallory") for token in tokens[5:])
@@ -670,12 +641,12 @@ STEPS = st.one_of(
 
 @given(st.lists(STEPS, max_size=200), st.integers(4, 64))
 def test_whatever_one_person_presents_costs_no_more_than_the_budget(steps: list[tuple[str, int]], most: int) -> None:
-    kms, clock, limits = StrictKms(), Clock(START + 10), Limits(opened=most)
+    kms, clock = StrictKms(), Clock(START + 10)
     arn = kms.create_key()
-    tokens, container = under_keys_of_their_own(kms, arn, clock, 60), bounded(kms, arn, clock, limits)
+    tokens, container = under_keys_of_their_own(kms, arn, clock, 60), bounded(kms, arn, clock, most)
     malleable, spent = 4 + (12 + 180) * 4 // 3, 0  # the last bytes of a wrapped key are not authenticated by this KMS
     for step, number in steps:
-        token, before, price = tokens[number], kms.count("Decrypt"), limits.ratio
+        token, before, price = tokens[number], kms.count("Decrypt"), FAILED_UNWRAP
         if step == "wait":
             clock.advance(number)
         elif step == "denied":
@@ -692,7 +663,7 @@ def test_whatever_one_person_presents_costs_no_more_than_the_budget(steps: list[
                 pass
             spent += price * (kms.count("Decrypt") - before)
         seconds = clock() - START - 10
-        assert spent <= limits.ratio * (limits.burst + seconds / limits.refill_seconds)
+        assert spent <= FULL_BUDGET + seconds * REFILL_PER_SECOND
 
 
 def test_ten_thousand_callers_cannot_lock_out_one_more_and_do_not_fill_the_memory() -> None:
@@ -700,11 +671,11 @@ def test_ten_thousand_callers_cannot_lock_out_one_more_and_do_not_fill_the_memor
     arn = kms.create_key()
     token = make_envelope(kms, arn, clock=clock).seal(b"state")
     container = make_envelope(kms, arn, clock=clock)
-    budgets = container._keys._memory.budgets  # noqa: SLF001
+    buckets = container._keys._memory.budgets  # noqa: SLF001
     for number in range(10_000):
         for _ in range(4):
-            budgets.charge(f"caller {number}", clock(), 20)
-    assert len(budgets._buckets) == 4096  # noqa: SLF001
+            buckets.take(f"caller {number}", 20, clock())
+    assert len(buckets._buckets) == budgets.MAX_CALLERS == 4096  # noqa: SLF001
     assert container.unseal(token, caller="alice") == b"state"
 
 
@@ -772,7 +743,7 @@ def test_threads_that_wait_for_a_failing_call_all_hear_of_the_failure() -> None:
 def test_a_thread_does_not_wait_long_while_another_waits_for_kms(
     monkeypatch: pytest.MonkeyPatch, *, opening: bool
 ) -> None:
-    monkeypatch.setattr(budgets, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(data_keys, "WAIT_SECONDS", 0.05)
     kms, clock = StrictKms(), Clock(START + 10)
     arn = kms.create_key()
     token = make_envelope(kms, arn, clock=clock).seal(b"state")
@@ -800,7 +771,7 @@ def test_a_thread_does_not_wait_long_while_another_waits_for_kms(
 
 
 def test_a_slow_call_stops_only_the_threads_that_need_the_same_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budgets, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(data_keys, "WAIT_SECONDS", 0.05)
     kms, clock = StrictKms(), Clock(START + 10)
     arn = kms.create_key()
     slow_token, other_token = (make_envelope(kms, arn, clock=clock).seal(b"state") for _ in range(2))
@@ -823,7 +794,7 @@ def test_a_slow_call_stops_only_the_threads_that_need_the_same_key(monkeypatch: 
 
 
 def test_a_thread_that_gets_no_turn_to_generate_seals_with_an_earlier_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budgets, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(data_keys, "WAIT_SECONDS", 0.05)
     kms, clock = StrictKms(), Clock(START + 10)
     container = make_envelope(kms, kms.create_key(), clock=clock)
     container.seal(b"state")
@@ -850,7 +821,7 @@ def test_a_slow_call_of_a_caller_refills_its_budget_only_once() -> None:
     tokens = [make_envelope(kms, arn, clock=clock).seal(b"state") for _ in range(2)]
     container = make_envelope(kms, arn, clock=clock)
     budgets_of_all = container._keys._memory.budgets  # noqa: SLF001
-    assert budgets_of_all.charge("alice", clock(), 60)
+    assert budgets_of_all.take("alice", 60, clock())
     clock.advance(60)  # 40 units
 
     def slow(_operation: str) -> None:
@@ -860,8 +831,8 @@ def test_a_slow_call_of_a_caller_refills_its_budget_only_once() -> None:
 
     kms.weather = slow
     assert container.unseal(tokens[0], caller="alice") == b"state"
-    assert budgets_of_all.charge("alice", clock(), 48)
-    assert not budgets_of_all.charge("alice", clock(), 1)
+    assert budgets_of_all.take("alice", 48, clock())
+    assert not budgets_of_all.take("alice", 1, clock())
 
 
 # Rotation

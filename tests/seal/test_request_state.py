@@ -52,9 +52,9 @@ class Clear:
 
 def canonical(value: object) -> bytes:
     """Put the pieces of a canonical form together."""
-    pieces: list[str] = []
+    pieces: list[bytes] = []
     write_canonical(value, pieces.append)
-    return "".join(pieces).encode("ascii")
+    return b"".join(pieces)
 
 
 def states(clock: Clock | None = None, **turned: Any) -> RequestStates:  # noqa: ANN401

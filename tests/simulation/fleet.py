@@ -14,14 +14,15 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from mcp_functions.seal.data_keys import Header, Keyring, Rules, Scope
+from mcp_functions.seal.data_keys import MAX_KEYS, DataKey, Header, Keyring, Scope
+from mcp_functions.seal.key_cache import KeyCache
+from mcp_functions.seal.key_choice import EPOCH_SECONDS, epoch_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 START = 1_767_225_600.0  # the start of an epoch
 SCOPE = Scope("demo/update_work_item", "prod", "1")
-RULES = Rules()
 DATA_KEY = bytes(32)
 
 
@@ -135,8 +136,8 @@ class Container(Protocol):
 class Shipped:
     """A container with the toolkit's own keys."""
 
-    def __init__(self, world: World, lifetime: int, rules: Rules = RULES) -> None:
-        self._keys = Keyring([world.kms], SCOPE, now=world.clock, rand=world.chance.randbytes, rules=rules)
+    def __init__(self, world: World, lifetime: int) -> None:
+        self._keys = Keyring([world.kms], SCOPE, now=world.clock, rand=world.chance.randbytes)
         self._lifetime = lifetime
 
     def seal(self) -> Header:
@@ -146,9 +147,25 @@ class Shipped:
         self._keys.open(header, lambda _key: b"state", caller="somebody", max_age=self._lifetime)
 
 
-def per_container(world: World, lifetime: int) -> Container:
-    """Make a container that keeps its own key for an epoch and adopts no other: the same code, another setting."""
-    return Shipped(world, lifetime, RULES._replace(adopt=False))
+class PerContainer:
+    """A container that generates a key in each epoch, and seals with no key of another container."""
+
+    def __init__(self, world: World, _lifetime: int) -> None:
+        self._world = world
+        self._cache = KeyCache(MAX_KEYS)
+        self._own = DataKey(0, b"", b"", DATA_KEY)
+
+    def seal(self) -> Header:
+        if epoch_of(self._own.born) != epoch_of(self._world.now):
+            _plaintext, wrapped = self._world.kms.generate({})
+            self._own = DataKey(int(self._world.now), b"", wrapped, DATA_KEY)
+            self._cache.add(self._own, caller=None)
+        return self._own.header
+
+    def open(self, header: Header) -> None:
+        if self._cache.get(header) is None:
+            self._world.kms.unwrap(header.wrapped, {})
+            self._cache.add(DataKey(*header, DATA_KEY), caller="somebody")
 
 
 class PerToken:
@@ -201,13 +218,13 @@ def simulate(load: Load, design: Callable[[World, int], Container], *, epochs: i
     phases = [Counts() for _ in range(warm_up + 1)]  # the epochs of the warm-up, and what comes after them
     due: list[_Due] = [_Due(START, 0, None, load.questions)]
     serial = count(1)
-    while due[0].at < START + (warm_up + epochs) * RULES.epoch:
+    while due[0].at < START + (warm_up + epochs) * EPOCH_SECONDS:
         request = heapq.heappop(due)
         world.now = request.at
         if request.header is None:
             begins = world.now + world.chance.expovariate(load.beginning)
             heapq.heappush(due, _Due(begins, next(serial), None, load.questions))
-        counted = phases[min(warm_up, int((world.now - START) // RULES.epoch))]
+        counted = phases[min(warm_up, int((world.now - START) // EPOCH_SECONDS))]
         before = kms.calls
         answer = _serve(request, fleet.route(), load, world, next(serial))
         if answer:

@@ -10,7 +10,7 @@ from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.simulation.fleet import Counts, Load, PerToken, Run, Shipped, per_container, simulate
+from tests.simulation.fleet import Counts, Load, PerContainer, PerToken, Run, Shipped, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ CEILING = 6000  # KMS calls per million rounds, at every size, in steady state
 WARM_UP = 2  # epochs that are dropped
 USUAL = "as above"
 NAIVE, ALONE, OURS = "call per token", "key per container", "this design"
-DESIGNS: dict[str, Callable[[World, int], Container]] = {NAIVE: PerToken, ALONE: per_container, OURS: Shipped}
+DESIGNS: dict[str, Callable[[World, int], Container]] = {NAIVE: PerToken, ALONE: PerContainer, OURS: Shipped}
 
 
 class Effort(NamedTuple):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.simulation.fleet import RULES, Load
+from mcp_functions.seal.key_choice import EPOCH_SECONDS
+from tests.simulation.fleet import Load
 from tests.simulation.plan import ALONE, CEILING, NAIVE, OURS, SIZES, USUAL, VARIATIONS, WARM_UP
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def parameters() -> str:
         f"Routing is random, at {load.rate:g} request a second and container. A conversation has {load.questions}"
         f" questions; {load.answered:.0%} of them are answered, after a lognormal time (median {load.median:g} s, sigma"
         f" {load.sigma:g}), at most {load.lifetime} s. Containers live {load.alive / 3600:g} h on average"
-        f" (exponential). An epoch is {RULES.epoch} s; the first {WARM_UP} are not counted. A round is a question: a"
+        f" (exponential). An epoch is {EPOCH_SECONDS} s; the first {WARM_UP} are not counted. A round is a question: a"
         " state is sealed, and opened when its answer comes. Counted epochs x seeds, by containers:"
         f" {counted} (fewer for the other designs)."
     )

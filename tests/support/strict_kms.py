@@ -21,7 +21,7 @@ from botocore.exceptions import ClientError
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from mcp_functions.seal.data_keys import Keyring, KmsKey, Rules, Scope
+from mcp_functions.seal.data_keys import Keyring, KmsKey, Scope
 from mcp_functions.seal.envelope import Envelope
 
 if TYPE_CHECKING:
@@ -230,12 +230,11 @@ def make_keys(
     *arns: str,
     scope: Scope = SCOPE,
     clock: Callable[[], float] | None = None,
-    rules: Rules | None = None,
     rand: Callable[[int], bytes] = os.urandom,
 ) -> Keyring:
     """Make a container's keys: a container is nothing but this, an envelope, and what they have learnt."""
     now = clock or Clock()
-    return Keyring([KmsKey(arn, lambda: kms) for arn in arns], scope, now=now, rand=rand, rules=rules or Rules())
+    return Keyring([KmsKey(arn, lambda: kms) for arn in arns], scope, now=now, rand=rand)
 
 
 def make_envelope(

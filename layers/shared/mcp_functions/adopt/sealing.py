@@ -40,8 +40,10 @@ if TYPE_CHECKING:
 
     Principal = Callable[[ServerRequestContext[Any, Any]], str | None]
 
-PURPOSE = "mcp-foreign-state"  # part of what KMS binds a data key to: no such key opens a state of our own functions
-LABEL = b"ks1/foreign-state"  # the kind of payload: a token opens only under the label that sealed it
+# "Foreign" is a state that another library makes. KMS binds a data key to its purpose, so no such key opens a state of
+# our own functions. A token opens only under the label that sealed it.
+PURPOSE = "mcp-foreign-state"
+LABEL = b"ks1/foreign-state"
 NOT_CHOSEN = "give principal=, which names the caller of a request, or anonymous=True: then anyone may use a state"
 
 
@@ -69,8 +71,9 @@ def seal_states(  # noqa: PLR0913 - each is an option of the public API
         TypeError: neither `principal` nor `anonymous` is given, or both; or the server is none of the three kinds.
         Misconfigured: there is no key, or one that is not an ARN.
     """
-    has_principal = principal is not None
-    if has_principal == anonymous:
+    if principal is None and not anonymous:
+        raise TypeError(NOT_CHOSEN)
+    if principal is not None and anonymous:
         raise TypeError(NOT_CHOSEN)
     low_level = find_low_level(server)
     name = service or low_level.name
@@ -107,6 +110,7 @@ class _Boundary(RequestStateBoundary):
             return await call_next(ctx)
         token = (ctx.params or {}).get("requestState")
         if isinstance(token, str):
+            # This loads the data key; the library opens the token again. A forged token ends the request here.
             await _run_in_thread(partial(self._envelope.unseal, token, caller=self._caller(ctx)))
 
         async def call_and_get_key(call: ServerRequestContext[Any, Any]) -> HandlerResult:

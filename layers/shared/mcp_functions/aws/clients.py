@@ -84,7 +84,7 @@ class AwsClient:
         limits = self._limits
         seconds = limits.attempts * (limits.connect_seconds + limits.read_seconds)
         deadline = Deadline.after(seconds, self._timing.clock)
-        for attempt in range(1, limits.attempts):
+        for attempt in range(1, limits.attempts):  # all attempts but the last
             try:
                 return self._send_once(path, headers, body, deadline)
             except (errors.ClientError, errors.HTTPClientError) as error:
@@ -114,6 +114,7 @@ class AwsClient:
             ClientError: the response is an error.
         """
         unsigned = {"host": self._endpoint.authority, "user-agent": USER_AGENT, **_trace_header(), **headers}
+        # Not the clock of `Timing`: AWS compares the time of a signature with its own.
         signed = sign(path, unsigned, body, self._endpoint, time.time())
         response = self._connections.post(path, signed, body, deadline)
         checksum = response.headers.get("x-amz-crc32")  # DynamoDB sends the CRC-32 of the body, as a decimal number

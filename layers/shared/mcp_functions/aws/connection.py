@@ -73,7 +73,7 @@ class DeadlineSocket:
         return self._socket.fileno()
 
     def close(self) -> None:
-        """Close the socket; the system keeps the connection until its readers are closed too."""
+        """Close the socket. The system keeps the connection until http.client has closed the response's reader, too."""
         self._socket.close()
 
     def sendall(self, content: bytes) -> None:
@@ -86,6 +86,7 @@ class DeadlineSocket:
 
     def makefile(self, _mode: str) -> BufferedReader:
         """Return a buffered reader. http.client asks for one for each response, and always with the mode "rb"."""
+        # The inner file has no buffer, so that each read of the system gets the time until the deadline.
         return BufferedReader(_Reader(self, self._socket.makefile("rb", buffering=0)))
 
     def set_timeout(self) -> None:

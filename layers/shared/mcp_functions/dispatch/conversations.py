@@ -135,10 +135,10 @@ class Conversations:
         start = continued.start
         if not continued.is_check:
             return self._run(self._prepare(continued.request, handler, states, start, channel))
-        if handler.needs_table and start.state:
+        if handler.needs_table and start.claims:
             from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where a handler needs it
 
-            single_use.RoundClaim(continued.request, handler, start.state, self._make_table).check_unused()
+            single_use.RoundClaim(continued.request, handler, start.claims, self._make_table).check_unused()
         return ResultWithNotifications(asking.open_result())
 
     def _channel_states(self, handler: Handler[..., Any], channel: Channel) -> RequestStates | None:
@@ -172,8 +172,8 @@ class Conversations:
             single_use=handler.single_use is not None,
             has_app=handler.form and is_asked_in_app(request.capabilities),
         )
-        record = start.state.record if start.state else {}
-        asked = start.state.asked if start.state else {}
+        record = start.claims.record if start.claims else {}
+        asked = start.claims.asked if start.claims else {}
         return _Call(request, handler, states, start, Round(round_request, record, asked), channel)
 
     def _run(self, call: _Call) -> ResultWithNotifications:
@@ -182,7 +182,7 @@ class Conversations:
             observability.current().answered_by = call.answered_by
         # The answers of a form count once wherever there is a table: a reopened chat shows an old form again.
         must_run_once = call.handler.single_use or (call.channel and call.handler.needs_table)
-        state = call.start.state  # a first round has none, and needs no claim: it ends before its first step
+        state = call.start.claims  # a first round has none, and needs no claim: it ends before its first step
         try:
             result = self._run_once(call, state) if must_run_once and state else self._run_function(call)
         except Crash as crash:  # nothing was recorded for this round, so the same request may run again
@@ -286,7 +286,7 @@ class Conversations:
             raise Misconfigured(reason)
         asked = call.round.questions.open_fingerprints()
         try:
-            return states.seal(binding, start.state, asked=asked, record=record, flow=start.flow)
+            return states.seal(binding, start.claims, asked=asked, record=record, flow=start.flow)
         # Both errors are hidden: the crash has its cause as an attribute, and the log has the limit.
         except DeveloperError as error:
             raise Crash(runner.crash_message(handler), error) from None

@@ -7,33 +7,36 @@ refuses. Work takes a unit from the budget, which refills with time.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.protocol.errors import Busy
-from mcp_functions.seal.budgets import Limits, UnwrapBudgets
+from mcp_functions.seal.budgets import TokenBuckets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-FETCHES = Limits(burst=10, refill_seconds=6, ratio=1)  # ten fetches at once, then one every six seconds
+
+class Limit(NamedTuple):
+    """How much work of one kind a caller may cause."""
+
+    at_once: int  # the units of a full budget
+    seconds_per_unit: float  # how long it takes until one unit is refilled
+    reason: str  # why a caller with an empty budget is refused, for the log
+
+
+FETCHES = Limit(10, 6, "fetch_budget")
 # The front calls the provider in its own name. After many refusals the provider would throttle the whole deployment.
-REFUSALS = Limits(burst=30, refill_seconds=2, ratio=1)
+REFUSALS = Limit(30, 2, "provider_budget")
 
 
 class CallerBudgets:
     """The budgets of all callers for one kind of work."""
 
-    def __init__(self, limits: Limits, reason: str, now: Callable[[], float]) -> None:
-        """Start with full budgets.
-
-        Args:
-            limits: how much work one caller may cause.
-            reason: why a caller without budget is refused, for the log.
-            now: the clock, unix seconds.
-        """
-        self._budgets = UnwrapBudgets(limits)
-        self._reason = reason
+    def __init__(self, limit: Limit, now: Callable[[], float]) -> None:
+        """Start with full budgets; `now` is the clock, unix seconds."""
+        self._buckets = TokenBuckets(limit.at_once, 1 / limit.seconds_per_unit)
+        self._reason = limit.reason
         self._now = now
 
     def charge(self, caller_id: str) -> None:
@@ -42,7 +45,7 @@ class CallerBudgets:
         Raises:
             Busy: the budget is empty.
         """
-        if not self._budgets.charge(caller_id, self._now(), 1):
+        if not self._buckets.take(caller_id, 1, self._now()):
             raise Busy(reason=self._reason)
 
     @contextmanager
@@ -61,4 +64,4 @@ class CallerBudgets:
             raise
         finally:
             if not is_refused:
-                self._budgets.refund(caller_id, self._now(), 1)
+                self._buckets.put_back(caller_id, 1, self._now())

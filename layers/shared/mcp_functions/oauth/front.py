@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.settings import FrontSettings
     from mcp_functions.seal.data_keys import Wrapping
 
-REGISTER = "/register"  # its body is JSON; the other endpoints read a query or a form
+REGISTER = "/register"
+# The endpoints that read a query or a form, with the function for each method. The body of /register is JSON.
 ENDPOINTS: dict[str, dict[str, Callable[[OAuthRequest, Services], Response]]] = {
     "/authorize": {"GET": authorization.begin, "POST": authorization.decide},
     "/callback": {"GET": callback.receive},
@@ -58,7 +59,7 @@ class Services(NamedTuple):
     clients: Clients  # finds and registers clients
     browsers: Browsers  # reads and writes cookies
     provider: Provider  # the OpenID Connect provider
-    refusals: CallerBudgets  # limits how often one caller makes the provider refuse
+    refusal_budget: CallerBudgets  # limits how often one caller makes the provider refuse, as it would throttle us all
     now: Callable[[], float]  # the clock, in unix seconds
 
     def at(self, context: Mapping[str, Any]) -> Services:
@@ -83,40 +84,63 @@ def answer(event: Mapping[str, Any], http: HttpRequest, services: Services) -> R
         OAuthError: the request is refused.
         McpError: KMS or the provider does not answer.
     """
-    notes = observability.current()
     services = services.at(http.context)
-    document = discovery.documents(services.settings).get(http.path)
+    documents = discovery.documents(services.settings)
+    if http.path in documents:
+        return _answer_metadata(http, documents[http.path])
     path = _path_in_front(http.path, services.settings)
-    methods = ["GET"] if document is not None else _methods(path, services.settings)
-    if not methods:
-        notes.reason = "not_found"
-        return answers.empty(404)
-    notes.method = "metadata" if document is not None else path.removeprefix("/")
-    if http.method == "OPTIONS" and path not in answers.PAGES:
-        return answers.empty(204, answers.PREFLIGHT)
-    if http.method not in methods:
-        notes.reason = "http_method"
-        return answers.empty(405, {"allow": ", ".join(methods)})
-    if document is not None:
-        return answers.document(document)
-    if path == REGISTER:
-        return registration.register(http, services)
-    return ENDPOINTS[path][http.method](read_request(event, http), services)
+    if path == REGISTER and services.settings.registration:
+        return _answer_registration(http, services)
+    if path in ENDPOINTS:
+        return _answer_endpoint(event, http, path, services)
+    observability.current().reason = "not_found"
+    return answers.empty(404)
 
 
 def _path_in_front(path: str, settings: FrontSettings) -> str:
-    """Return the path of a request within the front, whose URL may have a path of its own."""
+    """Return the path of a request within the front.
+
+    The URL of the front may have a path of its own, for example https://example.com/sign-in. A proxy may have removed
+    it from the path of the request, so both "/sign-in/token" and "/token" are the endpoint "/token".
+    """
     base = urlsplit(settings.url).path
     if path.startswith(f"{base}/"):
         return path.removeprefix(base)
     return path
 
 
-def _methods(path: str, settings: FrontSettings) -> list[str]:
-    """Return the methods of an endpoint; none if there is no such endpoint."""
-    if path == REGISTER and settings.registration:
-        return ["POST"]
-    return list(ENDPOINTS.get(path, {}))
+def _answer_metadata(http: HttpRequest, document: Mapping[str, Any]) -> Response:
+    observability.current().method = "metadata"
+    if http.method != "GET":
+        return _answer_other_method(http, ["GET"])
+    return answers.document(document)
+
+
+def _answer_registration(http: HttpRequest, services: Services) -> Response:
+    observability.current().method = REGISTER.removeprefix("/")
+    if http.method != "POST":
+        return _answer_other_method(http, ["POST"])
+    return registration.register(http, services)
+
+
+def _answer_endpoint(event: Mapping[str, Any], http: HttpRequest, path: str, services: Services) -> Response:
+    observability.current().method = path.removeprefix("/")
+    functions = ENDPOINTS[path]
+    if http.method not in functions:
+        return _answer_other_method(http, list(functions))
+    request = read_request(event, http)
+    return functions[http.method](request, services)
+
+
+def _answer_other_method(http: HttpRequest, methods: list[str]) -> Response:
+    """Answer a request whose method is not one of a path.
+
+    With OPTIONS a browser asks whether a page of another site may call the path. It may call all but the pages.
+    """
+    if http.method == "OPTIONS" and not http.path.endswith(answers.PAGES):
+        return answers.empty(204, answers.PREFLIGHT)
+    observability.current().reason = "http_method"
+    return answers.empty(405, {"allow": ", ".join(methods)})
 
 
 def make_services(
@@ -147,13 +171,13 @@ def make_services(
     values = SealedValues(SealFactory(common, f"{common.stack}/{folder}", wrapping, now=now), now)
     secret = ClientSecret(settings.secret_arn, now)
     api = ProviderApi(common.jwt_issuer, common.oauth_client_id, secret, now)
-    documents = SafeFetch(now, CallerBudgets(FETCHES, "fetch_budget", now), network)
+    documents = SafeFetch(now, CallerBudgets(FETCHES, now), network)
     return Services(
         settings=settings,
         values=values,
         clients=Clients(settings, values, documents),
         browsers=Browsers(settings, values),
         provider=Provider(settings, api, now),
-        refusals=CallerBudgets(REFUSALS, "provider_budget", now),
+        refusal_budget=CallerBudgets(REFUSALS, now),
         now=now,
     )

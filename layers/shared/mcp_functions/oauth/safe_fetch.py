@@ -15,6 +15,7 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote, urlsplit
 
 from mcp_functions.aws.connection import Connection, Deadline, encrypt, tls_context
 from mcp_functions.oauth import addresses, https
@@ -29,24 +30,56 @@ if TYPE_CHECKING:
 SECONDS = 3.0  # the time limit for name, connection, handshake and response together
 MAX_BYTES = 5 * 1024  # the largest document
 MAX_URL = 512  # characters
-FRESH_SECONDS = 300  # how long a document stays in memory
-FAILED_SECONDS = 60  # how long a failure stays in memory
-MAX_ENTRIES = 256  # documents and failures in memory
+FRESH_SECONDS = 300  # how long a document is cached
+FAILED_SECONDS = 60  # how long a failure is cached
+MAX_ENTRIES = 256  # documents and failures in the cache
 PORT = 443
 OK = 200
-# A host name with a dot, and a path: no user, no port but 443, no IP address in place of the name, no fragment.
-LABEL = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
-LAST_LABEL = r"[a-z](?:[a-z0-9-]*[a-z0-9])?"
-URL = rf"https://(?P<host>(?:{LABEL}\.)+{LAST_LABEL})(?::443)?(?P<target>/[A-Za-z0-9._~:/?@!$&'()*+,;=%-]*)"
-# Servers resolve "." and "..", so two different URLs could name the same document.
-DOT_SEGMENT = r"/(?:\.|%2[Ee]){1,2}(?:[/?]|$)"
+CHARACTERS = r"[A-Za-z0-9._~:/?@!$&'()*+,;=%-]+"  # those of a URL (RFC 3986), without "#", which begins a fragment
+# A name with a dot. Its last label begins with a letter: otherwise it could be an IP address, for example 127.0.0.1.
+HOST = r"([a-z0-9-]+\.)+[a-z][a-z0-9-]*"
+
+
+class Location(NamedTuple):
+    """The parts of a URL that may be fetched."""
+
+    host: str
+    target: str  # the path and the query
+
+
+def locate(url: str) -> Location:
+    """Check a URL, and split it.
+
+    Raises:
+        NoAnswer: the URL is not https on port 443, with a host name and a path.
+    """
+    if len(url) > MAX_URL:
+        raise NoAnswer(reason="the URL is too long")
+    if not re.fullmatch(CHARACTERS, url):
+        raise NoAnswer(reason="the URL has a fragment, or a character that no URL has")
+    if not url.startswith("https://"):
+        raise NoAnswer(reason="the URL is not https")
+    parts = urlsplit(url)
+    host = parts.netloc.removesuffix(f":{PORT}")
+    if not re.fullmatch(HOST, host):  # this refuses "user@host" and "host:80", too
+        raise NoAnswer(reason="the URL has no host name, or it has a user or another port")
+    if not parts.path:
+        raise NoAnswer(reason="the URL has no path")
+    # Servers resolve "." and "..". So many URLs would name one document, and a user who is asked for consent could read
+    # another path than the one that is fetched.
+    for segment in parts.path.split("/"):
+        if unquote(segment) in {".", ".."}:
+            raise NoAnswer(reason="the path of the URL has a dot segment")
+    return Location(host, target=url.removeprefix(f"https://{parts.netloc}"))
 
 
 def may_be_fetched(url: str) -> bool:
-    """Check that a URL is https on port 443, with a host name and a path, and without dot segments."""
-    if len(url) > MAX_URL or re.search(DOT_SEGMENT, url):
+    """Check whether a URL may be fetched; its host is not resolved yet."""
+    try:
+        locate(url)
+    except NoAnswer:
         return False
-    return re.fullmatch(URL, url) is not None
+    return True
 
 
 def resolve(host: str) -> list[str]:
@@ -81,10 +114,10 @@ class Fetched(NamedTuple):
 
 
 class SafeFetch:
-    """Fetches JSON objects from URLs that strangers chose, and keeps them in memory for some minutes."""
+    """Fetches JSON objects from URLs that strangers chose, and caches them for some minutes."""
 
     def __init__(self, now: Callable[[], float], budgets: CallerBudgets, network: Network | None = None) -> None:
-        """Start with an empty memory.
+        """Start with an empty cache.
 
         Args:
             now: the clock, unix seconds.
@@ -94,24 +127,24 @@ class SafeFetch:
         self._now = now
         self._budgets = budgets
         self._network = network or Network()
-        self._lock = Lock()
-        self._memory: dict[str, Fetched] = {}  # by URL, the oldest first
+        self._cache: dict[str, Fetched] = {}  # by URL, the oldest first
+        self._lock = Lock()  # held while the cache changes: the local server answers requests in several threads
 
     def get(self, url: str, caller_id: str) -> dict[str, Any] | None:
         """Return the JSON object at a URL; None if the URL may not be fetched, or has no usable document.
 
         Args:
             url: the URL that a client named.
-            caller_id: the caller whose budget of fetches is used if the object is not in memory.
+            caller_id: the caller whose budget of fetches is charged if the object is not in the cache.
 
         Raises:
             Busy: the caller's budget is empty.
         """
-        fetched = self._memory.get(url)
+        fetched = self._cache.get(url)
         if fetched is None or self._now() >= fetched.fresh_until:
             self._budgets.charge(caller_id)
             fetched = self._fetch(url)
-            self._remember(url, fetched)
+            self._add(url, fetched)
         return fetched.document
 
     def _fetch(self, url: str) -> Fetched:
@@ -121,14 +154,14 @@ class SafeFetch:
             return Fetched(None, self._now() + FAILED_SECONDS)
         return Fetched(document, self._now() + FRESH_SECONDS)
 
-    def _remember(self, url: str, fetched: Fetched) -> None:
-        """Keep a document or a failure in memory; the oldest entry makes room."""
+    def _add(self, url: str, fetched: Fetched) -> None:
+        """Cache a document or a failure; the oldest entry makes room."""
         with self._lock:
-            self._memory.pop(url, None)  # so that this entry becomes the newest
-            self._memory[url] = fetched
-            if len(self._memory) > MAX_ENTRIES:
-                oldest = next(iter(self._memory))
-                del self._memory[oldest]
+            self._cache.pop(url, None)  # so that this entry becomes the newest
+            self._cache[url] = fetched
+            if len(self._cache) > MAX_ENTRIES:
+                oldest = next(iter(self._cache))
+                del self._cache[oldest]
 
 
 def fetch(url: str, network: Network) -> dict[str, Any]:
@@ -137,14 +170,11 @@ def fetch(url: str, network: Network) -> dict[str, Any]:
     Raises:
         NoAnswer: the URL or its host is not allowed, or the response is not a small JSON object.
     """
-    url_parts = re.fullmatch(URL, url)
-    if url_parts is None or not may_be_fetched(url):
-        raise NoAnswer(reason="the URL is not https on port 443, with a host name and a path")
-    host = url_parts["host"]
+    host, target = locate(url)
     deadline = Deadline.after(SECONDS)
     public = _public_addresses(host, network, deadline)
     connection = _open(host, public, network, deadline)
-    response = https.exchange(connection, https.Request(url_parts["target"]), MAX_BYTES)
+    response = https.exchange(connection, https.Request(target), MAX_BYTES)
     if response.status != OK:  # a redirect is refused too, because nothing has checked where it leads
         raise NoAnswer(reason="the response is not a document")
     return https.read_json(response)

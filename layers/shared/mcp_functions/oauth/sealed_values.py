@@ -71,7 +71,7 @@ class SealedValues:
         """
         expires = int(self._now()) + purpose.lifetime_seconds
         plaintext = dumps_ascii({**claims, "exp": expires}).encode()
-        return self._seals[purpose].seal(plaintext, about=about(bound_to))
+        return self._seals[purpose].seal(plaintext, about=encode_binding(bound_to))
 
     def open(
         self, purpose: Purpose, value: str, caller_id: str, bound_to: tuple[str, ...] = ()
@@ -83,24 +83,25 @@ class SealedValues:
         Args:
             purpose: the purpose of the value.
             value: the text from a client or a browser.
-            caller_id: the caller for whom calls of KMS that fail are counted, because these are limited.
+            caller_id: the caller whose budget of failed KMS calls is charged.
             bound_to: the texts to which the value must be bound, in their order.
 
         Raises:
             TemporarilyUnavailable, Misconfigured: no key is available, or the caller's budget is empty.
         """
         try:
-            plaintext = self._seals[purpose].unseal(value, caller=caller_id, about=about(bound_to))
+            plaintext = self._seals[purpose].unseal(value, caller=caller_id, about=encode_binding(bound_to))
         except InvalidRequestState:
             return None
         claims: dict[str, Any] = json.loads(plaintext)
         return claims if self._now() < claims["exp"] else None
 
 
-def about(bound_to: tuple[str, ...]) -> bytes:
+def encode_binding(bound_to: tuple[str, ...]) -> bytes:
     """Return the bytes that bind a value to texts.
 
-    Each text follows its length, so no two tuples of texts have the same bytes: ("ab",) and ("a", "b") differ.
+    Each text follows its length, so no two tuples of texts have the same bytes: ("ab",) and ("a", "b") differ. A length
+    is a big-endian number of two bytes: no text is longer, because a form has at most 32 KiB.
     """
     encoded = [text.encode() for text in bound_to]
     return b"".join(struct.pack(">H", len(text)) + text for text in encoded)

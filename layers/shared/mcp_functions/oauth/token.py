@@ -1,12 +1,15 @@
 """The endpoints `/token` and `/revoke`: a client gets the provider's access token, refreshes it, and revokes it.
 
-    code of the front           holds, sealed: the provider's code, and the client's PKCE challenge
+    code of the front           holds, sealed: the provider's code, the client's PKCE challenge, and a secret (the seed)
+                                that gives the front's own PKCE verifier and nonce for the provider
     refresh token of the front  holds, sealed: the provider's refresh token
 
 The front (this package's authorization server) seals them, that is encrypts and authenticates them, for one client.
 It checks everything before it redeems the provider's code. So a refused request leaves the owner's code valid.
 
-`services` has what all endpoints share: the settings, the sealed values, the clients and the provider.
+`services` has what all endpoints share: the settings, the sealed values, the clients and the provider. A request that
+the provider refuses is charged to its caller. Otherwise one caller with false tokens could make the provider throttle
+the front, and so every user.
 """
 
 from __future__ import annotations
@@ -69,7 +72,7 @@ def revoke(request: OAuthRequest, services: Services) -> Response:
     claims = services.values.open(REFRESH, token, request.caller_id, bound_to)
     if claims is None:
         return answers.json(200, {})  # RFC 7009, 2.2: "invalid tokens do not cause an error response"
-    with services.refusals.charged_if_refused(request.caller_id):
+    with services.refusal_budget.charged_if_refused(request.caller_id):
         services.provider.api.revoke(claims["token"])
     return answers.json(200, {})
 
@@ -87,7 +90,7 @@ def _redeem(request: OAuthRequest, client: Client, services: Services) -> Respon
     is_verifier = re.fullmatch(VERIFIER, verifier) is not None
     if not is_verifier or not hmac.compare_digest(challenge(verifier), claims["challenge"]):
         raise OAuthError(errors.INVALID_GRANT, "code_verifier does not match code_challenge")
-    with services.refusals.charged_if_refused(request.caller_id):
+    with services.refusal_budget.charged_if_refused(request.caller_id):
         tokens = services.provider.redeem(claims["code"], claims["seed"])
     body = _access_token(tokens, scope=claims["scope"])
     if tokens.refresh_token:
@@ -105,12 +108,14 @@ def _refresh(request: OAuthRequest, client: Client, services: Services) -> Respo
     granted = claims["scope"]
     scope = " ".join(form.get("scope", "").split()) or granted
     # RFC 6749, 6: "The requested scope MUST NOT include any scope not originally granted by the resource owner."
-    if not set(scope.split()) <= set(granted.split()):
+    asked = set(scope.split())
+    if not asked.issubset(granted.split()):
         raise OAuthError(errors.INVALID_SCOPE, "the scope is more than was granted")
-    is_narrower = set(scope.split()) < set(granted.split())
-    with services.refusals.charged_if_refused(request.caller_id):
-        # RFC 6749, 6: without a scope, the provider grants all that the user granted.
-        tokens = services.provider.refresh(claims["token"], scope if is_narrower else "")
+    # RFC 6749, 6: without a scope, the provider grants all that the user granted. So a scope is sent only for a part of
+    # it: a provider may refuse to name again what it granted under other names.
+    is_part = asked != set(granted.split())
+    with services.refusal_budget.charged_if_refused(request.caller_id):
+        tokens = services.provider.refresh(claims["token"], scope if is_part else "")
     body = _access_token(tokens, scope=scope)
     # A provider that does not rotate its refresh tokens returns none: the old one stays valid.
     refresh_token = tokens.refresh_token or claims["token"]

@@ -1,161 +1,71 @@
-"""Limits on the calls of one container to KMS: a cache of data keys, turns, and budgets (envelope.md §6.3, §6.5)."""
+"""Token buckets: they limit how often each caller may make a container do costly work (envelope.md §6.5).
+
+    buckets = TokenBuckets(capacity=3, refill_per_second=0.1)
+    buckets.take("alice", 1, now)       True, three times; then False
+    buckets.take("alice", 1, now + 10)  True: one unit was refilled
+
+What a bucket holds is called a unit here, because in this package a token is a sealed text.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections import Counter
-from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
+from collections import OrderedDict
 
-from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.tuples import NamedTuple
 
-if TYPE_CHECKING:
-    from mcp_functions.seal.key_choice import DataKey, Header
-
-WAIT_SECONDS = 5.0  # how long a thread waits for its turn; a call to KMS with its retries takes less
+MAX_CALLERS = 4096  # how many buckets are in memory
 
 
-class Limits(NamedTuple):
-    """The memory of one container, and the budget of one caller."""
+class Bucket(NamedTuple):
+    """The bucket of one caller."""
 
-    opened: int = 256  # how many data keys the cache holds
-    callers: int = 4096  # how many budgets are in memory
-    burst: int = 3  # how many failed unwraps a caller may cause at once
-    refill_seconds: int = 30  # how long it takes until a caller may cause one more
-    ratio: int = 20  # how many successful unwraps cost as much as a failed one
+    units: float  # how many units it held
+    changed: float  # when it held them, in unix seconds
 
 
-class Turns:
-    """Lets one thread at a time call KMS for a key. The next thread then often finds the key in the cache.
+class TokenBuckets:
+    """One bucket for each caller. A caller who is not in memory has a full bucket."""
 
-    While KMS does not answer, the threads must not queue up. So each gives up after a few seconds.
-    """
+    def __init__(self, capacity: float, refill_per_second: float) -> None:
+        """Begin with full buckets.
 
-    def __init__(self) -> None:
-        """Make the lock."""
-        self._lock = threading.Lock()
-
-    def __enter__(self) -> None:
-        """Wait for the turn.
-
-        Raises:
-            TemporarilyUnavailable: another thread has waited for KMS all the time.
+        Args:
+            capacity: the units of a full bucket.
+            refill_per_second: how many units a bucket gains in each second until it is full.
         """
-        if not self._lock.acquire(timeout=WAIT_SECONDS):
-            raise TemporarilyUnavailable(reason="kms:NoTurn")
-
-    def __exit__(self, *_error: object) -> None:
-        """Give the turn to the next thread."""
-        self._lock.release()
-
-
-class TurnsByHeader:
-    """The turns of each wrapped key that KMS unwraps now. A slow call stops only the threads that need the same key."""
-
-    def __init__(self) -> None:
-        """Let every thread have the first turn of its key."""
-        self._lock = threading.Lock()
-        # Turns exist only while a thread has them or waits for them, so the memory is bounded by the threads.
-        self._turns: WeakValueDictionary[Header, Turns] = WeakValueDictionary()
-
-    def of(self, header: Header) -> Turns:
-        """Return the turns of the threads that need this key."""
-        with self._lock:
-            return self._turns.setdefault(header, Turns())
-
-
-class CachedKey(NamedTuple):
-    """A data key in the memory of a container."""
-
-    key: DataKey
-    caller: str | None  # the caller whose token made this container ask KMS; None if this container generated the key
-
-
-class KeyCache:
-    """The data keys that a container generated, or under which it opened an authentic token.
-
-    If the cache is full, it drops a key of the caller with the most keys: the least recently used one. So a caller who
-    sends tokens under a thousand keys loses some of these, and other callers' keys stay.
-    """
-
-    def __init__(self, capacity: int) -> None:
-        """Set the maximal number of keys."""
         self._capacity = capacity
+        self._refill_per_second = refill_per_second
         self._lock = threading.Lock()
-        self._keys: dict[Header, CachedKey] = {}  # the least recently used one is first
+        self._buckets: OrderedDict[str, Bucket] = OrderedDict()  # the least recently changed one is first
 
-    def all(self) -> list[CachedKey]:
-        """Return the keys, the least recently used one first."""
+    def take(self, caller: str, units: float, now: float) -> bool:
+        """Take units from a caller's bucket; return False, and take nothing, if it has fewer."""
         with self._lock:
-            return list(self._keys.values())
-
-    def get(self, header: Header) -> DataKey | None:
-        """Return a key, and count this as a use."""
-        with self._lock:
-            cached = self._keys.pop(header, None)
-            if cached is None:
-                return None
-            self._keys[header] = cached  # at the end, as the most recently used one
-            return cached.key
-
-    def add(self, key: DataKey, caller: str | None) -> None:
-        """Add a key, and drop another if the cache is full."""
-        with self._lock:
-            self._keys[key.header] = CachedKey(key, caller)
-            if len(self._keys) > self._capacity:
-                self._drop_one()
-
-    def _drop_one(self) -> None:
-        """Drop the first key of a caller with the most keys."""
-        counts = Counter(cached.caller for cached in self._keys.values())
-        largest_count = max(counts.values())
-        for header, cached in self._keys.items():
-            if counts[cached.caller] == largest_count:
-                del self._keys[header]
-                return
-
-
-class UnwrapBudgets:
-    """Limits how often each caller may make a container ask KMS: a token bucket for each caller.
-
-    The unit is the price of a successful unwrap. A failed one costs `Limits.ratio` units, which are charged before KMS
-    is asked, because its result is not known yet. The memory is bounded.
-    """
-
-    def __init__(self, limits: Limits) -> None:
-        """Begin without entries. A caller without an entry has a full bucket."""
-        self._limits = limits
-        self._full = float(limits.burst * limits.ratio)
-        self._units_per_second = limits.ratio / limits.refill_seconds
-        self._lock = threading.Lock()
-        # By caller: how many units were left, and when (unix seconds). The least recently changed bucket is first.
-        self._buckets: dict[str, tuple[float, float]] = {}
-
-    def charge(self, caller: str, now: float, units: float) -> bool:
-        """Charge a caller; return False, and charge nothing, if the bucket has fewer units."""
-        with self._lock:
-            left = self._units_left(caller, now)
-            if left < units:
+            held = self._refilled(caller, now)
+            if held < units:
                 return False
-            self._store(caller, left - units, now)
+            self._store(caller, held - units, now)
             return True
 
-    def refund(self, caller: str, now: float, units: float) -> None:
-        """Return units to a caller's bucket."""
+    def put_back(self, caller: str, units: float, now: float) -> None:
+        """Put units back into a caller's bucket."""
         with self._lock:
-            self._store(caller, self._units_left(caller, now) + units, now)
+            self._store(caller, self._refilled(caller, now) + units, now)
 
-    def _units_left(self, caller: str, now: float) -> float:
-        left, since = self._buckets.get(caller, (self._full, now))
-        seconds = max(0.0, now - since)  # a clock may be set back
-        return min(self._full, left + seconds * self._units_per_second)
+    def _refilled(self, caller: str, now: float) -> float:
+        """Return the units that a bucket holds now."""
+        bucket = self._buckets.get(caller)
+        if bucket is None:
+            return self._capacity
+        seconds = max(0.0, now - bucket.changed)  # a clock may be set back
+        return min(self._capacity, bucket.units + seconds * self._refill_per_second)
 
-    def _store(self, caller: str, left: float, now: float) -> None:
-        self._buckets.pop(caller, None)
-        if left >= self._full:
-            return  # a full bucket needs no memory
-        self._buckets[caller] = (left, now)
-        if len(self._buckets) > self._limits.callers:
-            least_recently_changed = next(iter(self._buckets))
-            del self._buckets[least_recently_changed]
+    def _store(self, caller: str, units: float, now: float) -> None:
+        if units >= self._capacity:  # a full bucket needs no memory
+            self._buckets.pop(caller, None)
+            return
+        self._buckets[caller] = Bucket(units, now)
+        self._buckets.move_to_end(caller)
+        if len(self._buckets) > MAX_CALLERS:
+            self._buckets.popitem(last=False)

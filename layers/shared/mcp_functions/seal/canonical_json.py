@@ -4,19 +4,19 @@ Arguments that differ only in their spelling have the same form, so a client may
 
     {"n": 2.0, "a": "é"}  ->  {"a":"\u00e9","n":2}
 
-A state is bound to this digest. With other bytes here, states that were sealed before would be refused.
+A state is bound to this digest. If this module wrote other bytes, states that were sealed before would be refused.
 """
 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.json_reader import CONTAINERS, MAX_DEPTH
 from mcp_functions.protocol.json_writer import chunks, dumps_ascii
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 
 def canonical_digest(label: bytes, value: object) -> bytes:
@@ -28,73 +28,57 @@ def canonical_digest(label: bytes, value: object) -> bytes:
         TypeError, ValueError: the value has no canonical form.
     """
     digest = hashlib.sha256(label)
-    write_canonical(value, lambda text: digest.update(text.encode("ascii")))
+    write_canonical(value, digest.update)
     return digest.digest()
 
 
-def write_canonical(value: object, write: Callable[[str], object], levels: int = MAX_DEPTH) -> None:
+def write_canonical(value: object, write: Callable[[bytes], object], depth: int = 1) -> None:
     """Write the canonical form of a JSON value, piece by piece.
 
     Args:
-        value: the value, which may have at most `levels` levels of objects and arrays.
+        value: the value, with at most `MAX_DEPTH` levels of objects and arrays.
         write: the function that gets each piece.
-        levels: the levels that are left.
+        depth: the level of the value; only the recursive calls set it.
 
     Raises:
         TypeError, ValueError: the value is nested deeper, or is not JSON.
     """
-    if isinstance(value, str):
-        _write_string(value, write)
-    elif not isinstance(value, CONTAINERS):
-        write(_scalar(value))
-    elif levels == 0:
+    if isinstance(value, CONTAINERS) and depth > MAX_DEPTH:
         message = f"nested deeper than {MAX_DEPTH}"
         raise ValueError(message)
-    elif isinstance(value, dict):
-        _write_object(value, write, levels - 1)
+    if isinstance(value, dict):
+        write(b"{")
+        for position, name in enumerate(sorted(value)):  # Python compares texts by code points, as §9.3 does
+            if position > 0:
+                write(b",")
+            _write_string(name, write)
+            write(b":")
+            write_canonical(value[name], write, depth + 1)
+        write(b"}")
+    elif isinstance(value, CONTAINERS):
+        write(b"[")
+        for position, item in enumerate(value):
+            if position > 0:
+                write(b",")
+            write_canonical(item, write, depth + 1)
+        write(b"]")
+    elif isinstance(value, str):
+        _write_string(value, write)
     else:
-        _write_array(value, write, levels - 1)
+        write(_number_or_constant(value))
 
 
-def _write_object(members: dict[str, Any], write: Callable[[str], object], levels: int) -> None:
-    write("{")
-    for position, name in enumerate(sorted(members)):  # Python compares texts by code points, as §9.3 does
-        if position > 0:
-            write(",")
-        _write_string(name, write)
-        write(":")
-        write_canonical(members[name], write, levels)
-    write("}")
+def _number_or_constant(value: object) -> bytes:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return b"%d" % value
+    if isinstance(value, float) and value.is_integer():
+        return b"%d" % value  # 2.0 is 2, and 1e23 has all of its digits
+    return dumps_ascii(value).encode()  # null, a boolean or a fraction; raises for NaN and for any other type
 
 
-def _write_array(items: Sequence[Any], write: Callable[[str], object], levels: int) -> None:
-    write("[")
-    for position, item in enumerate(items):
-        if position > 0:
-            write(",")
-        write_canonical(item, write, levels)
-    write("]")
-
-
-def _write_string(text: str, write: Callable[[str], object]) -> None:
-    write('"')
-    for part in chunks(text):  # in parts, because with escapes a long text takes six times its memory
-        write(dumps_ascii(part)[1:-1])  # without the quotes of the part
-    write('"')
-
-
-def _scalar(value: object) -> str:
-    """Return the text of null, a boolean or a number."""
-    match value:
-        case None:
-            return "null"
-        case True:
-            return "true"
-        case False:
-            return "false"
-        case int():
-            return str(value)
-        case float() if value.is_integer():
-            return str(int(value))  # 2.0 is 2, and 1e23 has all of its digits
-        case _:
-            return dumps_ascii(value)  # the shortest digits of a fraction; raises for NaN and for any other type
+def _write_string(text: str, write: Callable[[bytes], object]) -> None:
+    """Write a string in parts: with escapes, a long text would take six times its memory."""
+    write(b'"')
+    for part in chunks(text):  # each character has its own escape, so the parts can be escaped one by one
+        write(dumps_ascii(part)[1:-1].encode())  # without the quotes of the part
+    write(b'"')

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.hashes import SHA512
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
 from mcp_functions.protocol.errors import InvalidRequestState
-from mcp_functions.seal.key_choice import TokenReason
+from mcp_functions.seal.keys import TokenReason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,74 +5,86 @@
     header         the unencrypted part of a token: the wrapped data key, when it was born, and `kek`
     kek            a hint of four bytes that says which wrapping key KMS needs; see `kek_hint`
     unwrap         a call of KMS that decrypts the wrapped data key of a token
-    budget         limits how many failed unwraps one caller may cause; see `budgets`
+    budget         limits how many failed unwraps one caller may cause: a token bucket (`budgets`)
 
-The keyring caches the keys that it generated, and the keys under which a token was authentic. It seals with one of
-these (`key_choice`). Anyone can send a token with a wrapped key that KMS unwraps, so unwrapping alone proves nothing.
+Anyone can send a token with a wrapped key that KMS unwraps, so unwrapping alone proves nothing. Therefore the keyring
+caches only the keys that it generated, and the keys under which a token was authentic. It seals with one of these
+(`key_choice`).
 
 A token opens only while its data key is young enough. The key's time of birth is in the token, unencrypted, and in the
 EncryptionContext under which KMS wrapped the key. So KMS refuses a token in which an attacker made the key younger.
 
-Threads may share a keyring. It forgets its keys before a snapshot, after a restore and in a forked child.
+Threads may share a keyring. Containers may not: Lambda (SnapStart) can start many from one snapshot of memory, and all
+would have the same secrets. So the keyring forgets its keys before a snapshot and after a restore. It does the same in
+a forked child.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, TemporarilyUnavailable
-from mcp_functions.seal.budgets import KeyCache, Limits, Turns, TurnsByHeader, UnwrapBudgets
-from mcp_functions.seal.key_choice import (
-    DataKey,
-    Header,
-    Rules,
-    Scope,
-    TokenReason,
-    choose_key,
-    choose_stale_key,
-    last_use,
-)
+from mcp_functions.seal.budgets import TokenBuckets
+from mcp_functions.seal.key_cache import KeyCache
+from mcp_functions.seal.key_choice import GRACE_RANDOM_BYTES, choose_key, draw_grace, epoch_of, last_use, oldest_key
+from mcp_functions.seal.keys import DataKey, Header, Scope, TokenReason
 from mcp_functions.seal.kms import KmsKey, Wrapping, WrappingKeys
 from mcp_functions.seal.resets import register_for_reset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["DataKey", "Header", "Keyring", "KmsKey", "Limits", "Rules", "Scope", "TokenReason", "Wrapping"]
+__all__ = ["DataKey", "Header", "Keyring", "KmsKey", "Scope", "TokenReason", "Wrapping"]
 
-DEFAULT_RULES = Rules()
-DEFAULT_LIMITS = Limits()
-_SEED_BYTES = 16
+SKEW_SECONDS = 60  # how far two clocks may differ
+PAUSE_SECONDS = 5  # after a failed GenerateDataKey: how long a container uses an earlier key without another try
+MAX_KEYS = 256  # how many data keys a container caches
+WAIT_SECONDS = 5.0  # how long a thread waits while another calls KMS; a call with its retries takes less
+# The budget of a caller, in units (§6.5): three failed unwraps at once, and one more every 30 seconds.
+FULL_BUDGET = 60
+REFILL_PER_SECOND = 20 / 30
+FAILED_UNWRAP = 20  # the price of an unwrap that fails, or under whose key the token is not authentic
+AUTHENTIC_UNWRAP = 1  # the price of an unwrap for an authentic token
 _log = logging.getLogger(__name__)
 
 
 class _Memory:
     """The memory of a keyring in one object, so that one assignment resets it."""
 
-    def __init__(self, limits: Limits, seed: bytes) -> None:
-        self.keys = KeyCache(limits.opened)
-        self.budgets = UnwrapBudgets(limits)
-        self.turns_to_unwrap = TurnsByHeader()
-        self.turns_to_generate = Turns()
-        self.seed = seed  # for `choose_key`
+    def __init__(self, max_keys: int, grace: float) -> None:
+        self.keys = KeyCache(max_keys)
+        self.budgets = TokenBuckets(FULL_BUDGET, REFILL_PER_SECOND)
+        self.generating = threading.Lock()  # held by the one thread that asks KMS to generate a key
+        self._lock = threading.Lock()
+        # One lock for each wrapped key that KMS unwraps now, so that a slow call stops only the threads that need the
+        # same key. A lock is dropped when no thread uses it.
+        self._unwrapping: WeakValueDictionary[Header, threading.Lock] = WeakValueDictionary()
+        self.grace = grace  # the length of this container's grace period in seconds; see `key_choice`
         self.paused_until = 0.0  # when GenerateDataKey may be tried again after a failure, in unix seconds
+
+    def unwrapping(self, header: Header) -> threading.Lock:
+        """Return the lock that is held by the one thread that asks KMS to unwrap this key."""
+        with self._lock:
+            return self._unwrapping.setdefault(header, threading.Lock())
 
 
 class Keyring:
     """The data keys of one scope, as one container sees them."""
 
-    def __init__(  # noqa: PLR0913 - the wrapping keys and the scope; tests set the rest
+    def __init__(
         self,
         wrappings: Sequence[Wrapping],
         scope: Scope,
         *,
         now: Callable[[], float] = time.time,
         rand: Callable[[int], bytes] = os.urandom,
-        rules: Rules = DEFAULT_RULES,
-        limits: Limits = DEFAULT_LIMITS,
+        max_keys: int = MAX_KEYS,
     ) -> None:
         """Keep the wrapping keys, without a call to them.
 
@@ -80,17 +92,15 @@ class Keyring:
             wrappings: the wrapping keys; the first one seals, each of them opens.
             scope: the service, stage and generation, part of every EncryptionContext and every derivation.
             now: the wall clock, in unix seconds; a monotonic clock would be wrong after a snapshot.
-            rand: the function that returns a number of random bytes, for the seed of `choose_key`.
-            rules: the lifetime of a key.
-            limits: the limits of memory and budgets.
+            rand: the function that returns a number of random bytes, to draw the end of the grace period.
+            max_keys: how many data keys are cached.
 
         Raises:
             Misconfigured: there is no wrapping key, or two that headers cannot tell apart.
         """
         self._wrapping_keys = WrappingKeys(wrappings, scope)
         self.scope = scope
-        self.rules = rules
-        self._limits = limits
+        self._max_keys = max_keys
         self._now = now
         self._rand = rand
         self.reset()
@@ -99,10 +109,10 @@ class Keyring:
     def reset(self) -> None:
         """Forget every key, budget and lock."""
         # A call that runs now keeps the old `_Memory`. This is why each method reads `self._memory` only once.
-        self._memory = _Memory(self._limits, self._rand(_SEED_BYTES))
+        self._memory = _Memory(self._max_keys, draw_grace(self._rand(GRACE_RANDOM_BYTES)))
 
     def key_to_seal(self) -> DataKey:
-        """Return the data key to seal with now, and generate one if the rules require it.
+        """Return the data key to seal with now, and generate one if no cached key may seal.
 
         Raises:
             TemporarilyUnavailable: KMS is not available, and no earlier key may replace a new one.
@@ -113,15 +123,15 @@ class Keyring:
         if key:
             return key
         try:
-            with memory.turns_to_generate:
+            with _one_thread(memory.generating):
                 key = self._choose(memory)  # another thread may have generated a key meanwhile
                 return key or self._generate(memory)
         except TemporarilyUnavailable as error:
-            stale = self._choose_stale(memory)
-            if stale is None:
+            previous = self._previous_key(memory)
+            if previous is None:
                 raise
-            _log.warning("sealing under %r, of an earlier epoch: %s", stale, error.reason)
-            return stale
+            _log.warning("sealing under %r, of an earlier epoch: %s", previous, error.reason)
+            return previous
 
     def open(self, header: Header, decrypt: Callable[[DataKey], bytes], *, caller: str, max_age: float) -> bytes:
         """Decrypt a token under its data key, which is cached, or which KMS unwraps.
@@ -142,7 +152,7 @@ class Keyring:
         key = memory.keys.get(header)
         if key:
             return decrypt(key)
-        with memory.turns_to_unwrap.of(header):
+        with _one_thread(memory.unwrapping(header)):
             key = memory.keys.get(header)  # another thread may have opened a token under this key meanwhile
             if key is None:
                 return self._unwrap_and_decrypt(memory, header, decrypt, caller)
@@ -153,54 +163,68 @@ class Keyring:
         now = self._now()
         if not self._wrapping_keys.has(header.kek):
             raise InvalidRequestState(TokenReason.KEK_UNKNOWN)
-        if header.born > now + self.rules.skew:
+        if header.born > now + SKEW_SECONDS:
             raise InvalidRequestState(TokenReason.BORN_FUTURE)
-        if now > last_use(header.born, self.rules) + max_age + self.rules.skew:
+        if now > last_use(header.born) + max_age + SKEW_SECONDS:
             raise InvalidRequestState(TokenReason.BORN_PAST)
 
     def _unwrap_and_decrypt(
         self, memory: _Memory, header: Header, decrypt: Callable[[DataKey], bytes], caller: str
     ) -> bytes:
         """Open a token with a call to KMS, on the caller's budget (§6.5)."""
-        price = self._limits.ratio  # of an unwrap in vain; the price of one for an authentic token is 1
-        if not memory.budgets.charge(caller, self._now(), price):
+        # The full price first, because nobody knows yet whether the token is authentic.
+        if not memory.budgets.take(caller, FAILED_UNWRAP, self._now()):
             raise Busy(reason="unwrap_budget")  # "Over budget the answer is 503 and no verdict"
         # Any error but an outage keeps the price: a damaged key, a forged token, and KMS that denies the call. While it
         # denies, every token would cause a call.
         try:
             key = self._wrapping_keys.unwrap(header)
         except TemporarilyUnavailable:
-            memory.budgets.refund(caller, self._now(), price)  # the caller did not cause the outage
+            memory.budgets.put_back(caller, FAILED_UNWRAP, self._now())  # the caller did not cause the outage
             raise
         payload = decrypt(key)
-        memory.budgets.refund(caller, self._now(), price - 1)
+        memory.budgets.put_back(caller, FAILED_UNWRAP - AUTHENTIC_UNWRAP, self._now())
         memory.keys.add(key, caller)
         return payload
 
     def _choose(self, memory: _Memory) -> DataKey | None:
-        return choose_key(self._keys_that_may_seal(memory), self._now(), memory.seed, self.rules)
+        return choose_key(self._keys_that_may_seal(memory), self._now(), memory.grace)
 
-    def _choose_stale(self, memory: _Memory) -> DataKey | None:
-        return choose_stale_key(self._keys_that_may_seal(memory), self._now(), self.rules)
+    def _previous_key(self, memory: _Memory) -> DataKey | None:
+        """Return the key of the previous epoch, which may seal while KMS generates no key."""
+        return oldest_key(self._keys_that_may_seal(memory), epoch_of(self._now()) - 1)
 
     def _generate(self, memory: _Memory) -> DataKey:
-        """Generate a key. In the pause after a failure, return a stale key if there is one."""
+        """Generate a key. In the pause after a failure, return a key of the previous epoch if there is one."""
         now = self._now()
-        stale = self._choose_stale(memory)
-        if stale and now < memory.paused_until:
-            return stale
+        previous = self._previous_key(memory)
+        if previous and now < memory.paused_until:
+            return previous
         try:
             key = self._wrapping_keys.generate(born=int(now))
         except TemporarilyUnavailable:
-            memory.paused_until = now + self.rules.pause
+            memory.paused_until = now + PAUSE_SECONDS
             raise
         memory.keys.add(key, caller=None)
         return key
 
     def _keys_that_may_seal(self, memory: _Memory) -> list[DataKey]:
-        """Return the cached keys under the first wrapping key; without adoption, only those of this container."""
-        return [
-            cached.key
-            for cached in memory.keys.all()
-            if cached.key.kek == self._wrapping_keys.first_kek and (self.rules.adopt or cached.caller is None)
-        ]
+        """Return the cached keys under the first wrapping key: the operator has chosen it to seal."""
+        return [key for key in memory.keys.all() if key.kek == self._wrapping_keys.first_kek]
+
+
+@contextmanager
+def _one_thread(lock: threading.Lock) -> Iterator[None]:
+    """Let one thread at a time call KMS for a key. The next one then often finds the key in the cache.
+
+    While KMS does not answer, the threads must not queue up. So each gives up after a few seconds.
+
+    Raises:
+        TemporarilyUnavailable: another thread has called KMS for `WAIT_SECONDS`.
+    """
+    if not lock.acquire(timeout=WAIT_SECONDS):
+        raise TemporarilyUnavailable(reason="kms:NoTurn")
+    try:
+        yield
+    finally:
+        lock.release()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcp_functions.seal.data_keys import Keyring
-    from mcp_functions.seal.key_choice import DataKey
+    from mcp_functions.seal.keys import DataKey
 
 MAX_CHARS = 24 * 1024  # the default limit of a token
 MAX_AGE = 3600  # the default lifetime of a token, in seconds

@@ -1,172 +1,83 @@
-"""Data keys, and the choice of the one to seal with: plain data and pure functions (envelope.md §6).
+"""The choice of the data key to seal with (envelope.md §6.2).
 
-An epoch is a quarter of an hour by the wall clock. A key belongs to the epoch in which it was born. A container seals
-with a key that it generated, or under which it opened an authentic token.
+An epoch is a quarter of an hour of the wall clock. A key belongs to the epoch in which it was born. A container knows
+the keys that it generated, and the keys under which it opened an authentic token. It seals with
 
-Each container first looks for a key of the current epoch. If it has none, it uses the key of the previous epoch for a
-short time, the grace period, and then generates a key. So containers learn each other's keys from tokens, and the whole
-fleet generates about one key per epoch:
+    1. a key of the current epoch;
+    2. else, in the first minutes of an epoch (the grace period), a key of the previous epoch;
+    3. else a new key, which KMS generates.
 
-    epoch 1      A generates key 1, and seals. B opens the token, and seals under key 1, too.
-    epoch 2      grace period: A and B still seal under key 1. A ends its grace period early, and generates key 2.
-                 B opens a token of A, and seals under key 2. It never asked for a key.
+If all containers ended their grace period in the same second, each would generate a key. So each container ends it at a
+moment of its own, which it draws at random. Most of these moments are late, and a few are early. The container with the
+earliest one generates a key, and the others learn this key from its tokens while they are still in their grace period:
+
+    epoch 1    A generates key 1, and seals. B opens the token, and seals with key 1, too.
+    epoch 2    at first A and B seal with key 1. A's grace period ends after 190 seconds: it generates key 2.
+               B's would end after 215 seconds. Before that it opens a token of A, and then seals with key 2.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
-from enum import StrEnum
 from typing import TYPE_CHECKING
-
-from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-KEY_BYTES = 32  # the size of every data key
-MAX_WRAPPED = 1024  # the most bytes that a wrapped data key may have
-# This constant is part of the token format. With another value, no token that exists would open, so it never changes.
-KEK_HINT_LABEL = b"ks1/kek\0"
+    from mcp_functions.seal.keys import DataKey
+
+EPOCH_SECONDS = 900
+GRACE_SECONDS = 225  # the longest grace period of a container
+GRACE_RANDOM_BYTES = 6  # what `draw_grace` needs
 
 
-class TokenReason(StrEnum):
-    """The reason why a token is refused: for the log and the metric, never on the wire (§8)."""
-
-    PREFIX = "prefix"
-    LENGTH = "length"
-    ENCODING = "encoding"
-    TRUNCATED = "truncated"
-    SUITE = "suite"
-    KEY_KIND = "key_kind"
-    KEK_UNKNOWN = "kek_unknown"
-    BORN_FUTURE = "born_future"
-    BORN_PAST = "born_past"
-    WRAPPED_KEY = "wrapped_key"
-    KEK_RETIRED = "kek_retired"
-    COMMITMENT = "commitment"
-    TAG = "tag"
-
-
-class Header(NamedTuple):
-    """The part of a token that identifies its data key, and that is not encrypted."""
-
-    born: int  # when the data key was generated, in unix seconds
-    kek: bytes  # the hint at the wrapping key ("key encryption key") that wraps the data key; see `kek_hint`
-    wrapped: bytes  # the wrapped data key
-
-
-class DataKey(NamedTuple):
-    """An unwrapped data key: the three fields of its header, and 32 secret bytes."""
-
-    born: int
-    kek: bytes
-    wrapped: bytes
-    plaintext: bytes
-
-    def __repr__(self) -> str:
-        """Show the key without its plaintext."""
-        return f"DataKey(born={self.born}, kek={self.kek.hex()}, wrapped={key_name(self.wrapped)})"
-
-    @property
-    def header(self) -> Header:
-        """The header of the tokens under this key."""
-        return Header(self.born, self.kek, self.wrapped)
-
-
-class Scope(NamedTuple):
-    """The functions that share keys: `service` ("<stack>/<function>" or a shared audience), `stage`, `generation`."""
-
-    service: str
-    stage: str
-    generation: str
-
-
-class Rules(NamedTuple):
-    """The lifetime of a data key (envelope.md §6.1). Times are in seconds."""
-
-    epoch: int = 900  # the length of an epoch
-    grace: int = 225  # after the start of an epoch: how long a key of the epoch before may still seal
-    stale: int = 900  # after the end of a key's epoch: how long the key may still seal while KMS cannot answer
-    skew: int = 60  # how far two clocks may differ
-    pause: int = 5  # after a failed GenerateDataKey: how long a container does not try again
-    adopt: bool = True  # whether a container may seal with keys that other containers generated
-
-
-def key_name(wrapped: bytes) -> str:
-    """Return a short name of a wrapped key, for logs."""
-    return hashlib.sha256(wrapped).hexdigest()[:16]
-
-
-def kek_hint(key_id: str) -> bytes:
-    """Return the four bytes of a header that identify a wrapping key; `key_id` is the id without the ARN (§3)."""
-    return hashlib.sha256(KEK_HINT_LABEL + key_id.encode()).digest()[:4]
-
-
-def rank(key: DataKey) -> tuple[int, bytes]:
-    """Return the sort key of a data key: its birth, then a digest. So every container sorts keys in the same order."""
-    return key.born, hashlib.sha256(key.wrapped).digest()
-
-
-def choose_key(keys: Sequence[DataKey], now: float, seed: bytes, rules: Rules) -> DataKey | None:
-    """Choose the data key to seal with (§6.2, rules 1 and 2). Without one, the container needs a new key.
+def choose_key(keys: Sequence[DataKey], now: float, grace: float) -> DataKey | None:
+    """Choose the data key to seal with. Without one, the container needs a new key.
 
     Args:
         keys: the keys that may seal.
         now: the current time in unix seconds.
-        seed: random bytes of the container, which stay the same; see `early_seconds`.
-        rules: the lifetime of a key.
+        grace: the length of this container's grace period in seconds (`draw_grace`).
     """
-    epoch = int(now // rules.epoch)
-    # Rule 1: "the oldest key of the current epoch". Two containers that know the same keys choose the same one.
-    current = _oldest_of(epoch, keys, rules)
-    if current:
-        return current
-    # Rule 2: "while now - start of the epoch < grace - early, the oldest key of the previous epoch".
-    previous = _oldest_of(epoch - 1, keys, rules)
-    since_start = now - epoch * rules.epoch
-    if previous and rules.adopt and since_start < rules.grace - early_seconds(seed, epoch, rules):
-        return previous
-    return None
+    epoch = epoch_of(now)
+    key = oldest_key(keys, epoch)
+    if key is None and now - epoch * EPOCH_SECONDS < grace:
+        return oldest_key(keys, epoch - 1)
+    return key
 
 
-def choose_stale_key(keys: Sequence[DataKey], now: float, rules: Rules) -> DataKey | None:
-    """Choose the data key to seal with while KMS cannot generate one (§6.2, rule 4); None if all are too old.
+def oldest_key(keys: Sequence[DataKey], epoch: int) -> DataKey | None:
+    """Return the oldest key of an epoch.
 
-    It is "the oldest key of the latest earlier epoch whose end is less than `stale` seconds ago".
+    All containers that know the same keys must choose the same one. So of two keys that were born in the same second,
+    it is the one whose wrapped bytes sort first.
     """
-    current = int(now // rules.epoch)
-    epochs = {key.born // rules.epoch for key in keys if now < end_of(key.born, rules) + rules.stale}
-    earlier = [epoch for epoch in epochs if epoch < current]
-    return _oldest_of(max(earlier), keys, rules) if earlier else None
+    of_epoch = [key for key in keys if epoch_of(key.born) == epoch]
+    return min(of_epoch, key=lambda key: (key.born, key.wrapped), default=None)
 
 
-def early_seconds(seed: bytes, epoch: int, rules: Rules) -> float:
-    """Return by how many seconds a container leaves the grace period of an epoch before its end.
+def draw_grace(random_bytes: bytes) -> float:
+    """Return the length of a container's grace period in seconds.
 
-    Without this, all containers would generate a key in the same second. The distribution is exponential with a mean of
-    grace/12. So a few containers generate a key, it spreads through tokens, and the others have time to adopt it.
+    It ends early by a time with an exponential distribution, whose mean is a twelfth of the longest grace period.
 
     Args:
-        seed: random bytes of the container, which stay the same.
-        epoch: the number of the epoch.
-        rules: the lifetime of a key.
+        random_bytes: `GRACE_RANDOM_BYTES` random bytes.
     """
-    digest = hashlib.sha256(seed + b"%d" % epoch).digest()
-    uniform = (int.from_bytes(digest[:7], "big") + 1) / (1 << 56)  # above 0 and at most 1: log(0) fails
-    return -math.log(uniform) * rules.grace / 12
+    number = int.from_bytes(random_bytes, "big") + 1  # log(0) fails
+    fraction = number / (1 << 8 * GRACE_RANDOM_BYTES)  # above 0, and at most 1
+    early = -math.log(fraction) * GRACE_SECONDS / 12
+    return GRACE_SECONDS - early
 
 
-def _oldest_of(epoch: int, keys: Sequence[DataKey], rules: Rules) -> DataKey | None:
-    of_epoch = [key for key in keys if key.born // rules.epoch == epoch]
-    return min(of_epoch, key=rank, default=None)
+def epoch_of(seconds: float) -> int:
+    """Return the number of the epoch at a time, which is given in unix seconds."""
+    return int(seconds // EPOCH_SECONDS)
 
 
-def end_of(born: int, rules: Rules) -> int:
-    """Return the unix second at which the epoch of a key born at `born` ends."""
-    return (born // rules.epoch + 1) * rules.epoch
+def last_use(born: int) -> int:
+    """Return the unix second at which the last container stops to seal with a key that was born at `born`.
 
-
-def last_use(born: int, rules: Rules) -> int:
-    """Return the unix second after which no container seals with a key born at `born`."""
-    return end_of(born, rules) + max(rules.grace, rules.stale)
+    It is the end of the next epoch: while KMS generates no key, a container still seals with one of the previous epoch.
+    """
+    return (epoch_of(born) + 2) * EPOCH_SECONDS

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mcp_functions import aws, observability
 from mcp_functions.aws.errors import read_failure
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.key_choice import KEY_BYTES, MAX_WRAPPED, DataKey, TokenReason, kek_hint
+from mcp_functions.seal.keys import KEY_BYTES, MAX_WRAPPED, DataKey, TokenReason, kek_hint
 from mcp_functions.seal.resets import PerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mcp_functions.seal.key_choice import Header, Scope
+    from mcp_functions.seal.keys import Header, Scope
 
 PURPOSE = "mcp-request-state"  # part of every EncryptionContext
 LIMITS = aws.CallLimits(connect_seconds=0.5, read_seconds=1.0, attempts=3)

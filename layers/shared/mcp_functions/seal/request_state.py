@@ -31,23 +31,24 @@ if TYPE_CHECKING:
     from mcp_functions.seal.envelope import Seal
 
 FLOW_SECONDS = 3600  # every conversation may last at least this long
-# The author sets the time for one answer. A conversation may last six times that, if this is more than FLOW_SECONDS.
+# If the author gives people more than ten minutes for one answer, a conversation may last six times that. So the ratio
+# stays the same: an hour is six times the default of ten minutes.
 FLOW_FACTOR = 6
 SKEW_MS = 60_000  # how far two clocks may differ, in milliseconds
 _FLOW_BYTES = 16  # the random bytes in the id of a conversation
 
 
 class RoundStart(NamedTuple):
-    """The beginning of a round: the request it is bound to, and the state that the client returned, if any."""
+    """What a round begins with: its binding, and the claims of the state that the client returned, if any."""
 
     binding: Binding
     flow: str  # the id of the conversation
-    state: Claims | None  # it passed every check
+    claims: Claims | None  # those of the state, which passed every check; None in the first round
 
     @property
     def number(self) -> int:
         """The number of the round, from 1."""
-        return self.state.round + 1 if self.state else 1
+        return self.claims.round + 1 if self.claims else 1
 
 
 def max_flow_seconds(lifetime: int) -> int:
@@ -72,14 +73,14 @@ def start_round(audience: str, request: Request, sealer: RequestStates | None) -
     if "requestState" not in request.params:
         # A conversation needs an id only if a state may follow. Without keys there is none, so the id is empty.
         flow = sealer.new_flow() if sealer else ""
-        return RoundStart(binding, flow=flow, state=None)
+        return RoundStart(binding, flow=flow, claims=None)
     if sealer is None:
         raise InvalidRequestState(reason="function_has_no_keys")
     token = request.params["requestState"]
     if not isinstance(token, str):
         raise InvalidRequestState(reason="shape")
-    state = sealer.open(token, binding, caller=caller_id(request.principal, request.address))
-    return RoundStart(binding, flow=state.flow, state=state)
+    claims = sealer.open(token, binding, caller=caller_id(request.principal, request.address))
+    return RoundStart(binding, flow=claims.flow, claims=claims)
 
 
 class RequestStates:
@@ -109,7 +110,7 @@ class RequestStates:
         self._now = now
         self._rand = rand
         self._lifetime_ms = lifetime_seconds * 1000
-        self._flow_ms = max_flow_seconds(lifetime_seconds) * 1000
+        self._max_conversation_ms = max_flow_seconds(lifetime_seconds) * 1000
         self._max_rounds = max_rounds
         self._anonymous = anonymous
 
@@ -142,7 +143,7 @@ class RequestStates:
         """
         self._check_principal(binding)
         issued = self._now_ms()
-        deadline = issued + self._flow_ms
+        deadline = issued + self._max_conversation_ms
         if previous is None:
             number = 1
             flow = flow or self.new_flow()
@@ -202,7 +203,7 @@ class RequestStates:
         if claims.expires > claims.flow_deadline:
             raise InvalidRequestState(ClaimReason.LIFETIME)
         # Another container may have set the deadline, so its clock may differ.
-        if claims.flow_deadline > claims.issued + self._flow_ms + SKEW_MS:
+        if claims.flow_deadline > claims.issued + self._max_conversation_ms + SKEW_MS:
             raise InvalidRequestState(ClaimReason.LIFETIME)
         if now >= claims.expires:
             raise InvalidRequestState(ClaimReason.EXPIRED)

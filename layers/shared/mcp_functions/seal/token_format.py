@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.chunked_encryption import MIN_MESSAGE_BYTES, message_size, split
-from mcp_functions.seal.key_choice import MAX_WRAPPED, Header, TokenReason
+from mcp_functions.seal.keys import MAX_WRAPPED, Header, TokenReason
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from mcp_functions.seal.key_choice import DataKey
+    from mcp_functions.seal.keys import DataKey
 
 PREFIX = "ks1."
 SUITE = 0x01

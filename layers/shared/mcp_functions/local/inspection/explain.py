@@ -25,7 +25,7 @@ from mcp_functions.seal.claims import BINDING_FIELDS, ClaimReason, Claims, read_
 from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.data_keys import Keyring, Scope, TokenReason
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.key_choice import kek_hint
+from mcp_functions.seal.keys import kek_hint
 from mcp_functions.seal.request_state import RequestStates
 
 if TYPE_CHECKING:

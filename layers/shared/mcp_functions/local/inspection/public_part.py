@@ -6,7 +6,7 @@ from typing import Any
 
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.chunked_encryption import SEALED_CHUNK_BYTES, TAG_BYTES, split
-from mcp_functions.seal.key_choice import key_name
+from mcp_functions.seal.keys import key_name
 from mcp_functions.seal.token_format import CEILING, KEY_IN_TOKEN, SUITE, parse
 
 

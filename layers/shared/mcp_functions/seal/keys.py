@@ -1,0 +1,75 @@
+"""Data keys, and the part of a token that identifies one: plain data (envelope.md §2 and §3)."""
+
+from __future__ import annotations
+
+import hashlib
+from enum import StrEnum
+
+from mcp_functions.tuples import NamedTuple
+
+KEY_BYTES = 32  # the size of every data key
+MAX_WRAPPED = 1024  # the most bytes that a wrapped data key may have
+# This constant is part of the token format. With another value, no token that exists would open, so it never changes.
+KEK_HINT_LABEL = b"ks1/kek\0"
+
+
+class TokenReason(StrEnum):
+    """The reason why a token is refused: for the log and the metric, never on the wire (§8)."""
+
+    PREFIX = "prefix"
+    LENGTH = "length"
+    ENCODING = "encoding"
+    TRUNCATED = "truncated"
+    SUITE = "suite"
+    KEY_KIND = "key_kind"
+    KEK_UNKNOWN = "kek_unknown"
+    BORN_FUTURE = "born_future"
+    BORN_PAST = "born_past"
+    WRAPPED_KEY = "wrapped_key"
+    KEK_RETIRED = "kek_retired"
+    COMMITMENT = "commitment"
+    TAG = "tag"
+
+
+class Scope(NamedTuple):
+    """The functions that share keys: `service` ("<stack>/<function>" or a shared audience), `stage`, `generation`."""
+
+    service: str
+    stage: str
+    generation: str
+
+
+class Header(NamedTuple):
+    """The part of a token that identifies its data key, and that is not encrypted."""
+
+    born: int  # when the data key was generated, in unix seconds
+    kek: bytes  # the hint at the wrapping key ("key encryption key") that wraps the data key; see `kek_hint`
+    wrapped: bytes  # the wrapped data key
+
+
+class DataKey(NamedTuple):
+    """An unwrapped data key: the three fields of its header, and 32 secret bytes."""
+
+    born: int
+    kek: bytes
+    wrapped: bytes
+    plaintext: bytes
+
+    def __repr__(self) -> str:
+        """Show the key without its plaintext."""
+        return f"DataKey(born={self.born}, kek={self.kek.hex()}, wrapped={key_name(self.wrapped)})"
+
+    @property
+    def header(self) -> Header:
+        """The header of the tokens under this key."""
+        return Header(self.born, self.kek, self.wrapped)
+
+
+def key_name(wrapped: bytes) -> str:
+    """Return a short name of a wrapped key, for logs."""
+    return hashlib.sha256(wrapped).hexdigest()[:16]
+
+
+def kek_hint(key_id: str) -> bytes:
+    """Return the four bytes of a header that identify a wrapping key; `key_id` is the id without the ARN (§3)."""
+    return hashlib.sha256(KEK_HINT_LABEL + key_id.encode()).digest()[:4]
