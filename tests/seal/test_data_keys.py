@@ -682,30 +682,51 @@ def test_ten_thousand_callers_cannot_lock_out_one_more_and_do_not_fill_the_memor
 # Threads
 
 
+class HeldCall:
+    """Holds calls of a KMS until the test lets them go on."""
+
+    def __init__(self, kms: StrictKms, error: Exception | None = None, *, only_first: bool = False) -> None:
+        self._kms = kms
+        self._error = error  # how a held call fails; None if it succeeds
+        self._only_first = only_first
+        self._began, self._may_go_on = threading.Event(), threading.Event()
+        kms.weather = self._hold
+
+    def _hold(self, _operation: str) -> Exception | None:
+        if self._only_first:
+            self._kms.weather = lambda _operation: None
+        self._began.set()
+        assert self._may_go_on.wait(10)
+        return self._error
+
+    def wait(self) -> None:
+        """Wait until a thread calls KMS."""
+        assert self._began.wait(10)
+
+    def release(self, *threads: threading.Thread) -> None:
+        """Let the calls go on, and wait for the end of the threads."""
+        self._may_go_on.set()
+        for thread in threads:
+            thread.join(10)
+
+
 @pytest.mark.parametrize("opening", [True, False], ids=["opening", "sealing"])
 def test_threads_that_need_the_same_key_ask_kms_once(*, opening: bool) -> None:
     kms, clock = StrictKms(), Clock(START + 10)
     arn = kms.create_key()
     token = make_envelope(kms, arn, clock=clock).seal(b"state")
     container, results = make_envelope(kms, arn, clock=clock), list[object]()
-    inside, go_on = threading.Event(), threading.Event()
-
-    def slow(_operation: str) -> None:
-        inside.set()
-        assert go_on.wait(10)
 
     def work() -> None:
         results.append(container.unseal(token, caller="alice") if opening else container.seal(b"state"))
 
-    kms.weather = slow
+    held = HeldCall(kms)
     kms.calls.clear()
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:
         thread.start()
-    assert inside.wait(10)
-    go_on.set()
-    for thread in threads:
-        thread.join(10)
+    held.wait()
+    held.release(*threads)
     assert len(results) == 8
     assert len(kms.calls) == 1
 
@@ -713,14 +734,8 @@ def test_threads_that_need_the_same_key_ask_kms_once(*, opening: bool) -> None:
 def test_threads_that_wait_for_a_failing_call_all_hear_of_the_failure() -> None:
     kms, clock = StrictKms(), Clock(START + 10)
     arn = kms.create_key()
-    inside, go_on, reasons = threading.Event(), threading.Event(), list[str]()
-
-    def fails(_operation: str) -> Exception:
-        inside.set()
-        assert go_on.wait(10)
-        return kms_error("ThrottlingException")
-
-    kms.weather = fails
+    reasons = list[str]()
+    held = HeldCall(kms, kms_error("ThrottlingException"))
     container = make_envelope(kms, arn, clock=clock)
 
     def seal() -> None:
@@ -732,10 +747,8 @@ def test_threads_that_wait_for_a_failing_call_all_hear_of_the_failure() -> None:
     threads = [threading.Thread(target=seal) for _ in range(4)]
     for thread in threads:
         thread.start()
-    assert inside.wait(10)
-    go_on.set()
-    for thread in threads:
-        thread.join(10)
+    held.wait()
+    held.release(*threads)
     assert reasons == ["kms:ThrottlingException"] * 4
 
 
@@ -748,24 +761,18 @@ def test_a_thread_does_not_wait_long_while_another_waits_for_kms(
     arn = kms.create_key()
     token = make_envelope(kms, arn, clock=clock).seal(b"state")
     container, results = make_envelope(kms, arn, clock=clock), list[object]()
-    inside, go_on = threading.Event(), threading.Event()
-
-    def slow(_operation: str) -> None:
-        inside.set()
-        assert go_on.wait(10)
 
     def work() -> object:
         return container.unseal(token, caller="alice") if opening else container.seal(b"state")
 
-    kms.weather = slow
+    held = HeldCall(kms)
     first = threading.Thread(target=lambda: results.append(work()))
     first.start()
-    assert inside.wait(10)
+    held.wait()
     with pytest.raises(TemporarilyUnavailable) as refused:
         work()
     assert refused.value.reason == "kms:NoTurn"
-    go_on.set()
-    first.join(10)
+    held.release(first)
     assert len(results) == 1
     assert work()
 
@@ -776,20 +783,12 @@ def test_a_slow_call_stops_only_the_threads_that_need_the_same_key(monkeypatch: 
     arn = kms.create_key()
     slow_token, other_token = (make_envelope(kms, arn, clock=clock).seal(b"state") for _ in range(2))
     container, results = make_envelope(kms, arn, clock=clock), list[bytes]()
-    inside, go_on = threading.Event(), threading.Event()
-
-    def slow(_operation: str) -> None:
-        kms.weather = lambda _operation: None  # only the first call is slow
-        inside.set()
-        assert go_on.wait(10)
-
-    kms.weather = slow
+    held = HeldCall(kms, only_first=True)
     first = threading.Thread(target=lambda: results.append(container.unseal(slow_token, caller="alice")))
     first.start()
-    assert inside.wait(10)
+    held.wait()
     assert container.unseal(other_token, caller="bob") == b"state"
-    go_on.set()
-    first.join(10)
+    held.release(first)
     assert results == [b"state"]
 
 
@@ -799,20 +798,12 @@ def test_a_thread_that_gets_no_turn_to_generate_seals_with_an_earlier_key(monkey
     container = make_envelope(kms, kms.create_key(), clock=clock)
     container.seal(b"state")
     clock.at = START + EPOCH + STALE / 2
-    inside, go_on = threading.Event(), threading.Event()
-
-    def slow(_operation: str) -> Exception:
-        inside.set()
-        assert go_on.wait(10)
-        return kms_error("ThrottlingException")
-
-    kms.weather = slow
+    held = HeldCall(kms, kms_error("ThrottlingException"))
     first = threading.Thread(target=container.seal, args=[b"state"])
     first.start()
-    assert inside.wait(10)
+    held.wait()
     assert container.unseal(container.seal(b"other")) == b"other"
-    go_on.set()
-    first.join(10)
+    held.release(first)
 
 
 def test_a_slow_call_of_a_caller_refills_its_budget_only_once() -> None:

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions import observability
 from mcp_functions.http import responses
 from mcp_functions.legacy import translation
-from mcp_functions.protocol.errors import InsufficientScope, InternalError, McpError, Unauthorized, is_ctrl_c
+from mcp_functions.protocol.errors import (
+    InsufficientScope,
+    InternalError,
+    Unauthorized,
+    is_ctrl_c,
+    to_mcp_error,
+)
 from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
 
 if TYPE_CHECKING:
@@ -114,14 +120,11 @@ def run_request(exchange: Exchange, call: Call, capabilities: Mapping[str, Any])
     except (Unauthorized, InsufficientScope) as error:
         notes.add_error(error)
         return Outcome(error=ACCESS_DENIED, refusal=responses.failure(error, call.id))
-    except McpError as error:
-        notes.add_error(error)
-        return Outcome(error=error.to_json())
     except BaseException as error:  # a crash becomes a JSON-RPC error, so the client learns which request crashed
         if is_ctrl_c(error):
             raise
         notes.add_error(error)
-        return _internal_error()
+        return Outcome(error=to_mcp_error(error).to_json())
     if isinstance(answer, Result):
         outcome = Outcome(answer.result, notifications=answer.notifications)
     else:
