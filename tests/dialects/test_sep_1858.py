@@ -22,7 +22,7 @@ from tests.support.strict_kms import START, Clock
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.seal.data_keys import Header
+    from mcp_functions.seal.keys import Header
 
     Over = Callable[..., Events]
 

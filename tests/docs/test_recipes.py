@@ -25,7 +25,7 @@ from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.local import Harness, catalog, checks, template
 from mcp_functions.local.scaffold import init
-from mcp_functions.seal.data_keys import KmsKey
+from mcp_functions.seal.kms import KmsKey
 from mcp_functions.settings import Settings
 from mcp_functions.testing import Conversation, deployed
 from tests.conformance import node

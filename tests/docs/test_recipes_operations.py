@@ -20,7 +20,7 @@ from moto import mock_aws
 from functions.update_work_item import app as update_work_item
 from mcp_functions import serve
 from mcp_functions.local import template
-from mcp_functions.seal.data_keys import KmsKey
+from mcp_functions.seal.kms import KmsKey
 from mcp_functions.testing import Conversation
 from tests.docs.test_recipes import CANARY, OWN_STACKS, PAGE, VERSIONS, merged
 from tests.project import test_build

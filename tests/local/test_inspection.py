@@ -24,8 +24,9 @@ from mcp_functions.protocol import errors
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.messages import Principal
 from mcp_functions.seal.binding import bind_request
-from mcp_functions.seal.data_keys import Keyring, Scope
+from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.keys import Scope
 from mcp_functions.seal.request_state import RequestStates
 from tests.local.conftest import GREET, write_functions
 from tests.support import wire
@@ -268,7 +269,7 @@ def test_open_reports_a_payload_without_claims(holder: KeySource) -> None:
 
 def test_every_reason_of_the_server_is_explained() -> None:
     from mcp_functions.seal.claims import ClaimReason as OfClaims  # noqa: PLC0415
-    from mcp_functions.seal.data_keys import TokenReason as OfTokens  # noqa: PLC0415 - two enumerations of one name
+    from mcp_functions.seal.keys import TokenReason as OfTokens  # noqa: PLC0415 - two enumerations of one name
 
     unexplained = {*OfTokens, *OfClaims} - reasons.WHY.keys()
     assert unexplained == {OfTokens.KEK_RETIRED, OfClaims.CODEC}  # neither can be met here: one key, our own codec

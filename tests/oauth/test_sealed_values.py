@@ -13,7 +13,7 @@ from mcp_functions.dispatch.seal_factory import STATES, SealFactory
 from mcp_functions.oauth import sealed_values
 from mcp_functions.oauth.sealed_values import PURPOSES, Purpose, SealedValues
 from mcp_functions.protocol.errors import InvalidRequestState
-from mcp_functions.seal.data_keys import KmsKey
+from mcp_functions.seal.kms import KmsKey
 from mcp_functions.settings import Settings
 from tests.seal.test_envelope import about_of, payload_of, read_vector, reader_of
 from tests.support.strict_kms import Clock, StrictKms

@@ -17,7 +17,7 @@ from mcp_functions.local.issuer import Behaviour, Issuer
 from mcp_functions.local.loopback import HttpRequest as LocalRequest
 from mcp_functions.local.loopback import Loopback
 from mcp_functions.oauth.function import serve_oauth
-from mcp_functions.seal.data_keys import KmsKey
+from mcp_functions.seal.kms import KmsKey
 from tests.support.strict_kms import Clock, StrictKms
 
 if TYPE_CHECKING:

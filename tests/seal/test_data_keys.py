@@ -17,18 +17,11 @@ from hypothesis import strategies as st
 
 from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
 from mcp_functions.seal import budgets, data_keys, resets
-from mcp_functions.seal.data_keys import (
-    FAILED_UNWRAP,
-    FULL_BUDGET,
-    REFILL_PER_SECOND,
-    DataKey,
-    Keyring,
-    KmsKey,
-)
+from mcp_functions.seal.data_keys import FAILED_UNWRAP, FULL_BUDGET, REFILL_PER_SECOND, Keyring
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.key_choice import GRACE_RANDOM_BYTES, choose_key, draw_grace
-from mcp_functions.seal.keys import kek_hint
-from mcp_functions.seal.kms import kms_client
+from mcp_functions.seal.keys import DataKey, kek_hint
+from mcp_functions.seal.kms import KmsKey, kms_client
 from tests.support.strict_kms import SCOPE, START, Clock, StrictKms, kms_error, make_envelope, make_keys, run_python
 
 if TYPE_CHECKING:
@@ -1036,8 +1029,8 @@ def test_everything_is_forgotten_around_snapshots_and_in_forked_children_and_hoo
 
 def test_importing_the_seal_imports_nothing_of_aws_and_building_it_makes_no_client() -> None:
     code = (
-        "import sys; from mcp_functions.seal import data_keys, envelope, request_state\n"
-        "k = data_keys.Keyring([data_keys.KmsKey('arn:aws:kms:eu-west-1:1:key/k')], data_keys.Scope('s', 't', '1'))\n"
+        "import sys; from mcp_functions.seal import data_keys, envelope, keys, kms, request_state\n"
+        "k = data_keys.Keyring([kms.KmsKey('arn:aws:kms:eu-west-1:1:key/k')], keys.Scope('s', 't', '1'))\n"
         "request_state.RequestStates(envelope.Envelope(k))\n"
         "print([name for name in ('boto3', 'botocore', 'pydantic', 'random') if name in sys.modules])"
     )

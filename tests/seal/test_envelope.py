@@ -23,8 +23,9 @@ import mcp_functions
 from mcp_functions.local.inspection.public_part import describe
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, StateTooLarge, TemporarilyUnavailable
 from mcp_functions.seal import chunked_encryption
-from mcp_functions.seal.data_keys import Keyring, Scope, TokenReason
+from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Codec, Envelope
+from mcp_functions.seal.keys import Scope, TokenReason
 from mcp_functions.seal.token_format import CEILING
 from tests.support.strict_kms import SCOPE, START, Clock, StrictKms, make_envelope, make_keys
 

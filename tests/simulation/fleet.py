@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from mcp_functions.seal.data_keys import MAX_KEYS, DataKey, Header, Keyring, Scope
+from mcp_functions.seal.data_keys import MAX_KEYS, Keyring
 from mcp_functions.seal.key_cache import KeyCache
 from mcp_functions.seal.key_choice import EPOCH_SECONDS, epoch_of
+from mcp_functions.seal.keys import DataKey, Header, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable

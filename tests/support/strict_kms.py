@@ -21,8 +21,10 @@ from botocore.exceptions import ClientError
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from mcp_functions.seal.data_keys import Keyring, KmsKey, Scope
+from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.keys import Scope
+from mcp_functions.seal.kms import KmsKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from mcp_functions.observability.lines import Logger
     from mcp_functions.protocol.wire_types import Model, ServerInfo
     from mcp_functions.rounds.audit import AuditRecord
-    from mcp_functions.seal.data_keys import Wrapping
     from mcp_functions.seal.envelope import Codec
+    from mcp_functions.seal.kms import Wrapping
     from mcp_functions.settings import Settings
     from mcp_functions.tasks import Tasks, Worker
 

@@ -28,15 +28,17 @@ from mcp_types.methods import INPUT_REQUIRED_METHODS, is_input_required
 from mcp_functions.adopt.server import find_low_level
 from mcp_functions.observability.lines import log
 from mcp_functions.protocol.errors import InvalidRequestState, McpError
-from mcp_functions.seal.data_keys import Keyring, KmsKey, Scope
+from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.keys import Scope
+from mcp_functions.seal.kms import KmsKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
-    from mcp_functions.seal.data_keys import Wrapping
+    from mcp_functions.seal.kms import Wrapping
 
     Principal = Callable[[ServerRequestContext[Any, Any]], str | None]
 

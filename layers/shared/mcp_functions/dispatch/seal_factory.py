@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mcp_functions.seal.data_keys import Keyring, Wrapping
+    from mcp_functions.seal.data_keys import Keyring
     from mcp_functions.seal.envelope import Codec, Seal
+    from mcp_functions.seal.kms import Wrapping
     from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
     from mcp_functions.store import BlobStore, SealedTable
@@ -59,7 +60,9 @@ class SealFactory:
 
     @cached_property
     def _keys(self) -> Keyring:
-        from mcp_functions.seal.data_keys import Keyring, KmsKey, Scope  # noqa: PLC0415 - many functions seal nothing
+        from mcp_functions.seal.data_keys import Keyring  # noqa: PLC0415 - many functions seal nothing
+        from mcp_functions.seal.keys import Scope  # noqa: PLC0415
+        from mcp_functions.seal.kms import KmsKey  # noqa: PLC0415
 
         wrapping = self._wrapping or [KmsKey(arn) for arn in self._settings.kms_keys]
         scope = Scope(self._service, self._settings.stage, self._settings.generation)

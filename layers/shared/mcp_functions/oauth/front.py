@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.request import OAuthRequest
     from mcp_functions.oauth.safe_fetch import Network
     from mcp_functions.oauth.settings import FrontSettings
-    from mcp_functions.seal.data_keys import Wrapping
+    from mcp_functions.seal.kms import Wrapping
 
 REGISTER = "/register"
 # The endpoints that read a query or a form, with the function for each method. The body of /register is JSON.

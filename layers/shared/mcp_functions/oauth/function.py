@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import LambdaContext, Response
     from mcp_functions.oauth.safe_fetch import Network
     from mcp_functions.observability.lines import Logger
-    from mcp_functions.seal.data_keys import Wrapping
+    from mcp_functions.seal.kms import Wrapping
 
 
 def serve_oauth(

@@ -4,7 +4,7 @@
     buckets.take("alice", 1, now)       True, three times; then False
     buckets.take("alice", 1, now + 10)  True: one unit was refilled
 
-What a bucket holds is called a unit here, because in this package a token is a sealed text.
+A bucket holds units: its usual word, token, means a sealed text in this package.
 """
 
 from __future__ import annotations

@@ -34,13 +34,11 @@ from mcp_functions.seal.budgets import TokenBuckets
 from mcp_functions.seal.key_cache import KeyCache
 from mcp_functions.seal.key_choice import GRACE_RANDOM_BYTES, choose_key, draw_grace, epoch_of, last_use, oldest_key
 from mcp_functions.seal.keys import DataKey, Header, Scope, TokenReason
-from mcp_functions.seal.kms import KmsKey, Wrapping, WrappingKeys
+from mcp_functions.seal.kms import Wrapping, WrappingKeys
 from mcp_functions.seal.resets import register_for_reset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-__all__ = ["DataKey", "Header", "Keyring", "KmsKey", "Scope", "TokenReason", "Wrapping"]
 
 SKEW_SECONDS = 60  # how far two clocks may differ
 PAUSE_SECONDS = 5  # after a failed GenerateDataKey: how long a container uses an earlier key without another try

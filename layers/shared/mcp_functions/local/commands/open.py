@@ -24,7 +24,7 @@ from mcp_functions.protocol import json_reader
 from mcp_functions.protocol.constants import CALLS
 from mcp_functions.protocol.errors import ParseError
 from mcp_functions.protocol.messages import Principal
-from mcp_functions.seal.data_keys import Scope
+from mcp_functions.seal.keys import Scope
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

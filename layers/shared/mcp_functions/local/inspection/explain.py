@@ -23,9 +23,9 @@ from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, Mi
 from mcp_functions.seal.binding import bind_request, principal_digest
 from mcp_functions.seal.claims import BINDING_FIELDS, ClaimReason, Claims, read_claims
 from mcp_functions.seal.codec_adapter import CodecAdapter
-from mcp_functions.seal.data_keys import Keyring, Scope, TokenReason
+from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.keys import kek_hint
+from mcp_functions.seal.keys import Scope, TokenReason, kek_hint
 from mcp_functions.seal.request_state import RequestStates
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mcp_functions.local.inspection.key_source import KeySource
     from mcp_functions.protocol.messages import Principal
     from mcp_functions.seal.binding import Binding
-    from mcp_functions.seal.data_keys import Wrapping
+    from mcp_functions.seal.kms import Wrapping
 
 ON_REQUEST = "(--show-state shows it)"
 UNITS = ((86_400, "days"), (3600, "h"), (60, "min"), (1, "s"))  # seconds of a unit, longest first

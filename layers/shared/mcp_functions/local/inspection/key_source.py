@@ -14,15 +14,17 @@ from mcp_functions.local.doubles import keyfile
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
 from mcp_functions.local.loopback import started
 from mcp_functions.local.problems import stop
-from mcp_functions.seal.data_keys import Keyring, KmsKey, Scope
+from mcp_functions.seal.data_keys import Keyring
 from mcp_functions.seal.envelope import Envelope
+from mcp_functions.seal.keys import Scope
+from mcp_functions.seal.kms import KmsKey
 from mcp_functions.seal.token_format import CEILING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from mcp_functions.seal.data_keys import Wrapping
+    from mcp_functions.seal.kms import Wrapping
 
 ARN_PARTS = 6  # arn:partition:kms:region:account:key/id
 # the stage and the generation of the harness

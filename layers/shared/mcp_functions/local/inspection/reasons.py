@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mcp_functions.seal.claims import ClaimReason
-from mcp_functions.seal.data_keys import TokenReason
 from mcp_functions.seal.envelope import MAX_CHARS
+from mcp_functions.seal.keys import TokenReason
 
 MAX_ROUNDS = 16  # the most rounds (requests) of one conversation
 

@@ -21,7 +21,7 @@ from mcp_functions.local.problems import Problem
 from mcp_functions.protocol import json_reader
 from mcp_functions.protocol.constants import CALLS
 from mcp_functions.protocol.errors import ParseError
-from mcp_functions.seal.data_keys import KmsKey
+from mcp_functions.seal.kms import KmsKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -19,7 +19,7 @@ from mcp_functions.local.loopback import json_object
 from mcp_functions.protocol.constants import CALLS, METHODS, WORKER
 from mcp_functions.protocol.errors import McpError
 from mcp_functions.seal.claims import read_claims
-from mcp_functions.seal.data_keys import KmsKey
+from mcp_functions.seal.kms import KmsKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
