@@ -99,8 +99,8 @@ def missing_capabilities(requests: Iterable[wire_types.InputRequest], declared: 
     return missing
 
 
-def is_declared(declared: Mapping[str, Any], capability: str, member: str) -> bool:
-    """Tell whether a client declares a capability, and the member of it; "" asks for the capability alone."""
+def is_declared(declared: Mapping[str, Any], capability: str, member: str = "") -> bool:
+    """Tell whether a client declares a capability, and the member of it, if one is given."""
     if member == "form":
         return shows_forms(declared)
     members = declared.get(capability)
