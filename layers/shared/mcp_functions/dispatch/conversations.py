@@ -165,7 +165,7 @@ class Conversations:
             scopes=request.scopes,
             flow=start.flow,
             number=start.number,
-            deadline=request.deadline,
+            deadline=request.gateway_deadline,
             now=self._now,
             camel_case=handler.camel_case,
             max_sheds=handler.max_sheds,

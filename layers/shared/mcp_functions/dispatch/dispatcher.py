@@ -26,7 +26,7 @@ from mcp_functions.http.lazy_values import lazy_value
 from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import APP_FORM, CALLS, LOG_LEVELS, META_LOG_LEVEL, TASKS
 from mcp_functions.protocol.errors import Crash, InvalidParams
-from mcp_functions.protocol.messages import MAX_ID, Result, complete, is_dict_of, is_id, value_at
+from mcp_functions.protocol.messages import MAX_ID_CHARS, Result, complete, is_dict_of, is_id, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -76,7 +76,7 @@ class Dispatcher:
             return self._result(self._complete_argument(request))
         if method in TASKS and self._tasks:
             headers.check_task_id(request.message, request.headers)
-            request.must_take_tasks()
+            request.require_tasks_extension()
             return self._result(self._tasks.answer(request))
         return self._lists.answer(method, request.params)
 
@@ -174,7 +174,7 @@ def _check_params(method: str, params: Mapping[str, Any]) -> None:
     elif META_LOG_LEVEL in meta and meta[META_LOG_LEVEL] not in LOG_LEVELS:
         text = f"{META_LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}"
     elif "progressToken" in meta and not is_id(meta["progressToken"]):
-        text = f"_meta.progressToken must be a string of at most {MAX_ID} characters, or an integer"
+        text = f"_meta.progressToken must be a string of at most {MAX_ID_CHARS} characters, or an integer"
     else:
         return
     raise InvalidParams(text)

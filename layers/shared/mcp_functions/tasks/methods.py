@@ -90,7 +90,7 @@ class Tasks:
         tool = self.tools[params["name"]]
         support = tool.task_support(params)
         if support == "required":
-            request.must_take_tasks()
+            request.require_tasks_extension()
         if not support or not request.takes_tasks:
             return tool.call(params, round_)
         # A task cannot show a form of the host (an MCP app). So a call that may do without a task shows the form.
