@@ -189,7 +189,7 @@ def read_part(place: str, type_: JsonType, value: object) -> object:
         raise ValueError(message) from None
 
 
-def is_pydantics(item: object) -> bool:
+def needs_pydantic(item: object) -> bool:
     """Tell whether only pydantic understands an item of `Annotated`, or an attribute of a class."""
     if hasattr(item, "add_to"):  # a `Keywords` of `annotations`, which has methods for pydantic too
         return False
