@@ -15,7 +15,7 @@ import operator
 import re
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.schemas.json_types import JsonType, NeedsPydantic
+from mcp_functions.schemas.json_types import NULL, JsonType, NeedsPydantic
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -141,7 +141,6 @@ def _add_limit(type_: JsonType, limit: Limit, bound: float) -> JsonType:
 
 # A loose pattern for each format: it refuses obvious mistakes.
 FORMATS = {"email": r"[^@\s]+@[^@\s]+", "uri": r"[A-Za-z][A-Za-z0-9+.-]*:\S+"}
-NULL = {"type": "null"}
 
 
 class Keywords:

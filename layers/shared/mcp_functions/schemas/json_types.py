@@ -74,6 +74,7 @@ SCALARS: dict[object, JsonType] = {
     bool: _scalar("boolean", "a", bool),
     type(None): _scalar("null", "a", type(None)),
 }
+NULL = {"type": "null"}  # the schema of None
 CHOICES = (str, int, bool, type(None))
 UNRESTRICTED = "any"  # stands beside the names of JSON's types for a schema that allows all of them
 
