@@ -92,21 +92,20 @@ class Dispatcher:
         if not target.companion:  # the arguments of a companion are a state and answers, which no header repeats
             lookup.check_headers(handler.header_arguments, params, request.headers)
         _check_params(method, params)
-        result, notifications = self._run(request, handler, target.companion)
+        outcome = self._run(request, handler, target.companion)
+        result = outcome.result
         if "cacheScope" in result and ("requestState" in params or "inputResponses" in params):
             # "results of requests that carry inputResponses or requestState MUST NOT be cached"
             result = {**result, "ttlMs": 0, "cacheScope": "private"}
-        return self._result(result, notifications)
+        return self._result(result, outcome.notifications)
 
-    def _run(
-        self, request: Request, handler: Handler[..., Any], companion: str
-    ) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
-        """Run a handler; return its result, and the notifications that the client gets before it."""
+    def _run(self, request: Request, handler: Handler[..., Any], companion: str) -> Result:
+        """Run a handler, or the round that a call of a companion continues."""
         if companion:
             return self._conversations().run_companion(request, handler, companion)
         # A request with a state always goes through `conversations`, so that a forged state is refused everywhere.
         if handler.only_returns and "requestState" not in request.params:
-            return _run_alone(request, handler), ()
+            return Result(_run_alone(request, handler))
         return self._conversations().run_round(request, handler)
 
     def _admit(self, request: Request, target: Target) -> Handler[..., Any]:
@@ -136,9 +135,9 @@ class Dispatcher:
             raise InvalidParams(message="params.context.arguments must be an object of strings")
         return cast("CompletableHandler[..., Any]", handler).find_completions(name, value, arguments)
 
-    def _result(self, result: Mapping[str, Any], notifications: Sequence[Mapping[str, Any]] = ()) -> Result:
+    def _result(self, result: Mapping[str, Any], notifications: tuple[Mapping[str, Any], ...] = ()) -> Result:
         """Add what every result has, and the notifications that the client gets before it."""
-        return Result(complete(result, self._server_info), tuple(notifications))
+        return Result(complete(result, self._server_info), notifications)
 
     @cached_property
     def _lists(self) -> Lists:
