@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.protocol.wire_types import InputRequest
+    from mcp_functions.protocol.wire_types import JSONObject
 
 META_FORM = "mcp-functions/form"  # the member of the result's `_meta` with what the form shows and returns
 ONLY_THE_USER = "Only the user can answer this. Do not answer for the user, and do not call the tool again meanwhile."
@@ -35,7 +35,7 @@ def choose_channel(
     handler: rungs.AskingHandler,
     request: Request,
     channel: rungs.Channel | None,
-    questions: Mapping[str, InputRequest],
+    questions: Mapping[str, JSONObject],
     lacking: Mapping[str, Any],
 ) -> rungs.Channel:
     """Choose the channel for the questions of a round.
@@ -66,7 +66,7 @@ def choose_channel(
 def write_result(
     channel: rungs.Channel,
     handler: rungs.AskingHandler,
-    questions: Mapping[str, InputRequest],
+    questions: Mapping[str, JSONObject],
     state: str,
     now: float,
 ) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def open_result() -> dict[str, Any]:
 
 
 def _for_app(
-    handler: rungs.AskingHandler, questions: Mapping[str, InputRequest], state: str, now: float
+    handler: rungs.AskingHandler, questions: Mapping[str, JSONObject], state: str, now: float
 ) -> dict[str, Any]:
     """Write the result that the form shows. It is no error: the list for apps promises no structured content."""
     asked_ms = int(now * 1000)
@@ -108,7 +108,7 @@ def _for_app(
     return {"content": [{"type": "text", "text": text}], "isError": False, "_meta": {META_FORM: form}}
 
 
-def _for_model(handler: rungs.AskingHandler, questions: Mapping[str, InputRequest], state: str) -> dict[str, Any]:
+def _for_model(handler: rungs.AskingHandler, questions: Mapping[str, JSONObject], state: str) -> dict[str, Any]:
     """Write the result that tells the model what to ask the user, and how to pass on the answer."""
     call = f'call {handler.name}{rungs.WORDS.suffix} with "state": "{state}"'
     asks = " / ".join(f"{key}: {describe_request(question)}" for key, question in questions.items())

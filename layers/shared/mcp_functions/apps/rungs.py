@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Protocol
 
-    from mcp_functions.protocol.wire_types import InputRequest
+    from mcp_functions.protocol.wire_types import JSONObject
 
     class AskingHandler(Protocol):
         """What a question below elicitation needs of a handler."""
@@ -69,9 +69,7 @@ WORDS = Channel("model", b"ks1/words", "words/answer", "-answer")
 CHANNELS = {channel.suffix: channel for channel in (APP, WORDS)}
 
 
-def choose(
-    handler: AskingHandler, questions: Mapping[str, InputRequest], declared: Mapping[str, Any]
-) -> Channel | None:
+def choose(handler: AskingHandler, questions: Mapping[str, JSONObject], declared: Mapping[str, Any]) -> Channel | None:
     """Choose the rung below elicitation for the questions of one round; None if the user cannot be asked.
 
     Args:
@@ -105,7 +103,7 @@ def is_required(handler: AskingHandler, lacking: Mapping[str, Any]) -> bool:
 
 
 def refusal(
-    lacking: Mapping[str, Any], questions: Mapping[str, InputRequest], *, earlier: bool = False
+    lacking: Mapping[str, Any], questions: Mapping[str, JSONObject], *, earlier: bool = False
 ) -> MissingRequiredClientCapability:
     """Return error -32021 with the missing capabilities, and the questions in words.
 
@@ -119,7 +117,7 @@ def refusal(
 
 
 def not_asked(
-    handler: AskingHandler, questions: Mapping[str, InputRequest], lacking: Mapping[str, Any], *, earlier: bool = False
+    handler: AskingHandler, questions: Mapping[str, JSONObject], lacking: Mapping[str, Any], *, earlier: bool = False
 ) -> str:
     """Return the text of a call whose user cannot be asked.
 
@@ -152,7 +150,7 @@ def unfinished(because: str, questions: Iterable[str], advice: str = ADVICE) -> 
     return " ".join([f"Not finished: {because}.", *asks, EFFECTS, advice])
 
 
-def _is_consent(question: InputRequest) -> bool:
+def _is_consent(question: JSONObject) -> bool:
     """Tell whether a question asks for a permission: a page, or a form with a yes-or-no field or no field at all."""
     params = cast("dict[str, Any]", question["params"])
     properties: dict[str, Any] = params.get("requestedSchema", {}).get("properties", {})

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mcp_functions.apps.rungs import Channel
     from mcp_functions.handlers.base import Handler
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.protocol.wire_types import InputRequest
+    from mcp_functions.protocol.wire_types import JSONObject
     from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.claims import Claims
@@ -233,7 +233,7 @@ class Conversations:
         return {"resultType": "input_required", "inputRequests": questions, "requestState": token}
 
     def _ask_by_channel(
-        self, call: _Call, questions: Mapping[str, InputRequest], lacking: Mapping[str, Any]
+        self, call: _Call, questions: Mapping[str, JSONObject], lacking: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Return a complete result that asks the questions: the client does not know `input_required` results.
 
@@ -283,7 +283,7 @@ class Conversations:
             raise ToolError(TOO_LARGE) from None
 
 
-def _client_continues(request: Request, questions: Mapping[str, InputRequest]) -> bool:
+def _client_continues(request: Request, questions: Mapping[str, JSONObject]) -> bool:
     """Tell whether a client that can ask these questions sends the next request by itself.
 
     Without a question, it only has to repeat the request. Some clients that show no forms do not know that.

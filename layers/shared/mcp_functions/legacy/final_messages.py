@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.legacy.exchange import Exchange
     from mcp_functions.legacy.runner import Call, Outcome
-    from mcp_functions.protocol.wire_types import InputRequest
+    from mcp_functions.protocol.wire_types import JSONObject
 
 ADVICE = (
     "If the tool has an argument for it, ask the user yourself and call it again with the answer. "
@@ -82,7 +82,7 @@ def not_asked_message(call: Call, outcome: Outcome, obstacle: Obstacle) -> dict[
     return explanation_message(call, map(describe_request, questions.values()), obstacle)
 
 
-def client_error_message(call: Call, request: InputRequest, error: object) -> dict[str, Any]:
+def client_error_message(call: Call, request: JSONObject, error: object) -> dict[str, Any]:
     """Return the response to a call whose question the client answered with a JSON-RPC error.
 
     The error is not the user's decision: "decline" and "cancel" are results. Only the error's code is repeated,

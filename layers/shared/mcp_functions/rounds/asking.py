@@ -6,8 +6,6 @@
     4. round_.ask(wire_question)                    returns the answer, or ends the round with the question
 
 A round is one request of a conversation. A question has the same key in all rounds, so that its answer is found again.
-
-An author writes an `InputRequest` as an object of a class. The client gets it as JSON, a `wire_types.InputRequest`.
 """
 
 from __future__ import annotations
@@ -20,7 +18,6 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.protocol import wire_types
     from mcp_functions.protocol.wire_types import JSONObject
     from mcp_functions.rounds.round import Round
 
@@ -31,7 +28,7 @@ class WireQuestion(NamedTuple):
     """A question as the client gets it, and the function that reads the response."""
 
     key: str  # the question's key in `inputRequests`
-    request: wire_types.InputRequest  # the JSON for the client
+    request: JSONObject  # an ElicitRequest, CreateMessageRequest or ListRootsRequest of schema.ts
     # Returns the answer. It raises InvalidAnswer if the response does not fit the question, and any other exception if
     # the author's function should get that exception in place of an answer.
     read: Callable[[JSONObject], object]
@@ -60,7 +57,7 @@ class InputRequest:
         """
         raise NotImplementedError
 
-    def wire(self, key: str = "answer", *, camel_case: bool = False) -> wire_types.InputRequest:
+    def wire(self, key: str = "answer", *, camel_case: bool = False) -> JSONObject:
         """Return the request as JSON, as the client gets it."""
         return self.to_wire_question(key, camel_case=camel_case).request
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeForm
 
-    from mcp_functions.protocol import wire_types
 
 Answer = TypeVar("Answer")
 A = TypeVar("A")
@@ -81,14 +80,12 @@ class ElicitRequest(InputRequest):
             _check_accepted(key, self.message, response)
             return form.accept(response.get("content"))
 
-        params: wire_types.ElicitRequestFormParams = {
-            "mode": "form", "message": self.message, "requestedSchema": form.schema(),
-        }  # fmt: skip
+        params = {"mode": "form", "message": self.message, "requestedSchema": form.schema()}
         return WireQuestion(key, {"method": "elicitation/create", "params": params}, read)
 
     def _page_question(self, key: str, url: str) -> WireQuestion:
         _check_url(url)
-        params: wire_types.ElicitRequestURLParams = {"mode": "url", "message": self.message, "url": url}
+        params = {"mode": "url", "message": self.message, "url": url}
         read = partial(_check_accepted, key, self.message)  # an accepted page has no content: the answer is None
         # An accept means that the user agrees to open the page, and not that the user has finished there. So a function
         # asks in a loop, `while not connected(user): elicit.url(…)`, and its second call asks the user again.
