@@ -75,8 +75,14 @@ class AnyQuestion(Generic[Answer_co]):
         return self.request.to_wire_question(self.key, camel_case=camel_case)
 
 
-def ask(round_: Round, *questions: AnyQuestion[Any]) -> list[Any]:
-    """Return the answers to an author's questions, or end the round with the questions: `Round.ask` has the details."""
+def ask(round_: Round, question: AnyQuestion[Answer_co]) -> Answer_co:
+    """Return the answer to an author's question, or end the round with the question: see `Round.ask`."""
+    answer: Answer_co = ask_together(round_, question)[0]
+    return answer
+
+
+def ask_together(round_: Round, *questions: AnyQuestion[Any]) -> list[Any]:
+    """Return the answers to an author's questions, or end the round with those that have no answer yet."""
     camel_case = round_.request.camel_case
     try:
         wire_questions = [question.to_wire_question(camel_case=camel_case) for question in questions]

@@ -5,7 +5,7 @@ Roots are the folders in which the client works, as URIs (client/roots).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol import content_blocks
 from mcp_functions.protocol.errors import DeveloperError
@@ -97,8 +97,7 @@ class Sample(Capability):
             max_tokens: the limit for the answer.
             options: the further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
         """
-        (message,) = ask(self._round, SampleQuestion(key, CreateMessageRequest(messages, max_tokens, options)))
-        return cast("JSONObject", message)
+        return ask(self._round, SampleQuestion(key, CreateMessageRequest(messages, max_tokens, options)))
 
     @property
     def possible(self) -> bool:
@@ -113,8 +112,7 @@ class ListRoots(Capability):
 
     def __call__(self, key: str = "roots") -> list[JSONObject]:
         """Return the client's roots, each with a `uri`, in this round or a later one; validate paths within them."""
-        (roots,) = ask(self._round, RootsQuestion(key))
-        return cast("list[JSONObject]", roots)
+        return ask(self._round, RootsQuestion(key))
 
     @property
     def possible(self) -> bool:

@@ -16,10 +16,10 @@ The client's response has the user's action, and the content of a form:
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered
-from mcp_functions.rounds.asking import AnyQuestion, InputRequest, WireQuestion, ask
+from mcp_functions.rounds.asking import AnyQuestion, InputRequest, WireQuestion, ask, ask_together
 from mcp_functions.rounds.capabilities import Capability
 from mcp_functions.rounds.input_requests import is_declared
 from mcp_functions.schemas import forms
@@ -126,8 +126,7 @@ class Elicit(Capability):
             Declined: the user declined.
             Cancelled: the user closed the question. (Both are NotAnswered.)
         """
-        (answer,) = ask(self._round, Question(key, message, form))
-        return cast("Answer", answer)
+        return ask(self._round, Question(key, message, form))
 
     def outcome(self, key: str, message: str, form: TypeForm[Answer]) -> Answer | Declined | Cancelled:
         """Ask, and return the answer, Declined or Cancelled, for a `match` statement."""
@@ -152,7 +151,7 @@ class Elicit(Capability):
         Raises:
             NotAnswered: the user declined or closed one of them. It is raised when every question has an answer.
         """
-        return tuple(ask(self._round, *questions))
+        return tuple(ask_together(self._round, *questions))
 
     def url(self, key: str, message: str, url: str) -> None:
         """Ask the user to open a page; return when the user agreed to open it.

@@ -106,7 +106,8 @@ class Questions:
         if fingerprint in self._record.answers.get(key, {}):
             return self._read_response(question, fingerprint)
         # The answers to earlier texts stay in the record, because two deployed versions may take turns.
-        if self._record.count_answered_texts(key) > MAX_MESSAGE_CHANGES:
+        earlier_answers = self._record.answers.get(key, {})
+        if len(earlier_answers) > MAX_MESSAGE_CHANGES:
             raise DeveloperError(CHANGING_MESSAGE, key=key)
         self.open_requests.setdefault(key, request)
         return None
