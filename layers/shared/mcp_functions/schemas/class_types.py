@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from mcp_functions.schemas.json_types import ReadType
 
-DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-TIME = r"(?:[01][0-9]|2[0-3]):[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?"
-OFFSET = r"[Zz]|[-+\u2212](?:[01][0-9]|2[0-3]):?[0-5][0-9]"
+DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"  # 2026-07-28
+TIME = r"(?:[01][0-9]|2[0-3]):[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?"  # 09:30 or 09:30:00 or 09:30:00.125
+OFFSET = r"[Zz]|[-+\u2212](?:[01][0-9]|2[0-3]):?[0-5][0-9]"  # Z or +02:00 or -0200
 DATE_TIME = f"{DATE}[Tt _]{TIME}(?:{OFFSET})?"
 
 
@@ -94,8 +94,14 @@ def _read_enum(cls: type[Enum]) -> JsonType:
     if not values or any(type(value) not in (str, int) for value in values):
         raise NeedsPydantic
     choice = json_types.read_choice(values)
-    type_ = JsonType(choice.schema, lambda value: cls(choice.read(value)))
-    return type_.with_keywords({"description": docstring(cls)}) if cls.__doc__ else type_
+    schema = dict(choice.schema)
+    if cls.__doc__:
+        schema["description"] = docstring(cls)
+
+    def read(value: object) -> Enum:
+        return cls(choice.read(value))
+
+    return JsonType(schema, read)
 
 
 def _read_date(cls: type[date]) -> JsonType:
