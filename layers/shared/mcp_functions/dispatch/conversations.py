@@ -35,7 +35,7 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.apps.rungs import Channel
+    from mcp_functions.apps.channels import Channel
     from mcp_functions.handlers.base import Handler
     from mcp_functions.protocol.messages import Request
     from mcp_functions.protocol.wire_types import JSONObject
@@ -191,10 +191,10 @@ class Conversations:
         lacking = missing_capabilities(questions.values(), call.request.capabilities)
         if not lacking:
             return result
-        from mcp_functions.apps import rungs  # noqa: PLC0415 - only for clients without elicitation
+        from mcp_functions.apps import channels  # noqa: PLC0415 - only for clients without elicitation
 
         earlier = META_CLIENT_REVISION in call.request.params["_meta"]
-        return handler.error_result(rungs.not_asked(handler, questions, lacking, earlier=earlier))
+        return handler.error_result(channels.not_asked(handler, questions, lacking, earlier=earlier))
 
     def _run_function(self, call: _Call) -> dict[str, Any]:
         """Run the function. Return its result, or a result that asks its questions; the audit gets a record of both."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.apps import rungs
+from mcp_functions.apps import channels
 from mcp_functions.legacy import responses, revisions, translation
 from mcp_functions.legacy.errors import RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED
 from mcp_functions.protocol.errors import (
@@ -103,7 +103,7 @@ def explanation_message(
     reason = obstacle.value
     if code is not None:
         reason += f" (it answered with JSON-RPC error {code})"
-    text = rungs.unfinished(reason, questions, ADVICE)
+    text = channels.unfinished(reason, questions, ADVICE)
     if call.method == "tools/call":
         return responses.result_message(call.id, {"content": [{"type": "text", "text": text}], "isError": True})
     return responses.error_message(call.id, HandlerError(text))

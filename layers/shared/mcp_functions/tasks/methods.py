@@ -172,9 +172,9 @@ class Tasks:
         # capabilities"
         lacking = missing_capabilities(questions.values(), request.capabilities)
         if lacking:
-            from mcp_functions.apps import rungs  # noqa: PLC0415 - only for clients without elicitation
+            from mcp_functions.apps import channels  # noqa: PLC0415 - only for clients without elicitation
 
-            raise rungs.refusal(lacking, questions)  # an McpError that names the missing capabilities
+            raise channels.refusal(lacking, questions)  # an McpError that names the missing capabilities
         description = _description(task_id, task, self._now_ms())
         if task.status == INPUT_REQUIRED:
             return {**description, "inputRequests": questions}

@@ -1,12 +1,12 @@
-"""The rungs: how a question of a tool reaches its user. What the client declares in a request chooses the rung.
+"""How a question of a tool reaches its user. What the client declares in a request chooses the way.
 
     elicitation, in the mode of the question  ->  an InputRequiredResult; this room is not needed
     io.modelcontextprotocol/ui                ->  APP: a form that the host shows
     neither, and `ask_in_words` has the key   ->  WORDS: the model asks, and relays the answer
     neither                                   ->  a result in words: the user was not asked (`not_asked`)
 
-A client's name never chooses a lower rung. A tool with `requires=["elicitation"]` has no lower rung: its call ends with
-error -32021.
+The two ways below elicitation, APP and WORDS, are channels. A client's name never chooses a channel. A tool with
+`requires=["elicitation"]` has none: its call ends with error -32021.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ CHANNELS = {channel.suffix: channel for channel in (APP, WORDS)}
 
 
 def choose(handler: AskingHandler, questions: Mapping[str, JSONObject], declared: Mapping[str, Any]) -> Channel | None:
-    """Choose the rung below elicitation for the questions of one round; None if the user cannot be asked.
+    """Choose the channel for the questions of one round; None if the user cannot be asked.
 
     Args:
         handler: the handler that asks.
