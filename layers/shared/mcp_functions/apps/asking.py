@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.apps import channels
 from mcp_functions.protocol.constants import META_CLIENT_REVISION
 from mcp_functions.protocol.errors import ToolError
-from mcp_functions.rounds.input_requests import describe_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,7 +100,7 @@ def _for_app(
         "asked": asked_ms,
         "expires": asked_ms + handler.answer_within * 1000,
     }
-    asks = " / ".join(map(describe_request, questions.values()))
+    asks = " / ".join(map(channels.describe_request, questions.values()))
     text = f"Not finished yet: a form asks the user: {asks}. {ONLY_THE_USER} {FORM_REPORTS}"
     if not asks:
         text = f"{AT_WORK} The form beside this result continues it by itself. {FORM_REPORTS}"
@@ -111,7 +110,7 @@ def _for_app(
 def _for_model(handler: channels.AskingHandler, questions: Mapping[str, JSONObject], state: str) -> dict[str, Any]:
     """Write the result that tells the model what to ask the user, and how to pass on the answer."""
     call = f'call {handler.name}{channels.WORDS.suffix} with "state": "{state}"'
-    asks = " / ".join(f"{key}: {describe_request(question)}" for key, question in questions.items())
+    asks = " / ".join(f"{key}: {channels.describe_request(question)}" for key, question in questions.items())
     text = (
         f"Not finished yet: this tool asks the user: {asks}. {ONLY_THE_USER} "
         f'When the user has answered, {call} and "answers": for each key its "action" ("accept", "decline" or '

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions.protocol.errors import MissingRequiredClientCapability
 from mcp_functions.protocol.messages import is_asked_in_app
-from mcp_functions.rounds.input_requests import describe_request
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -155,3 +154,28 @@ def _is_consent(question: JSONObject) -> bool:
     params = cast("dict[str, Any]", question["params"])
     properties: dict[str, Any] = params.get("requestedSchema", {}).get("properties", {})
     return not properties or any(field.get("type") == "boolean" for field in properties.values())
+
+
+def describe_request(request: JSONObject) -> str:
+    """Return a question as text, for a model or a person whose client cannot show it.
+
+    A form has its fields in brackets, "Where to? (city: string; class: first | second)", and a page has its address.
+    """
+    params = request.get("params", {})
+    if request["method"] == "roots/list":
+        return "the client's roots"
+    if request["method"] == "sampling/createMessage":
+        return "a message of the client's model"
+    if params.get("mode") == "url":
+        return f"{params['message']} ({params['url']})"
+    fields = params["requestedSchema"]["properties"]
+    described = [f"{name}: {_describe_field(field)}" for name, field in fields.items()]
+    return f"{params['message']} ({'; '.join(described)})"
+
+
+def _describe_field(field: Mapping[str, Any]) -> str:
+    """Return the choices that a field of a form offers, or its description, or else its type."""
+    choices = field.get("enum") or [choice["const"] for choice in field.get("oneOf", ())]
+    if choices:
+        return " | ".join(str(choice) for choice in choices)
+    return str(field.get("description") or field.get("type"))

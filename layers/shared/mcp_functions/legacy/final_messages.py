@@ -14,7 +14,6 @@ from mcp_functions.protocol.errors import (
     ResourceNotFound,
     capability_names,
 )
-from mcp_functions.rounds.input_requests import describe_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -79,7 +78,7 @@ def not_asked_message(call: Call, outcome: Outcome, obstacle: Obstacle) -> dict[
     modes = {question.get("params", {}).get("mode") for question in questions.values()}
     if modes == {"url"}:
         return _pages_message(call, questions)
-    return explanation_message(call, map(describe_request, questions.values()), obstacle)
+    return explanation_message(call, map(channels.describe_request, questions.values()), obstacle)
 
 
 def client_error_message(call: Call, request: JSONObject, error: object) -> dict[str, Any]:
@@ -93,7 +92,7 @@ def client_error_message(call: Call, request: JSONObject, error: object) -> dict
         code = None
     asks_user = request["method"] == "elicitation/create"
     obstacle = Obstacle.CLIENT_FAILED if asks_user else Obstacle.CLIENT_REFUSED
-    return explanation_message(call, [describe_request(request)], obstacle, code=code)
+    return explanation_message(call, [channels.describe_request(request)], obstacle, code=code)
 
 
 def explanation_message(

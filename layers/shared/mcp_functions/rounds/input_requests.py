@@ -1,4 +1,4 @@
-"""What the server reads from its own requests to a client: a fingerprint, a text, and the capabilities they need.
+"""What the server reads from its own requests to a client: a fingerprint, a message, and the capabilities they need.
 
 A request (`InputRequest` of the specification) asks the user, the client's model, or the client for its roots. The
 functions take it as the dict that the client gets.
@@ -53,31 +53,6 @@ def without_extra_fields(request: JSONObject, response: JSONObject) -> JSONObjec
     fields = params["requestedSchema"]["properties"]
     requested = {name: value for name, value in content.items() if name in fields}
     return {"action": response["action"], "content": requested}
-
-
-def describe_request(request: JSONObject) -> str:
-    """Return a question as text, for a model or a person whose client cannot show it.
-
-    A form has its fields in brackets, "Where to? (city: string; class: first | second)", and a page has its address.
-    """
-    params = request.get("params", {})
-    if request["method"] == "roots/list":
-        return "the client's roots"
-    if request["method"] == "sampling/createMessage":
-        return "a message of the client's model"
-    if params.get("mode") == "url":
-        return f"{params['message']} ({params['url']})"
-    fields = params["requestedSchema"]["properties"]
-    described = [f"{name}: {_describe_field(field)}" for name, field in fields.items()]
-    return f"{params['message']} ({'; '.join(described)})"
-
-
-def _describe_field(field: Mapping[str, Any]) -> str:
-    """Return the choices that a field of a form offers, or its description, or else its type."""
-    choices = field.get("enum") or [choice["const"] for choice in field.get("oneOf", ())]
-    if choices:
-        return " | ".join(str(choice) for choice in choices)
-    return str(field.get("description") or field.get("type"))
 
 
 def missing_capabilities(requests: Iterable[JSONObject], declared: Mapping[str, Any]) -> dict[str, Any]:
