@@ -111,8 +111,13 @@ def refusal(
         questions: the questions that the tool would have asked, by key.
         earlier: whether the client is of 2025. Then the error's data has the questions too, for `legacy`.
     """
+    if not questions:
+        return MissingRequiredClientCapability(lacking)
     asks = {key: describe_request(question) for key, question in questions.items()}
-    return MissingRequiredClientCapability(lacking, asks, earlier=earlier)
+    text = f". The server would have asked: {' / '.join(asks.values())}"
+    if earlier:
+        return MissingRequiredClientCapability(lacking, text, asks=asks)
+    return MissingRequiredClientCapability(lacking, text)
 
 
 def not_asked(

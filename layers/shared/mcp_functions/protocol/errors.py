@@ -121,23 +121,16 @@ class MissingRequiredClientCapability(McpError):
 
     code, status, default_message = -32021, 400, "The client lacks a required capability"
 
-    def __init__(
-        self, required: Mapping[str, object], asks: Mapping[str, str] | None = None, *, earlier: bool = False
-    ) -> None:
-        """Name the missing capabilities and the questions that the server would have asked.
+    def __init__(self, required: Mapping[str, object], text: str = "", **data: object) -> None:
+        """Name the missing capabilities.
 
         Args:
             required: the `ClientCapabilities` object that would have been enough.
-            asks: the text of each question, by its key.
-            earlier: True for a client of 2025: `data` then has the questions too.
+            text: what follows in the message.
+            data: further members of `data`.
         """
-        message = f"{self.default_message}: {', '.join(capability_names(required))}"
-        data: dict[str, object] = {"requiredCapabilities": required}
-        if asks:
-            message += f". The server would have asked: {' / '.join(asks.values())}"
-        if asks and earlier:
-            data["asks"] = asks
-        super().__init__(message, data)
+        message = f"{self.default_message}: {', '.join(capability_names(required))}{text}"
+        super().__init__(message, {"requiredCapabilities": required, **data})
 
 
 class UnsupportedProtocolVersion(McpError):
