@@ -75,7 +75,6 @@ SCALARS: dict[object, JsonType] = {
     type(None): _scalar("null", "a", type(None)),
 }
 NULL = {"type": "null"}  # the schema of None
-CHOICES = (str, int, bool, type(None))
 UNRESTRICTED = "any"  # stands beside the names of JSON's types for a schema that allows all of them
 
 
@@ -86,7 +85,7 @@ def read_choice(values: tuple[object, ...]) -> JsonType:
         NeedsPydantic: a value is no such scalar.
     """
     types = {type(value) for value in values}
-    if not types.issubset(CHOICES):
+    if not types.issubset({str, int, bool, type(None)}):
         raise NeedsPydantic
     accepted = [(type(value), value) for value in values]  # True equals 1 in Python, so the type counts, too
 
