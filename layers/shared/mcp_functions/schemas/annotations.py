@@ -148,7 +148,14 @@ class Keywords:
         return JsonType(self.extend(type_.schema), read)
 
     def extend(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Add the keywords to a schema."""
+        """Add the keywords to a schema; in a union, add them to each member except null."""
+        if "anyOf" not in schema:
+            return self.extend_one(schema)
+        members = [member if member == NULL else self.extend(member) for member in schema["anyOf"]]
+        return {**schema, "anyOf": members}
+
+    def extend_one(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Add the keywords to a schema that is no union."""
         raise NotImplementedError
 
     def check(self, value: object) -> object:
@@ -175,12 +182,6 @@ def _without_references(schema: dict[str, Any], handler: GetJsonSchemaHandler) -
     return definition
 
 
-def _extend_members(schema: dict[str, Any], extend: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
-    """Extend the members of a union, except null."""
-    members = [member if member == NULL else extend(member) for member in schema["anyOf"]]
-    return {**schema, "anyOf": members}
-
-
 class Title(Keywords):
     """Names a field or an argument for people: `Annotated[int, Title("Work item")]`."""
 
@@ -200,14 +201,12 @@ class Titles(Keywords):
         """Set one title for each choice, in their order."""
         self._titles = titles
 
-    def extend(self, schema: dict[str, Any]) -> dict[str, Any]:
+    def extend_one(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Replace `enum` by `oneOf` with `const` and `title`.
 
         Raises:
             TypeError: there are more or fewer titles than choices.
         """
-        if "anyOf" in schema:
-            return _extend_members(schema, self.extend)
         others = dict(schema)
         choices = others.pop("enum", [])
         if "const" in others:
@@ -244,10 +243,8 @@ class Format(Keywords):
             raise ValueError(message)
         return value
 
-    def extend(self, schema: dict[str, Any]) -> dict[str, Any]:
+    def extend_one(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Write the format."""
-        if "anyOf" in schema:
-            return _extend_members(schema, self.extend)
         return {**schema, "format": self._name}
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
