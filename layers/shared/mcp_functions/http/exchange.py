@@ -155,10 +155,10 @@ class HttpExchange:
             headers=http.headers,
             principal=caller.principal,
             address=http.address,
-            deadline=gateway_deadline,
+            gateway_deadline=gateway_deadline,
             event=self._event,
             scopes=caller.scopes,
-            ends=lambda_deadline,
+            lambda_deadline=lambda_deadline,
         )
 
     def _note_message(self, message: JSONRPCRequest | JSONRPCNotification) -> None:
