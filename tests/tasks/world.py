@@ -66,7 +66,6 @@ class World:
             f"local/{FUNCTION}",
             max_age=self.settings.max_task_ttl,
             now=self.clock,
-            rand=self.rand,
         )
         self.tasks = Tasks(handlers, self.settings, FUNCTION, items, self.summon, now=self.clock, rand=self.rand)
         self.worker = Worker(
