@@ -136,7 +136,7 @@ class FrontDoor:
             return lookup.form_result(self._settings.server_info)
         if method in TASKS and catalog.get("tasks"):
             headers.check_task_id(request.message, request.headers)
-            request.must_take_tasks()
+            request.require_tasks_extension()
             return self.forward(lookup.task_function(catalog, method, params), request)
         if method in CALLS:
             target = lookup.find(catalog, method, params)

@@ -236,9 +236,7 @@ class Deployment:
         invoke_worker = WorkerInvoker(name, lambda_client)
         table = self._seals.table(settings.max_task_ttl)
         tasks = Tasks(self._offer.handlers, settings, self.folder, table, invoke_worker, now=now)
-        worker = Worker(
-            tasks.tools, tasks.store, invoke_worker, now=now, lease_seconds=settings.task_lease, audit=self._offer.audit
-        )
+        worker = Worker(tasks.tools, tasks.store, now=now, lease_seconds=settings.task_lease, audit=self._offer.audit)
         return tasks, worker
 
     def _legacy(self, dispatcher: Dispatcher) -> LegacyServer:

@@ -76,7 +76,7 @@ class Dispatcher:
             return self._result(self._complete_argument(request))
         if method in TASKS and self._tasks:
             headers.check_task_id(request.message, request.headers)
-            request.must_take_tasks()
+            request.require_tasks_extension()
             return self._result(self._tasks.answer(request))
         return self._lists.answer(method, request.params)
 

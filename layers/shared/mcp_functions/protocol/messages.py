@@ -81,7 +81,7 @@ class Request(NamedTuple):
         """Whether the client declares the tasks extension on this request."""
         return isinstance(value_at(self.capabilities, "extensions", EXTENSION_TASKS), dict)
 
-    def must_take_tasks(self) -> None:
+    def require_tasks_extension(self) -> None:
         """Refuse a request that needs the tasks extension.
 
         Raises:

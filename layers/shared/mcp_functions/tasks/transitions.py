@@ -1,12 +1,17 @@
 """The transitions of a task: each function takes a state and returns the next one. They write nothing.
 
-    a worker is invoked        await_worker
-    the worker                 take, renew, save_progress; then pause, ask or finish
-    after many dead workers    give_up
-    the client                 apply_answers, request_cancel; cancel, which a worker may do for it
+    the client polls           replace_worker, if the task has no worker
+    the client answers         apply_answers
+    the client cancels         request_cancel
+    a worker                   take, renew, save_progress; then pause, ask or finish
+    the last of many workers   give_up, if none of them made progress
 
-If two writers write at the same time, one fails. It reads the state again, and runs its transition on that. A
-transition that has no effect returns its argument. A worker's transitions carry its epoch, the number of its turn
+The states begin and end with these two:
+
+    await_worker               the task waits for a worker, which `TaskStore.change` invokes
+    cancel                     the task has ended because its client has cancelled it
+
+A transition that has no effect returns its argument. A worker's transitions get its epoch, the number of its turn
 (`tasks.lease`). They raise `LeaseLost` after another worker took the task, or after it ended.
 """
 
@@ -33,13 +38,24 @@ class Progress(NamedTuple):
     """The progress that a worker writes during a round."""
 
     epoch: int  # the number of the worker's turn, from `Task.epoch`
-    until: int  # when its lease ends, unix milliseconds; the present time at the end of a round
     record: Mapping[str, Any]  # the answers and steps so far, from `round_record`
     message: str  # the client sees it as `statusMessage`
 
 
+def replace_worker(task: Task, now: int) -> Task:
+    """Wait for another worker if the task is working, and no worker has it or is expected."""
+    if task.status != WORKING or now < task.until:
+        return task
+    return await_worker(task, now)
+
+
 def await_worker(task: Task, now: int) -> Task:
-    """Note that a worker was invoked. Each lost invocation makes the time before the next one four times as long."""
+    """Wait for an invoked worker, or end a task that is cancelled.
+
+    Each lost invocation makes the time before the next one four times as long.
+    """
+    if task.cancel:
+        return cancel(task, now)
     wait: int = min(INVOCATION_MS * 4**task.summons, MAX_INVOCATION_MS)
     return replace(task, held=False, until=now + wait, summons=task.summons + 1)
 
@@ -65,33 +81,29 @@ def renew(task: Task, epoch: int, until: int, message: str) -> Task:
     return replace(task, until=until, message=message)
 
 
-def save_progress(task: Task, progress: Progress) -> Task:
-    """Save a round's record, which includes the answers that the round has read."""
-    renewed = renew(task, progress.epoch, progress.until, progress.message)
+def save_progress(task: Task, progress: Progress, until: int) -> Task:
+    """Save a round's record, which includes the answers that the round has read; extend the lease of its worker."""
+    renewed = renew(task, progress.epoch, until, progress.message)
     return replace(renewed, record=progress.record, asked={}, given={}, attempts=0)
 
 
-def pause(task: Task, progress: Progress) -> Task:
+def pause(task: Task, progress: Progress, now: int) -> Task:
     """End a round without a question, for lack of time; another worker continues."""
-    now = progress.until
     attempts = 0 if progress.record != task.record else task.attempts
-    saved = save_progress(task, progress)
-    paused = replace(saved, rounds=task.rounds + 1, held=False, summons=0, attempts=attempts)
-    if task.cancel:
-        return cancel(paused, now)
-    return await_worker(paused, now)
+    saved = save_progress(task, progress, now)
+    return await_worker(replace(saved, rounds=task.rounds + 1, summons=0, attempts=attempts), now)
 
 
-def ask(task: Task, progress: Progress, requests: Mapping[str, Any], fingerprints: Mapping[str, str]) -> Task:
+def ask(task: Task, progress: Progress, now: int, requests: Mapping[str, Any], fingerprints: Mapping[str, str]) -> Task:
     """End a round with questions (elicit key -> request), each under a wire key that this task has never had."""
-    now = progress.until
-    saved = save_progress(task, progress._replace(message=""))
+    saved = save_progress(task, progress, now)
     if task.cancel:
         return cancel(saved, now)
     open_requests = dict(zip(_fresh_keys(requests, task.used), requests.items(), strict=True))
     return replace(
         saved,
         status=INPUT_REQUIRED,
+        message="",
         updated=now,
         rounds=task.rounds + 1,
         held=False,

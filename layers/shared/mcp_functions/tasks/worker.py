@@ -45,9 +45,6 @@ if TYPE_CHECKING:
     from mcp_functions.tasks.task_store import TaskStore
 
 MAX_ATTEMPTS = 5  # the task fails after so many workers in a row that took it without progress
-# How many rounds in a row may end for lack of time. A call has a low limit, because a client that repeats it too often
-# gives up. Workers invoke each other instead, so a task needs no limit: it never reaches this number.
-UNLIMITED_ROUNDS = 1 << 31
 GAVE_UP = "The task was begun again and again, and never came further"  # the log has the cause
 RESULT_TOO_LARGE = "The result is larger than a task can keep (about 290 KB)"
 TOO_LARGE = "This call has more data than a task can keep. Answer more briefly."
@@ -56,11 +53,10 @@ TOO_LARGE = "This call has more data than a task can keep. Answer more briefly."
 class Worker:
     """Continues the tasks of one function, one at a time."""
 
-    def __init__(  # noqa: PLR0913 - tools, storage, worker, lease and the sources that tests replace
+    def __init__(  # noqa: PLR0913 - tools, storage, lease, audit and the sources that tests replace
         self,
         tools: Mapping[str, Tool[..., Any]],
         store: TaskStore,
-        invoke_worker: Callable[[str, str | None], None],
         *,
         now: Callable[[], float] = time.time,
         lease_seconds: float = LEASE_MS / 1000,
@@ -72,7 +68,6 @@ class Worker:
         Args:
             tools: the function's tools whose calls may become tasks, by name.
             store: the items of the tasks.
-            invoke_worker: invokes a worker for a task's id and the digest of its owner.
             now: the clock, in unix seconds.
             lease_seconds: the time after which a worker that has not renewed its lease loses the task.
             audit: the author's function that receives a record of each round; None if there is none.
@@ -80,7 +75,6 @@ class Worker:
         """
         self._tools = tools
         self._store = store
-        self._invoke_worker = invoke_worker
         self._now = now
         self._lease_ms = int(lease_seconds * 1000)
         self._audit = audit
@@ -97,7 +91,7 @@ class Worker:
         owner = order["owner"]
         deadline = lambda_deadline(context, self._now())
         try:
-            task = self._store.change(task_id, owner, self._take).after
+            task = self._store.change(task_id, owner, self._take)
         except (LeaseLost, UnknownTask):
             # The task stays as it is. It has ended or expired, waits for the client, belongs to another worker, or this
             # release of the function does not have its tool.
@@ -137,7 +131,6 @@ class Worker:
             deadline=deadline,
             now=self._now,
             camel_case=tool.camel_case,
-            max_sheds=UNLIMITED_ROUNDS,
         )
         return Round(request, task.record, task.asked, lease)
 
@@ -159,8 +152,6 @@ class Worker:
         except LeaseLost:
             return  # another worker runs this round
         _note_outcome(after)
-        if after.status == WORKING and not after.held:
-            self._invoke_worker(lease.task_id, lease.owner)
         # The audit has seen questions that the client will not: the task was cancelled, or its item is too large.
         if self._audit and has_audited_questions and after.status != INPUT_REQUIRED:
             self._audit(audit_record(round_, tool.name, sent=False))
@@ -189,10 +180,10 @@ class Worker:
         if outcome is not None:
             status = FAILED if "error" in outcome else COMPLETED
             return transitions.finish(task, epoch, now, status, outcome)
-        progress = Progress(epoch, now, round_record(round_), round_.progress_message)
+        progress = Progress(epoch, round_record(round_), round_.progress_message)
         if round_.requests:
-            return transitions.ask(task, progress, round_.requests, round_.questions.open_fingerprints())
-        return transitions.pause(task, progress)
+            return transitions.ask(task, progress, now, round_.requests, round_.questions.open_fingerprints())
+        return transitions.pause(task, progress, now)
 
     def _now_ms(self) -> int:
         return int(self._now() * 1000)
