@@ -1,11 +1,12 @@
 """The methods of the tasks extension: `tools/call` may begin a task, and three methods of their own follow it.
 
-    tasks/get     returns the task with its questions or its result, and invokes a worker if the task has none
+    tools/call    `Tasks.call` decides whether the call becomes a task
+    tasks/get     returns the task with its questions or its result, and replaces its worker if that has died
     tasks/update  gives answers to the task's questions
     tasks/cancel  ends the task, or asks its worker to stop
 
-A worker is an invocation of the same function that runs a round of the task. Clients poll with `tasks/get`, so no
-other process needs to watch tasks.
+A worker is an invocation of the same function that runs a round of the task, which runs its handler once. Clients poll
+with `tasks/get`, so no other process needs to watch tasks.
 """
 
 from __future__ import annotations
@@ -93,9 +94,8 @@ class Tasks:
         # may ask remains a call, unless it must become a task.
         if support == "allowed" and tool.asks and round_.request.has_app:
             return tool.call(params, round_)
-        tool.require_declared_answers(
-            params, round_
-        )  # raises InputRequired until the signature's questions are answered
+        # The questions of the signature are asked before the task begins: this raises InputRequired to ask them.
+        tool.require_declared_answers(params, round_)
         return self._begin(tool, request, round_)
 
     def _begin(self, tool: Tool[..., Any], request: Request, round_: Round) -> dict[str, Any]:

@@ -3,7 +3,8 @@
     1. take the task    its lease is the time in which no other worker may take it (`tasks.lease`)
     2. run the round    the handler starts from its first line, with the answers and steps that the task's record holds
     3. audit            the author's `audit` gets the record of the round
-    4. save             the outcome, or the questions, or the progress if the time was up: then another worker continues
+    4. save             an outcome, {"result": …} or {"error": …}, which ends the task; or the questions to the client;
+                        or the steps so far if the time was up, and then another worker continues
 
 A worker is one asynchronous invocation of the function. Each step is saved when it ends. Before each step the worker
 checks its lease, and whether the client has cancelled the task: so a worker that lost its lease runs no further step.
@@ -107,8 +108,7 @@ class Worker:
         lease = Lease(
             self._store, task_id, owner, task.epoch, milliseconds=self._lease_ms, now=self._now, sleep=self._sleep
         )
-        tool = self._tools[task.tool]
-        self._run(task, tool, self._prepare(task, tool, deadline, lease), lease)
+        self._run(task, lease, deadline)
 
     def _take(self, task: Task) -> Task:
         """Return the task with a lease for this worker; ended, if it was cancelled or too many workers took it."""
@@ -119,7 +119,7 @@ class Worker:
             return transitions.give_up(task, self._now_ms(), InternalError(GAVE_UP).to_json())
         return after
 
-    def _prepare(self, task: Task, tool: Tool[..., Any], deadline: float, lease: Lease) -> Round:
+    def _make_round(self, task: Task, lease: Lease, deadline: float) -> Round:
         principal = None if task.principal is None else Principal(*task.principal)
         request = RoundRequest(
             responses=task.given,
@@ -130,12 +130,14 @@ class Worker:
             number=task.rounds + 1,
             deadline=deadline,
             now=self._now,
-            camel_case=tool.camel_case,
+            camel_case=self._tools[task.tool].camel_case,
         )
         return Round(request, task.record, task.asked, lease)
 
-    def _run(self, task: Task, tool: Tool[..., Any], round_: Round, lease: Lease) -> None:
-        """Run the round, report it to the author's audit, and save its outcome."""
+    def _run(self, task: Task, lease: Lease, deadline: float) -> None:
+        """Run the next round, report it to the author's audit, and save its outcome."""
+        tool = self._tools[task.tool]
+        round_ = self._make_round(task, lease, deadline)
         has_audited_questions = False
         with lease.renewed_by_thread(round_):
             outcome = _run_handler(task, tool, round_)
@@ -144,7 +146,7 @@ class Worker:
                 try:
                     has_audited_questions = _report(self._audit, round_, lease, asks=asks)
                 except BaseException as error:  # the author's audit may raise anything
-                    if _ends_invocation(error):
+                    if _has_no_outcome(error):
                         raise
                     outcome = _error_outcome(tool, error)
         try:
@@ -190,7 +192,7 @@ class Worker:
 
 
 def _run_handler(task: Task, tool: Tool[..., Any], round_: Round) -> dict[str, Any] | None:
-    """Run the handler and return its outcome, {"result": …} or {"error": …}; None if the task continues."""
+    """Run the handler and return its outcome; None if the task continues."""
     try:
         result = run_round(tool, {"name": task.tool, "arguments": task.arguments, "_meta": {}}, round_)
         if result is not None:
@@ -202,13 +204,13 @@ def _run_handler(task: Task, tool: Tool[..., Any], round_: Round) -> dict[str, A
 
         return {"result": tool.error_result(rungs.not_asked(tool, round_.requests, lacking))}
     except BaseException as error:  # an author's `sys.exit()` too must end the task
-        if _ends_invocation(error):
+        if _has_no_outcome(error):
             raise
         return _error_outcome(tool, error)
 
 
-def _ends_invocation(error: BaseException) -> bool:
-    """Tell whether an exception has no outcome: the table does not answer, so the next worker runs the round again."""
+def _has_no_outcome(error: BaseException) -> bool:
+    """Return whether the next worker must run the round again, because the table does not answer."""
     return isinstance(error, TemporarilyUnavailable) or is_ctrl_c(error)
 
 
