@@ -253,6 +253,7 @@ class Deployment:
 
         longest_wait = max((handler.answer_within for handler in self._offer.handlers), default=1)
         context = dialects.DialectContext(
+            answer_modern=endpoint.handle_request,
             folder=self.folder,
             settings=self._settings,
             audience=self._audience,

@@ -18,15 +18,16 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mcp_functions.dialects import turn_state
 from mcp_functions.dialects.dialect import DialectContext, declaration
 from mcp_functions.handlers import lookup
 from mcp_functions.protocol.constants import META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION, RESUME
-from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured
+from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, StateTooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from mcp_functions.dialects.dialect import AnswerModern, Dialect
+    from mcp_functions.dialects.dialect import Dialect
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.exchange import Continuation, Endpoint
     from mcp_functions.protocol.messages import AnyResult, ForwardedResponse, Request
@@ -44,7 +45,7 @@ def add_to_function(endpoint: Endpoint, context: DialectContext) -> Endpoint:
     Raises:
         Misconfigured: a dialect is unknown.
     """
-    function = FunctionDialects(_load(context.settings.dialects), context, endpoint.handle_request)
+    function = FunctionDialects(_load(context.settings.dialects), context)
     return endpoint._replace(handle_request=function.answer, continue_dialect=function.continue_turn)
 
 
@@ -65,15 +66,16 @@ class FunctionDialects(NamedTuple):
 
     dialects: list[Dialect]
     context: DialectContext
-    answer_modern: AnswerModern  # answers a request of the released revision
 
     def answer(self, request: Request) -> AnyResult:
         """Answer a request in the first dialect that its client asks for, or in the released revision."""
         for dialect in self.dialects:
-            declared = declaration(request, dialect.name)
-            if declared is not None:
-                return dialect.answer(self.context, self.answer_modern, request, declared)
-        return self.answer_modern(request)
+            if declaration(request, dialect.name) is not None:
+                try:
+                    return dialect.answer(self.context, request)
+                except StateTooLarge as error:
+                    return turn_state.too_large(self.context, request, error)
+        return self.context.answer_modern(request)
 
     def continue_turn(self, http: HttpRequest, body: JSONValue) -> Continuation | None:
         """Return the request that a body continues; None if the body belongs to no dialect.
@@ -82,8 +84,9 @@ class FunctionDialects(NamedTuple):
             InvalidRequestState: the body's token belongs to another function or principal, or is invalid.
         """
         for dialect in self.dialects:
-            if dialect.read_token(http, body) is not None:
-                return dialect.continue_turn(self.context, http, body)
+            token = dialect.read_token(http, body)
+            if token is not None:
+                return dialect.continue_turn(self.context, http, body, token)
         return None
 
 
@@ -92,7 +95,7 @@ class FrontDoorDialects(NamedTuple):
 
     dialects: list[Dialect]
     catalog: Mapping[str, Any]  # which function has which tool, prompt or resource
-    answer_modern: AnswerModern  # answers a request of the released revision
+    answer_modern: Callable[[Request], AnyResult]  # answers a request of the released revision
     forward: Callable[[str, Request], ForwardedResponse]  # sends a request to the function in a folder
 
     def answer(self, request: Request) -> AnyResult:

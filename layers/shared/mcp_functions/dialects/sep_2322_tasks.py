@@ -34,7 +34,7 @@ from mcp_functions.seal.binding import Binding, caller_id, principal_digest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.dialects.dialect import AnswerModern, DialectContext
+    from mcp_functions.dialects.dialect import DialectContext
     from mcp_functions.protocol.messages import AnyResult, Request
     from mcp_functions.seal.request_state import RequestStates
 
@@ -76,7 +76,6 @@ class TaskRequest(NamedTuple):
     """A request of this dialect about a task."""
 
     context: DialectContext
-    answer_modern: AnswerModern
     request: Request
     task_id: str
 
@@ -96,14 +95,12 @@ class TaskRequest(NamedTuple):
         # This client need not send the headers of the released revision, but they must not contradict the body.
         headers.check_task_id(message, {"mcp-name": self.task_id, **request.headers})
         modern_headers = {**request.headers, "mcp-method": method, "mcp-name": self.task_id}
-        result = self.answer_modern(request._replace(message=message, headers=modern_headers))
+        result = self.context.answer_modern(request._replace(message=message, headers=modern_headers))
         assert isinstance(result, Result)  # noqa: S101 - the extension's methods have results
         return result.result
 
 
-def answer(
-    context: DialectContext, answer_modern: AnswerModern, request: Request, _declared: Mapping[str, Any]
-) -> AnyResult:
+def answer(context: DialectContext, request: Request) -> AnyResult:
     """Answer a request of a client that declares this dialect.
 
     Raises:
@@ -111,10 +108,10 @@ def answer(
     """
     method = request.method
     if method == "tools/call":
-        return _call(request, answer_modern)
+        return _call(context, request)
     if method in METHODS:
-        return METHODS[method](TaskRequest(context, answer_modern, request, _task_id(request)))
-    return answer_modern(request)
+        return METHODS[method](TaskRequest(context, request, _task_id(request)))
+    return context.answer_modern(request)
 
 
 def read_task_id(request: Request) -> str | None:
@@ -124,7 +121,7 @@ def read_task_id(request: Request) -> str | None:
     return _task_id(request)
 
 
-def _call(request: Request, answer_modern: AnswerModern) -> AnyResult:
+def _call(context: DialectContext, request: Request) -> AnyResult:
     """Call a tool, as a task if the client asks for a task and the tool supports it.
 
     "it can start using the ephemeral workflow and then switch to the persistent workflow": rounds ask the questions
@@ -132,13 +129,13 @@ def _call(request: Request, answer_modern: AnswerModern) -> AnyResult:
     """
     if "task" not in request.params:
         try:
-            return answer_modern(request)
+            return context.answer_modern(request)
         except MissingRequiredClientCapability as error:
             if _lacks_tasks(error):
                 raise InvalidParams(TASK_REQUIRED) from None  # the cause names the extension, which this client lacks
             raise
     extended = _with_extension(request, request.capabilities)
-    result = answer_modern(extended._replace(task_ttl=_ttl(request.params["task"])))
+    result = context.answer_modern(extended._replace(task_ttl=_ttl(request.params["task"])))
     if not isinstance(result, Result) or result.result.get("resultType") != "task":
         return result  # the tool does not run as a task, or asks first
     status = _status(result.result)
