@@ -49,23 +49,24 @@ def answer(context: DialectContext, request: Request) -> AnyResult:
     if not is_unfinished(result, request):
         return result  # finished, or an error: nothing to translate
     id_prefix = base64url(context.rand(NONCE_BYTES))
-    requests: dict[str, Any] = {}  # id -> the server's request
-    asked: dict[str, TurnQuestion] = {}  # id -> what the token must hold about it
+    asked: dict[str, TurnQuestion] = {}  # the questions by the ids of their requests, for the token
+    requests: list[str] = []  # the events with these requests
     for number, (key, question) in enumerate(result.result["inputRequests"].items(), start=1):
         id_ = f"{id_prefix}-{number}"
-        requests[id_] = question
         asked[id_] = TurnQuestion(key, question["method"])
+        requests.append(stream_event({"jsonrpc": "2.0", "id": id_, **question}, id_=id_))
     turn = Turn(result.result["requestState"], asked, turn_state.call_parts(request))
     last_event_id = turn_state.seal_turn(context, NAME, request, turn)
     if len(last_event_id) > MAX_EVENT_ID:
         raise StateTooLarge(TOO_LARGE)
     # "When a server needs to send one or more requests … it should first send a `buffer_input` SSE event."
-    stream = [stream_event(notification) for notification in result.notifications]
-    stream.append(stream_event(name="buffer_input", id_=f"{id_prefix}-0"))
-    for id_, question in requests.items():
-        stream.append(stream_event({"jsonrpc": "2.0", "id": id_, **question}, id_=id_))
     # "The server then sends its requests … followed by an `input_required` SSE event, and disconnects."
-    stream.append(stream_event(name="input_required", id_=last_event_id))
+    stream = [
+        *map(stream_event, result.notifications),
+        stream_event(name="buffer_input", id_=f"{id_prefix}-0"),
+        *requests,
+        stream_event(name="input_required", id_=last_event_id),
+    ]
     return result._replace(body=ResponseBody("".join(stream), is_stream=True))
 
 

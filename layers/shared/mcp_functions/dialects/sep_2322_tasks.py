@@ -28,7 +28,7 @@ from mcp_functions.protocol.errors import (
     MissingRequiredClientCapability,
     UnknownName,
 )
-from mcp_functions.protocol.messages import Result, is_dict_of
+from mcp_functions.protocol.messages import Result, is_dict_of, value_at
 from mcp_functions.seal.binding import Binding, caller_id, principal_digest
 
 if TYPE_CHECKING:
@@ -131,9 +131,9 @@ def _call(context: DialectContext, request: Request) -> AnyResult:
         try:
             return context.answer_modern(request)
         except MissingRequiredClientCapability as error:
-            if _lacks_tasks(error):
-                raise InvalidParams(TASK_REQUIRED) from None  # the cause names the extension, which this client lacks
-            raise
+            if value_at(error.data, "requiredCapabilities", "extensions", EXTENSION_TASKS) is None:
+                raise
+            raise InvalidParams(TASK_REQUIRED) from None  # the cause names the extension, which this client lacks
     extended = _with_extension(request, request.capabilities)
     result = context.answer_modern(extended._replace(task_ttl=_ttl(request.params["task"])))
     if not isinstance(result, Result) or result.result.get("resultType") != "task":
@@ -162,9 +162,11 @@ def _result(task: TaskRequest) -> Result:
     match found["status"]:
         case "input_required":
             # "Servers MUST include an `inputRequests` field in the `tasks/result` response when the task is in state
-            # `input_required`."; "Servers MAY include a requestState field"
+            # `input_required`."; "Servers MAY include a requestState field". With this one, the client returns the
+            # questions that it was shown, and its answers count for no others.
             questions = found["inputRequests"]
-            asked = {"inputRequests": questions, "requestState": _seal_questions(task, questions)}
+            token = _states(task).seal(_binding(task), None, asked=dict.fromkeys(questions, ""), record={})
+            asked = {"inputRequests": questions, "requestState": token}
             return Result({"resultType": "input_required", **asked, "_meta": _about(task, found)})
         case "completed":
             result = found["result"]
@@ -188,10 +190,9 @@ def _input_response(task: TaskRequest) -> Result:
         raise InvalidParams(INVALID_ANSWERS)
     shown = _shown_questions(task)
     found = task.send("tasks/get", ANYTHING)
-    asked: Mapping[str, Any] = found.get("inputRequests", {})
     # "it SHOULD ignore any unexpected information"
     accepted: dict[str, Any] = {}
-    for key, question in asked.items():
+    for key, question in found.get("inputRequests", {}).items():
         was_shown = shown is None or key in shown
         if was_shown and key in responses and _fits(question, responses[key]):
             accepted[key] = responses[key]
@@ -208,13 +209,6 @@ def _with_extension(request: Request, capabilities: Mapping[str, Any]) -> Reques
     return request.with_params({**request.params, "_meta": meta})
 
 
-def _lacks_tasks(error: MissingRequiredClientCapability) -> bool:
-    match error.data:
-        case {"requiredCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": _}}}:
-            return True
-    return False
-
-
 def _ttl(task: object) -> int:
     """Return the time for which a client wants its task to be kept, in milliseconds; 0 if it names none."""
     if not isinstance(task, dict):
@@ -229,15 +223,14 @@ def _ttl(task: object) -> int:
 
 def _task_id(request: Request) -> str:
     """Return the id of the named task: "`tasks/input_response` request that includes … `Task` metadata field"."""
+    params = request.params
     ids: list[object] = []
-    if "taskId" in request.params:
-        ids.append(request.params["taskId"])
-    related = request.params["_meta"].get(RELATED)
-    if related is not None:
-        ids.append(related.get("taskId") if isinstance(related, dict) else None)
+    if "taskId" in params:
+        ids.append(params["taskId"])
+    if params["_meta"].get(RELATED) is not None:
+        ids.append(value_at(params["_meta"], RELATED, "taskId"))
     if not ids or not all(isinstance(task_id, str) for task_id in ids):
-        needs_related = request.method == "tasks/input_response"
-        raise InvalidParams(INVALID_RELATED if needs_related else None)
+        raise InvalidParams(INVALID_RELATED if request.method == "tasks/input_response" else None)
     if len(set(ids)) > 1:
         raise InvalidParams(message=f"params.taskId and {RELATED} name two tasks")
     return str(ids[0])
@@ -271,11 +264,6 @@ def _fits(asked: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
 
             return bool(Draft202012Validator(schema).is_valid(more.get("content", {})))
     return True
-
-
-def _seal_questions(task: TaskRequest, questions: Mapping[str, Any]) -> str:
-    """Return the token with the questions that a client was shown; its answers count for these questions only."""
-    return _states(task).seal(_binding(task), None, asked=dict.fromkeys(questions, ""), record={})
 
 
 def _shown_questions(task: TaskRequest) -> list[str] | None:
