@@ -17,6 +17,7 @@ authenticated), and holds the earlier answers.
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
@@ -30,6 +31,7 @@ from mcp_functions.legacy.responses import Reply
 from mcp_functions.legacy.round_records import WaitingCall, answer_deadline, ask, record_outcome, run_round
 from mcp_functions.legacy.sealed_ids import CallStream, StreamPosition
 from mcp_functions.protocol.errors import InvalidRequest, McpError, Misconfigured, StateTooLarge
+from mcp_functions.protocol.json_writer import base64url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.sealed_ids import PendingQuestion
     from mcp_functions.protocol.wire_types import InputRequest
 
+NONCE_BYTES = 12  # random bytes that distinguish a call from an earlier one with the same request id
 RESULT_AND_ERROR = "A response holds a result or an error, and not both"
 
 
@@ -68,7 +71,7 @@ def begin(exchange: Exchange, mailbox: Mailbox, call: Call, outcome: Outcome) ->
     stream = CallStream(
         session=exchange.session.id if exchange.session else "",
         request=call.id,
-        nonce=sealed_ids.new_nonce(),
+        nonce=base64url(os.urandom(NONCE_BYTES)),
         principal=exchange.principal,
         ends=answer_deadline(exchange),
     )

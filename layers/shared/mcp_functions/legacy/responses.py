@@ -63,9 +63,8 @@ def error_message(id_: RequestId, error: McpError) -> dict[str, Any]:
 
 
 def error_object_message(id_: RequestId, error: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a JSON-RPC response with the members of an error object."""
-    members = {name: error[name] for name in ("code", "message", "data") if error.get(name) is not None}
-    return {"jsonrpc": "2.0", "id": id_, "error": members}
+    """Return a JSON-RPC response with an error object."""
+    return {"jsonrpc": "2.0", "id": id_, "error": dict(error)}
 
 
 def reply_response(http: HttpRequest, reply: Reply, id_: RequestId) -> Response:

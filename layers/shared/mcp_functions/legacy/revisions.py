@@ -48,7 +48,7 @@ INTRODUCED = {
 # The last revision that had each feature. 2025-06-18, changelog: "Remove support for JSON-RPC batching".
 LAST = {"batches": OLDEST}
 
-Kind: TypeAlias = Literal["request", "notification", "response", "batch"]
+Kind: TypeAlias = Literal["request", "notification", "answer", "batch"]  # an answer is a JSON-RPC response
 
 # No client before 2026-07-28 sends these methods. Without their envelope, the modern path explains what is missing.
 MODERN_METHODS = ("server/discover", "subscriptions/listen", "tasks/update")
@@ -85,6 +85,7 @@ def message_kind(body: object, header: str | None) -> Kind | None:
 
 
 def _single_kind(message: Mapping[str, object], header: str | None) -> Kind | None:
+    """Return the kind of one message; None if it is not of 2025."""
     if message.get("jsonrpc") != "2.0" or _is_modern(message, header):
         return None
     id_ = message.get("id")
@@ -93,7 +94,7 @@ def _single_kind(message: Mapping[str, object], header: str | None) -> Kind | No
             return "notification"
         return "request" if type(id_) in (str, int) else None
     if isinstance(id_, str | int) and ("result" in message or "error" in message):
-        return "response"
+        return "answer"
     return None
 
 

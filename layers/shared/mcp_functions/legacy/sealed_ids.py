@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.legacy.errors import SessionNotFound, UnknownQuestion
@@ -39,7 +38,6 @@ FETCH_SECONDS = 300  # how long a client can fetch the outcome after its questio
 MAX_SESSION = 4096  # characters; a session's id and an event's id travel in headers
 MAX_EVENT = 4096
 MAX_QUESTION = 1024 * 1024  # characters of a question's id, which travels in a body
-_NONCE_BYTES = 12  # random bytes in a nonce
 _ITEM_BYTES = 24  # bytes of the digest that names the mailbox's item
 
 
@@ -126,11 +124,6 @@ class PendingQuestion(NamedTuple):
     call: Call  # the call that asks
     answers: Mapping[str, Any]  # the answers to earlier questions of the round, by key
     rest: Mapping[str, Any]  # the round's remaining questions, by key
-
-
-def new_nonce() -> str:
-    """Return a random name."""
-    return base64url(os.urandom(_NONCE_BYTES))
 
 
 def item_name(session: str, request: RequestId) -> str:

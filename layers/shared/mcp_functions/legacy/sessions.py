@@ -16,7 +16,7 @@ from mcp_functions.legacy.errors import SessionNotFound
 from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.protocol.messages import shows_apps
+from mcp_functions.protocol.messages import shows_apps, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,8 +76,7 @@ class Session(NamedTuple):
 
     def declares(self, capability: str) -> bool:
         """Return whether the client declared a capability, by a name such as "sampling" or "elicitation.url"."""
-        names = [name for letter, name in CAPABILITY_LETTERS.items() if letter in self.declared]
-        return any(name == capability or name.startswith(f"{capability}.") for name in names)
+        return value_at(self.capabilities, *capability.split(".")) is not None
 
     @property
     def apps(self) -> dict[str, Any]:

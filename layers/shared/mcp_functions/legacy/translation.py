@@ -164,18 +164,16 @@ def legacy_content(modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
 def legacy_question(request: Mapping[str, Any], revision: str, elicitation_id: str) -> dict[str, Any] | None:
     """Return the method and params that ask a client; None if the revision cannot express the question."""
     method = request["method"]
-    params = dict(request.get("params", {}))
-    translated: dict[str, Any] | None = params
     if method == "elicitation/create":
-        translated = _elicitation_params(params, revision, elicitation_id)
+        params = _elicitation_params(request["params"], revision, elicitation_id)
     elif method == "sampling/createMessage":
-        translated = _sampling_params(params, revision)
-    if translated is None:
-        return None
-    return {"method": method, "params": translated} if translated else {"method": method}
+        params = _sampling_params(request["params"], revision)
+    else:
+        return dict(request)  # roots/list is the same in every revision
+    return None if params is None else {"method": method, "params": params}
 
 
-def _elicitation_params(params: dict[str, Any], revision: str, elicitation_id: str) -> dict[str, Any] | None:
+def _elicitation_params(params: Mapping[str, Any], revision: str, elicitation_id: str) -> dict[str, Any] | None:
     if params.get("mode") != "url":
         return _form_params(params, revision)
     if not supports(revision, "elicitation.url"):
@@ -211,16 +209,17 @@ def _allows_only_objects(schema: Mapping[str, Any], root: Mapping[str, Any]) -> 
     return bool(schema.get("type") == "object")
 
 
-def _form_params(params: dict[str, Any], revision: str) -> dict[str, Any] | None:
+def _form_params(params: Mapping[str, Any], revision: str) -> dict[str, Any] | None:
     schema = dict(params["requestedSchema"])
     if not supports(revision, "elicitation.oneOf"):
         fields = {name: _form_field(field, revision) for name, field in schema["properties"].items()}
         if None in fields.values():
             return None
         schema["properties"] = fields
+    form = {**params, "requestedSchema": schema}
     if not supports(revision, "elicitation.url"):
-        params.pop("mode", None)
-    return {**params, "requestedSchema": schema}
+        form.pop("mode", None)
+    return form
 
 
 def _form_field(field: Mapping[str, Any], revision: str) -> dict[str, Any] | None:
@@ -235,7 +234,7 @@ def _form_field(field: Mapping[str, Any], revision: str) -> dict[str, Any] | Non
     return kept
 
 
-def _sampling_params(params: dict[str, Any], revision: str) -> dict[str, Any] | None:
+def _sampling_params(params: Mapping[str, Any], revision: str) -> dict[str, Any] | None:
     messages = [_sampling_message(message, revision) for message in params["messages"]]
     if None in messages:
         return None
