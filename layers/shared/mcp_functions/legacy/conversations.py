@@ -8,11 +8,11 @@
 
     round    one run of the handler of a call, with the answers so far
     phase    what the mailbox says about the call: "asked", "running", "working" or "over"
-    step     how many times the call has stopped for its client; an answer counts only for the step of its question
+    step     the number of a delivery to the client, which ends with a question or with the response to the call
     claim    the write that changes "asked" to "running": the table accepts one, so a repeated answer runs nothing
 
-The questions of one round are asked one after the other: the JSON-RPC id of the next question is sealed (encrypted and
-authenticated), and holds the earlier answers.
+A round may ask several questions. The client gets one after the other: the JSON-RPC id of each question is sealed
+(encrypted and authenticated), and holds the earlier answers and the remaining questions.
 """
 
 from __future__ import annotations
@@ -26,9 +26,8 @@ from mcp_functions.http import events
 from mcp_functions.legacy import final_messages, sealed_ids, streams
 from mcp_functions.legacy.errors import UnknownQuestion
 from mcp_functions.legacy.final_messages import Obstacle
-from mcp_functions.legacy.mailbox import CallRecord
 from mcp_functions.legacy.responses import Reply
-from mcp_functions.legacy.round_records import WaitingCall, answer_deadline, ask, record_outcome, run_round
+from mcp_functions.legacy.round_records import WaitingCall, answer_deadline, ask, over, record_outcome, run_round
 from mcp_functions.legacy.sealed_ids import CallStream, StreamPosition
 from mcp_functions.protocol.errors import InvalidRequest, McpError, Misconfigured, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url
@@ -76,7 +75,7 @@ def begin(exchange: Exchange, mailbox: Mailbox, call: Call, outcome: Outcome) ->
         ends=answer_deadline(exchange),
     )
     try:
-        record = record_outcome(exchange, mailbox, WaitingCall(stream, 0, call), outcome)
+        record = record_outcome(WaitingCall(exchange, mailbox, stream, 0, call), outcome)
         if record.phase == "over":
             return Reply(tuple(record.messages))
         first_events = streams.events_after(mailbox, StreamPosition(stream, 0), record)
@@ -116,8 +115,8 @@ def receive_answer(exchange: Exchange, message: Mapping[str, Any]) -> None:
     elif exchange.deployment.now() >= question.stream.ends:
         notes.reason = "answered_late"
     else:
-        is_first = _continue_call(exchange, mailbox, question, stored, message)
-        if not is_first:
+        waiting = WaitingCall(exchange, mailbox, question.stream, question.step, question.call)
+        if not _continue_call(waiting, question, stored, message):
             notes.reason = "answered_before"
 
 
@@ -138,27 +137,27 @@ def receive_notification(exchange: Exchange, message: Mapping[str, Any]) -> None
 
 
 def _continue_call(
-    exchange: Exchange, mailbox: Mailbox, question: PendingQuestion, stored: StoredRecord, message: Mapping[str, Any]
+    waiting: WaitingCall, question: PendingQuestion, stored: StoredRecord, message: Mapping[str, Any]
 ) -> bool:
-    """Continue a call with its answer; False if another delivery of the answer was faster."""
+    """Continue a call with its answer; False if the same answer, sent twice, has already continued it."""
+    mailbox = waiting.mailbox
+    exchange = waiting.exchange
     result = message.get("result")
     if not isinstance(result, dict):  # the client could not ask its user
         observability.current().reason = "client_error"
         request = cast("InputRequest", stored.record.messages[-1])
         last = final_messages.client_error_message(question.call, request, message.get("error"))
-        ended = CallRecord(question.stream.nonce, question.step + 1, "over", [last])
-        return mailbox.replace(stored, ended, exchange.deadline) is not None
-    waiting = WaitingCall(question.stream, question.step, question.call)
+        return mailbox.replace(stored, over(waiting, [last]), exchange.deadline) is not None
     answer = {name: value for name, value in result.items() if name != "_meta"}
     answers = {**question.answers, question.key: answer}
     if question.rest:
-        following = mailbox.retry(lambda: ask(exchange, mailbox, waiting, question.rest, answers), exchange.deadline)
+        following = mailbox.retry(lambda: ask(waiting, question.rest, answers), exchange.deadline)
         return mailbox.replace(stored, following, exchange.deadline) is not None
-    # The last answer of the round: only the delivery that claims the call runs it.
+    # It was the last question of the round, so the next round runs, in the function that claims the call.
     claim = mailbox.claim(stored, exchange.ends, exchange.deadline)
     if claim is None:
         return False
-    run_round(exchange, mailbox, waiting, claim, answers)
+    run_round(waiting, claim, answers)
     return True
 
 

@@ -109,7 +109,7 @@ class StreamPosition(NamedTuple):
     """The position of an event in a stream. An event id holds it, with these names."""
 
     stream: CallStream  # the stream that has the event
-    step: int  # how many times the call had stopped for the client before this event
+    step: int  # the number of the delivery that this event ends; 0 before the first
     polls: int = 0  # how often the client has asked since, without news
     last: bool = False  # True if no event follows
 
@@ -118,7 +118,7 @@ class PendingQuestion(NamedTuple):
     """One question to a client, with all the data that the call needs to continue. A question's id holds it."""
 
     stream: CallStream  # the streams of the call
-    step: int  # how many times the call has stopped for the client, this question included
+    step: int  # the number of the delivery that ends with this question, from 1
     key: str  # the key of the question in its round
     method: str  # the method of the question
     call: Call  # the call that asks
