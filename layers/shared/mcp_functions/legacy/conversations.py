@@ -31,6 +31,7 @@ from mcp_functions.legacy.round_records import WaitingCall, answer_deadline, ask
 from mcp_functions.legacy.sealed_ids import CallStream, StreamPosition
 from mcp_functions.protocol.errors import InvalidRequest, McpError, Misconfigured, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url
+from mcp_functions.protocol.messages import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,12 +81,16 @@ def begin(exchange: Exchange, mailbox: Mailbox, call: Call, outcome: Outcome) ->
             return Reply(tuple(record.messages))
         first_events = streams.events_after(mailbox, StreamPosition(stream, 0), record)
         mailbox.create(stream, record)
-    except StateTooLarge as error:
-        # The record does not fit into an item of the table, or the client's request id into an event id.
-        return _not_asked(call, outcome, Obstacle.TOO_LARGE, error)
     except McpError as error:
-        observability.current().misconfigured = isinstance(error, Misconfigured)
-        return _not_asked(call, outcome, Obstacle.TABLE_UNAVAILABLE, error)
+        notes = observability.current()
+        notes.reason = error.reason
+        if isinstance(error, StateTooLarge):  # for an item of the table, or for an event id
+            obstacle = Obstacle.TOO_LARGE
+        else:
+            obstacle = Obstacle.TABLE_UNAVAILABLE
+            notes.misconfigured = isinstance(error, Misconfigured)
+        last = final_messages.not_asked_message(call, outcome, obstacle)
+        return Reply((*outcome.notifications, last))
     return Reply(events=first_events)
 
 
@@ -124,11 +129,8 @@ def receive_notification(exchange: Exchange, message: Mapping[str, Any]) -> None
     """Cancel the waiting call that a client names: a later answer has no effect. Other notifications need no action."""
     observability.current().conclude("complete")
     mailbox = exchange.deployment.mailbox
-    params = message.get("params")
-    if message["method"] != "notifications/cancelled" or not isinstance(params, dict):
-        return
-    request = params.get("requestId")
-    if not isinstance(request, str | int) or isinstance(request, bool):
+    request = value_at(message, "params", "requestId")
+    if message["method"] != "notifications/cancelled" or type(request) not in (str, int):
         return
     if mailbox and exchange.session:
         # A notification has no response. If the table is unavailable, the call ends at its deadline.
@@ -159,10 +161,3 @@ def _continue_call(
         return False
     run_round(waiting, claim, answers)
     return True
-
-
-def _not_asked(call: Call, outcome: Outcome, obstacle: Obstacle, error: McpError) -> Reply:
-    """Return the reply that ends a call, because its question cannot be stored."""
-    observability.current().reason = error.reason
-    last = final_messages.not_asked_message(call, outcome, obstacle)
-    return Reply((*outcome.notifications, last))

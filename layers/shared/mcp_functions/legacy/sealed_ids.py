@@ -109,7 +109,7 @@ class StreamPosition(NamedTuple):
     """The position of an event in a stream. An event id holds it, with these names."""
 
     stream: CallStream  # the stream that has the event
-    step: int  # the number of the delivery that this event ends; 0 before the first
+    step: int  # the number of the last delivery that the client has received; 0 for none
     polls: int = 0  # how often the client has asked since, without news
     last: bool = False  # True if no event follows
 

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 DROPPED_PARAMS = frozenset({"_meta", "inputResponses", "requestState", "task"})
 DROPPED_HEADERS = ("mcp-session-id", "last-event-id", "content-length", "content-encoding")
 NEW_MEMBERS = frozenset({"resultType", "ttlMs", "cacheScope"})  # results have these since 2026-07-28
-DATED_ENTRY_MEMBERS = ("title", "icons", "_meta", "outputSchema")  # some revisions lack these in an entry of a list
-DATED_CONTENT_MEMBERS = ("_meta", "title", "icons")  # some revisions lack these in a block of content
 
 
 def modern_params(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,7 +135,7 @@ def legacy_result(method: str, modern: Mapping[str, Any], revision: str) -> dict
 
 def legacy_entry(modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
     """Return a tool, prompt, resource or template as a list of `revision` describes it."""
-    entry = _without_new(modern, DATED_ENTRY_MEMBERS, revision)
+    entry = _without_new(modern, revision)
     # 2025-11-25, schema.ts, Tool: both schemas have `type: "object"`
     output = entry.pop("outputSchema", None)
     if output is not None and _allows_only_objects(output, output):
@@ -145,9 +143,9 @@ def legacy_entry(modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
     if "inputSchema" in entry:
         entry["inputSchema"] = {**entry["inputSchema"], "type": "object"}
     elif "annotations" in entry:
-        entry["annotations"] = _without_new(entry["annotations"], ("lastModified",), revision)
+        entry["annotations"] = _without_new(entry["annotations"], revision)
     if "arguments" in entry:
-        entry["arguments"] = [_without_new(each, ("title",), revision) for each in entry["arguments"]]
+        entry["arguments"] = [_without_new(each, revision) for each in entry["arguments"]]
     return entry
 
 
@@ -155,9 +153,9 @@ def legacy_content(modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
     """Return one block of content for a client of `revision`."""
     if modern["type"] == "resource_link" and not supports(revision, "resource_link"):
         return {"type": "text", "text": f"{modern['name']}: {modern['uri']}"}
-    block = _without_new(modern, DATED_CONTENT_MEMBERS, revision)
+    block = _without_new(modern, revision)
     if "annotations" in block:
-        block["annotations"] = _without_new(block["annotations"], ("lastModified",), revision)
+        block["annotations"] = _without_new(block["annotations"], revision)
     return block
 
 
@@ -174,16 +172,14 @@ def legacy_question(request: Mapping[str, Any], revision: str, elicitation_id: s
 
 
 def _elicitation_params(params: Mapping[str, Any], revision: str, elicitation_id: str) -> dict[str, Any] | None:
-    if params.get("mode") != "url":
-        return _form_params(params, revision)
-    if not supports(revision, "elicitation.url"):
-        return None
-    return {**params, "elicitationId": elicitation_id}
+    if params.get("mode") == "url":
+        return {**params, "elicitationId": elicitation_id} if supports(revision, "elicitation.url") else None
+    return _form_params(params, revision)
 
 
-def _without_new(members: Mapping[str, Any], dated: tuple[str, ...], revision: str) -> dict[str, Any]:
-    """Return members without those among `dated` that the revision lacks."""
-    return {name: value for name, value in members.items() if name not in dated or supports(revision, name)}
+def _without_new(members: Mapping[str, Any], revision: str) -> dict[str, Any]:
+    """Return members without those that a later revision introduced."""
+    return {name: value for name, value in members.items() if supports(revision, name)}
 
 
 def _tool_result(result: dict[str, Any], revision: str) -> dict[str, Any]:
