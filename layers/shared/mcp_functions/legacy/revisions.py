@@ -27,7 +27,7 @@ REVISION_OF_HEADER: dict[str | None, str] = {
     **{served: served for served in SERVED},
 }
 
-# The revision that introduced each feature (the changelogs, "Key changes"). Every revision has the features not listed.
+# The revision that introduced each feature (the changelogs, "Key changes").
 INTRODUCED = {
     "title": JUNE,
     "_meta": JUNE,  # in tools, prompts, resources and content
@@ -45,8 +45,7 @@ INTRODUCED = {
     "sampling.context": LATEST,
     "sampling.blocks": LATEST,  # a message with several blocks of content
 }
-# The last revision that had each feature. 2025-06-18, changelog: "Remove support for JSON-RPC batching".
-LAST = {"batches": OLDEST}
+WITH_BATCHES = OLDEST  # 2025-06-18, changelog: "Remove support for JSON-RPC batching"
 
 Kind: TypeAlias = Literal["request", "notification", "answer", "batch"]  # an answer is a JSON-RPC response
 
@@ -56,8 +55,8 @@ MAX_BATCH = 50  # messages
 
 
 def supports(revision: str, feature: str) -> bool:
-    """Return whether a revision has a feature of `INTRODUCED` or `LAST`."""
-    return INTRODUCED.get(feature, OLDEST) <= revision <= LAST.get(feature, LATEST)
+    """Return whether a revision has a feature; those that `INTRODUCED` does not list are in every revision."""
+    return INTRODUCED.get(feature, OLDEST) <= revision
 
 
 def negotiate(requested: object) -> str:

@@ -88,18 +88,15 @@ def events_after(mailbox: Mailbox, position: StreamPosition, record: CallRecord)
 def _continue(waiting: WaitingCall, position: StreamPosition, stored: StoredRecord) -> Events:
     """Run another round of a call that ran out of time: this request has time for it."""
     exchange = waiting.exchange
-    mailbox = waiting.mailbox
+    claim = None  # without a claim, a later request of the client runs the round
     try:
-        claim = mailbox.claim(stored, exchange.ends, exchange.deadline)
+        claim = waiting.mailbox.claim(stored, exchange.ends, exchange.deadline)
     except McpError as error:
         observability.current().reason = error.reason
-        return _poll(mailbox, position, FIRST_PAUSE)
-    if claim is None:  # another poll runs the round
-        return _poll(mailbox, position, FIRST_PAUSE)
-    record = run_round(waiting, claim, answers=None)  # the last round asked nothing
+    record = run_round(waiting, claim, answers=None) if claim else None  # the last round asked nothing
     if record is None:
-        return _poll(mailbox, position, FIRST_PAUSE)
-    return events_after(mailbox, position, record)
+        return _poll(waiting.mailbox, position, FIRST_PAUSE)
+    return events_after(waiting.mailbox, position, record)
 
 
 def _poll(mailbox: Mailbox, position: StreamPosition, milliseconds: int) -> Events:

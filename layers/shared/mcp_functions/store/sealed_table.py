@@ -12,8 +12,9 @@ To write an item:
     2. if the sealed text is too large for DynamoDB, write it as an object into a bucket, and seal the object's key
     3. write the row, if DynamoDB still has the version that the caller has read; otherwise the caller gets a `Conflict`
 
-A read does the same backwards. So a program that may write to DynamoDB, but has no data key, cannot move a payload to
-another key, present an old version as the current one, or change when an item expires (envelope.md, section 12).
+A read does the same backwards. A program that may write to DynamoDB, but has no data key, cannot move a payload to
+another key. Nor can it present an old version as the current one, or change when an item expires (envelope.md, section
+12).
 """
 
 from __future__ import annotations
