@@ -260,7 +260,6 @@ class Deployment:
             states=self._seals.states,
             answer_within=longest_wait,
             now=self._now,
-            rand=os.urandom,
         )
         return dialects.add_to_function(endpoint, context)
 

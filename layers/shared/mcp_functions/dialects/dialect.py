@@ -29,7 +29,6 @@ class DialectContext(NamedTuple):
     states: Callable[[int, bytes], RequestStates]  # returns the seal for a lifetime in seconds and a label
     answer_within: int  # seconds; the longest time that a handler of the function waits for an answer
     now: Callable[[], float]  # unix seconds
-    rand: Callable[[int], bytes]  # `n` random bytes
 
 
 def _none(*_arguments: object) -> None:

@@ -12,6 +12,7 @@ and authenticated) text. The quotations in this file are from SEP-1858.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.dialects import turn_state
@@ -48,7 +49,7 @@ def answer(context: DialectContext, request: Request) -> AnyResult:
     result = context.answer_modern(request)
     if not is_unfinished(result, request):
         return result  # finished, or an error: nothing to translate
-    id_prefix = base64url(context.rand(NONCE_BYTES))
+    id_prefix = base64url(os.urandom(NONCE_BYTES))
     asked: dict[str, TurnQuestion] = {}  # the questions by the ids of their requests, for the token
     requests: list[str] = []  # the events with these requests
     for number, (key, question) in enumerate(result.result["inputRequests"].items(), start=1):

@@ -4,9 +4,8 @@
     the client answers         apply_answers
     the client cancels         request_cancel
     a worker                   take, renew, save_progress; then pause, ask or finish
-    the last of many workers   give_up, if none of them made progress
 
-The states begin and end with these two:
+They use these two:
 
     await_worker               the task waits for a worker, which `TaskStore.change` invokes
     cancel                     the task has ended because its client has cancelled it
@@ -20,7 +19,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.tasks.task import CANCELLED, FAILED, INPUT_REQUIRED, WORKING, Task
+from mcp_functions.tasks.task import CANCELLED, COMPLETED, FAILED, INPUT_REQUIRED, WORKING, Task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,7 +76,7 @@ def take(task: Task, now: int, lease: int) -> Task:
 
 def renew(task: Task, epoch: int, until: int, message: str) -> Task:
     """Extend the lease of a worker."""
-    _check_lease(task, epoch)
+    _require_lease(task, epoch)
     return replace(task, until=until, message=message)
 
 
@@ -113,16 +112,12 @@ def ask(task: Task, progress: Progress, now: int, requests: Mapping[str, Any], f
     )
 
 
-def finish(task: Task, epoch: int, now: int, status: str, outcome: Mapping[str, Any]) -> Task:
-    """End the task with a worker's result or error."""
-    _check_lease(task, epoch)
-    message = str(outcome["error"]["message"]) if "error" in outcome else ""
-    return _end(replace(task, message=message), now, status, outcome)
-
-
-def give_up(task: Task, now: int, error: Mapping[str, Any]) -> Task:
-    """End the task with an error, because several workers in a row died without progress."""
-    return _end(replace(task, message=str(error["message"])), now, FAILED, {"error": error})
+def finish(task: Task, epoch: int, now: int, outcome: Mapping[str, Any]) -> Task:
+    """End the task with a worker's outcome, {"result": …} or {"error": …}."""
+    _require_lease(task, epoch)
+    if "error" in outcome:
+        return _end(replace(task, message=str(outcome["error"]["message"])), now, FAILED, outcome)
+    return _end(replace(task, message=""), now, COMPLETED, outcome)
 
 
 def cancel(task: Task, now: int) -> Task:
@@ -158,7 +153,7 @@ def apply_answers(task: Task, responses: Mapping[str, Any], now: int) -> Task:
     return await_worker(working, now)
 
 
-def _check_lease(task: Task, epoch: int) -> None:
+def _require_lease(task: Task, epoch: int) -> None:
     if task.ended or task.epoch != epoch or not task.held:
         raise LeaseLost
 

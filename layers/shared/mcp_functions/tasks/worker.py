@@ -34,7 +34,7 @@ from mcp_functions.rounds.round import Round, RoundRequest
 from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks import transitions
 from mcp_functions.tasks.lease import Lease, round_record
-from mcp_functions.tasks.task import COMPLETED, FAILED, INPUT_REQUIRED, WORKING, Task
+from mcp_functions.tasks.task import FAILED, INPUT_REQUIRED, WORKING, Task
 from mcp_functions.tasks.transitions import LEASE_MS, LeaseLost, Progress
 
 if TYPE_CHECKING:
@@ -114,10 +114,11 @@ class Worker:
         """Return the task with a lease for this worker; ended, if it was cancelled or too many workers took it."""
         if task.tool not in self._tools:
             raise UnknownTask  # this release no longer has the tool: `work` leaves the task alone, until it expires
-        after = transitions.take(task, self._now_ms(), self._lease_ms)
-        if after.held and task.attempts >= MAX_ATTEMPTS:
-            return transitions.give_up(task, self._now_ms(), InternalError(GAVE_UP).to_json())
-        return after
+        now = self._now_ms()
+        taken = transitions.take(task, now, self._lease_ms)
+        if taken.held and task.attempts >= MAX_ATTEMPTS:
+            return transitions.finish(taken, taken.epoch, now, {"error": InternalError(GAVE_UP).to_json()})
+        return taken
 
     def _make_round(self, task: Task, lease: Lease, deadline: float) -> Round:
         principal = None if task.principal is None else Principal(*task.principal)
@@ -180,8 +181,7 @@ class Worker:
         """Return the state after a round: ended with an outcome; otherwise it asks, or pauses."""
         now = self._now_ms()
         if outcome is not None:
-            status = FAILED if "error" in outcome else COMPLETED
-            return transitions.finish(task, epoch, now, status, outcome)
+            return transitions.finish(task, epoch, now, outcome)
         progress = Progress(epoch, round_record(round_), round_.progress_message)
         if round_.requests:
             return transitions.ask(task, progress, now, round_.requests, round_.questions.open_fingerprints())
