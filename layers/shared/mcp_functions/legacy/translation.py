@@ -162,19 +162,18 @@ def legacy_content(modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
 def legacy_question(request: Mapping[str, Any], revision: str, elicitation_id: str) -> dict[str, Any] | None:
     """Return the method and params that ask a client; None if the revision cannot express the question."""
     method = request["method"]
-    if method == "elicitation/create":
-        params = _elicitation_params(request["params"], revision, elicitation_id)
-    elif method == "sampling/createMessage":
-        params = _sampling_params(request["params"], revision)
+    if method == "roots/list":  # the same in every revision
+        return dict(request)
+    params = request["params"]
+    if method == "sampling/createMessage":
+        params = _sampling_params(params, revision)
+    elif params.get("mode") != "url":
+        params = _form_params(params, revision)
+    elif supports(revision, "elicitation.url"):
+        params = {**params, "elicitationId": elicitation_id}
     else:
-        return dict(request)  # roots/list is the same in every revision
+        return None
     return None if params is None else {"method": method, "params": params}
-
-
-def _elicitation_params(params: Mapping[str, Any], revision: str, elicitation_id: str) -> dict[str, Any] | None:
-    if params.get("mode") == "url":
-        return {**params, "elicitationId": elicitation_id} if supports(revision, "elicitation.url") else None
-    return _form_params(params, revision)
 
 
 def _without_new(members: Mapping[str, Any], revision: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@
 To write an item:
 
     1. seal the payload for this key, version and expiry time: the sealed text opens for no others
-    2. if the sealed text is too large for DynamoDB, write it as an object into a bucket, and seal the object's key
+    2. if the sealed text is too large for DynamoDB, write it into a bucket as an object (a blob), and seal its key
     3. write the row, if DynamoDB still has the version that the caller has read; otherwise the caller gets a `Conflict`
 
 A read does the same backwards. A program that may write to DynamoDB, but has no data key, cannot move a payload to
