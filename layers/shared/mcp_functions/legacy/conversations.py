@@ -156,7 +156,7 @@ def _continue_call(
         following = mailbox.retry(lambda: ask(waiting, question.rest, answers), exchange.deadline)
         return mailbox.replace(stored, following, exchange.deadline) is not None
     # It was the last question of the round, so the next round runs, in the function that claims the call.
-    claim = mailbox.claim(stored, exchange.ends, exchange.deadline)
+    claim = mailbox.claim(stored, exchange)
     if claim is None:
         return False
     run_round(waiting, claim, answers)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.dispatch.seal_factory import SealFactory
+    from mcp_functions.legacy.exchange import Exchange
     from mcp_functions.legacy.sealed_ids import CallStream, IdSeals
     from mcp_functions.protocol.wire_types import RequestId
     from mcp_functions.settings import Settings
@@ -129,13 +130,11 @@ class Mailbox:
             record = record._replace(call=Call(*record.call))  # a tuple is a list in JSON
         return StoredRecord(record, item)
 
-    def claim(self, stored: StoredRecord, ends: float, deadline: float) -> StoredRecord | None:
-        """Reserve a call for a function that ends at `ends`; None if another function was faster.
-
-        The deadline is that of `retry`.
-        """
-        until = math.ceil(ends) + RUNNING_MARGIN
-        return self.replace(stored, stored.record._replace(phase="running", messages=(), until=until), deadline)
+    def claim(self, stored: StoredRecord, exchange: Exchange) -> StoredRecord | None:
+        """Reserve a call for the function that handles this exchange; None if another function was faster."""
+        until = math.ceil(exchange.ends) + RUNNING_MARGIN
+        running = stored.record._replace(phase="running", messages=(), until=until)
+        return self.replace(stored, running, exchange.deadline)
 
     def replace(self, stored: StoredRecord, record: CallRecord, deadline: float) -> StoredRecord | None:
         """Replace a record by another; None if another writer was faster. The deadline is that of `retry`.

@@ -87,10 +87,9 @@ def events_after(mailbox: Mailbox, position: StreamPosition, record: CallRecord)
 
 def _continue(waiting: WaitingCall, position: StreamPosition, stored: StoredRecord) -> Events:
     """Run another round of a call that ran out of time: this request has time for it."""
-    exchange = waiting.exchange
     claim = None  # without a claim, a later request of the client runs the round
     try:
-        claim = waiting.mailbox.claim(stored, exchange.ends, exchange.deadline)
+        claim = waiting.mailbox.claim(stored, waiting.exchange)
     except McpError as error:
         observability.current().reason = error.reason
     record = run_round(waiting, claim, answers=None) if claim else None  # the last round asked nothing
