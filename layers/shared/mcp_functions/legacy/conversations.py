@@ -143,21 +143,20 @@ def _continue_call(
 ) -> bool:
     """Continue a call with its answer; False if the same answer, sent twice, has already continued it."""
     mailbox = waiting.mailbox
-    exchange = waiting.exchange
+    deadline = waiting.exchange.deadline
     result = message.get("result")
     if not isinstance(result, dict):  # the client could not ask its user
         observability.current().reason = "client_error"
         request = cast("InputRequest", stored.record.messages[-1])
         last = final_messages.client_error_message(question.call, request, message.get("error"))
-        return mailbox.replace(stored, over(waiting, [last]), exchange.deadline) is not None
+        return mailbox.replace(stored, over(waiting, [last]), deadline) is not None
     answer = {name: value for name, value in result.items() if name != "_meta"}
     answers = {**question.answers, question.key: answer}
     if question.rest:
-        following = mailbox.retry(lambda: ask(waiting, question.rest, answers), exchange.deadline)
-        return mailbox.replace(stored, following, exchange.deadline) is not None
+        next_question = mailbox.retry(lambda: ask(waiting, question.rest, answers), deadline)
+        return mailbox.replace(stored, next_question, deadline) is not None
     # It was the last question of the round, so the next round runs, in the function that claims the call.
-    claim = mailbox.claim(stored, exchange)
-    if claim is None:
-        return False
-    run_round(waiting, claim, answers)
-    return True
+    claim = mailbox.claim(stored, waiting.exchange)
+    if claim:
+        run_round(waiting, claim, answers)
+    return claim is not None

@@ -70,7 +70,7 @@ def final_message(exchange: Exchange, call: Call, outcome: Outcome, obstacle: Ob
     # the `uri` in the details identifies it.
     if call.method == "resources/read" and code == ResourceNotFound.code and value_at(error, "data", "uri"):
         error = {**error, "code": RESOURCE_NOT_FOUND}
-    return responses.error_object_message(call.id, error)
+    return responses.error_message(call.id, error)
 
 
 def not_asked_message(call: Call, outcome: Outcome, obstacle: Obstacle) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def explanation_message(call: Call, questions: Iterable[str], reason: str) -> di
     text = rungs.unfinished(reason, questions, ADVICE)
     if call.method == "tools/call":
         return responses.result_message(call.id, {"content": [{"type": "text", "text": text}], "isError": True})
-    return responses.error_message(call.id, HandlerError(text))
+    return responses.error_message(call.id, HandlerError(text).to_json())
 
 
 def _missing_capability(
@@ -136,4 +136,4 @@ def _pages_message(call: Call, questions: Mapping[str, Any]) -> dict[str, Any]:
     """
     pages = [{**each["params"], "elicitationId": f"{call.id}-{key}"} for key, each in questions.items()]
     error = {"code": URL_ELICITATION_REQUIRED, "message": pages[0]["message"], "data": {"elicitations": pages}}
-    return responses.error_object_message(call.id, error)
+    return responses.error_message(call.id, error)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import observability
 from mcp_functions.legacy import conversations, final_messages, revisions, sessions, translation
 from mcp_functions.legacy.final_messages import Obstacle
-from mcp_functions.legacy.responses import Reply, error_message, error_object_message, result_message
+from mcp_functions.legacy.responses import Reply, error_message, result_message
 from mcp_functions.legacy.runner import Call, run_call, run_request
 from mcp_functions.protocol.constants import CALLS, LISTS, LOG_LEVELS, META_SERVER_INFO
 from mcp_functions.protocol.errors import InvalidParams, McpError, MethodNotFound
@@ -43,7 +43,7 @@ def reply(exchange: Exchange, message: Mapping[str, Any]) -> Reply:
 def error_reply(id_: RequestId, error: McpError) -> Reply:
     """Note an error in the log, and return it as a JSON-RPC error."""
     observability.current().add_error(error)
-    return Reply((error_message(id_, error),))
+    return Reply((error_message(id_, error.to_json()),))
 
 
 def _reply_by_method(exchange: Exchange, call: Call) -> Reply:
@@ -98,7 +98,7 @@ def _initialize(exchange: Exchange, call: Call) -> Reply:
     discover = Call(call.id, "server/discover", {"_meta": {}})
     outcome = run_request(exchange, discover, session.capabilities)
     if outcome.result is None:
-        return Reply((error_object_message(call.id, outcome.error or {}),))
+        return Reply((error_message(call.id, outcome.error or {}),))
     discovered = outcome.result
     capabilities = discovered["capabilities"]
     result: dict[str, Any] = {

@@ -62,7 +62,7 @@ def run_round(waiting: WaitingCall, claim: StoredRecord, answers: Mapping[str, A
         record = mailbox.retry(lambda: record_outcome(waiting, outcome), exchange.ends)
         stored = mailbox.replace(claim, record, exchange.ends)
     except ItemTooLarge:
-        record = over(waiting, [responses.error_message(waiting.call.id, ResultLost())])
+        record = over(waiting, [responses.error_message(waiting.call.id, ResultLost().to_json())])
         stored = mailbox.replace(claim, record, exchange.ends)
     except McpError as error:
         # Nothing is stored. The lease of the claim ends, and the client's next poll gets OutcomeUnknown.

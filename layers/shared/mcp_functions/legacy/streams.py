@@ -111,4 +111,4 @@ def _event_id(mailbox: Mailbox, position: StreamPosition) -> str:
 def _error(position: StreamPosition, reason: str | None, error: McpError) -> Events:
     """Note a reason, and return an error without an event id, because no event follows it."""
     observability.current().reason = reason
-    return (StreamEvent(responses.error_message(position.stream.request, error)),)
+    return (StreamEvent(responses.error_message(position.stream.request, error.to_json())),)
