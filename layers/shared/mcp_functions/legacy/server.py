@@ -31,6 +31,7 @@ from mcp_functions.legacy.sealed_ids import make_seals
 from mcp_functions.legacy.sessions import SESSION_HEADER
 from mcp_functions.protocol import header_parameters, headers, json_reader
 from mcp_functions.protocol.errors import InvalidRequest, McpError, Misconfigured, TemporarilyUnavailable
+from mcp_functions.protocol.messages import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -174,8 +175,7 @@ def _check_headers(exchange: Exchange, messages: Sequence[Mapping[str, Any]]) ->
     received = exchange.http.headers
     for message in messages:
         headers.check_no_contradiction(message, received)
-        params = message.get("params")
-        if message.get("method") == "tools/call" and isinstance(params, dict):
-            declared = lookup.header_arguments(exchange.deployment.modern.catalog, params.get("name"))
-            sent = params.get("arguments")
+        if message.get("method") == "tools/call":
+            declared = lookup.header_arguments(exchange.deployment.modern.catalog, value_at(message, "params", "name"))
+            sent = value_at(message, "params", "arguments")
             header_parameters.check_sent(declared, sent if isinstance(sent, dict) else {}, received)
