@@ -29,9 +29,8 @@ from mcp_functions.legacy.mailbox import Mailbox
 from mcp_functions.legacy.revisions import VERSION_HEADER
 from mcp_functions.legacy.sealed_ids import make_seals
 from mcp_functions.legacy.sessions import SESSION_HEADER
-from mcp_functions.protocol import header_parameters, headers, json_reader
+from mcp_functions.protocol import headers, json_reader
 from mcp_functions.protocol.errors import InvalidRequest, McpError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.protocol.messages import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -176,6 +175,7 @@ def _check_headers(exchange: Exchange, messages: Sequence[Mapping[str, Any]]) ->
     for message in messages:
         headers.check_no_contradiction(message, received)
         if message.get("method") == "tools/call":
-            declared = lookup.header_arguments(exchange.deployment.modern.catalog, value_at(message, "params", "name"))
-            sent = value_at(message, "params", "arguments")
-            header_parameters.check_sent(declared, sent if isinstance(sent, dict) else {}, received)
+            params = message.get("params") or {}
+            declared = lookup.header_arguments(exchange.deployment.modern.catalog, params.get("name"))
+            sent = {name: parameter for name, parameter in declared.items() if name in received}
+            lookup.check_headers(sent, params, received)
