@@ -43,7 +43,7 @@ class Header(NamedTuple):
     """The part of a token that identifies its data key, and that is not encrypted."""
 
     born: int  # when the data key was generated, in unix seconds
-    kek: bytes  # the hint at the wrapping key ("key encryption key") that wraps the data key; see `kek_hint`
+    kek_hint: bytes  # four bytes that identify the wrapping key ("key encryption key"); see the function `kek_hint`
     wrapped: bytes  # the wrapped data key
 
 
@@ -51,18 +51,18 @@ class DataKey(NamedTuple):
     """An unwrapped data key: the three fields of its header, and 32 secret bytes."""
 
     born: int
-    kek: bytes
+    kek_hint: bytes
     wrapped: bytes
     plaintext: bytes
 
     def __repr__(self) -> str:
         """Show the key without its plaintext."""
-        return f"DataKey(born={self.born}, kek={self.kek.hex()}, wrapped={key_name(self.wrapped)})"
+        return f"DataKey(born={self.born}, kek={self.kek_hint.hex()}, wrapped={key_name(self.wrapped)})"
 
     @property
     def header(self) -> Header:
         """The header of the tokens under this key."""
-        return Header(self.born, self.kek, self.wrapped)
+        return Header(self.born, self.kek_hint, self.wrapped)
 
 
 def key_name(wrapped: bytes) -> str:

@@ -115,36 +115,36 @@ class WrappingKeys:
         Raises:
             Misconfigured: there is no wrapping key, or two that headers cannot tell apart.
         """
-        self._by_kek = {kek_hint(wrapping.id): wrapping for wrapping in wrappings}
-        if not wrappings or len(self._by_kek) != len(wrappings):
+        self._by_hint = {kek_hint(wrapping.id): wrapping for wrapping in wrappings}
+        if not wrappings or len(self._by_hint) != len(wrappings):
             raise Misconfigured(reason="MCP_KMS_KEYS must list at least one KMS key ARN, and none twice")
-        self.first_kek = kek_hint(wrappings[0].id)
+        self.first_hint = kek_hint(wrappings[0].id)
         self._scope = scope
 
-    def has(self, kek: bytes) -> bool:
-        """Check whether a wrapping key is listed."""
-        return kek in self._by_kek
+    def has(self, hint: bytes) -> bool:
+        """Check whether the wrapping key with this hint is listed."""
+        return hint in self._by_hint
 
     def generate(self, born: int) -> DataKey:
         """Generate a data key, which is born now (unix seconds)."""
         with observability.KmsTimer():
             try:
-                plaintext, wrapped = self._by_kek[self.first_kek].generate(self._context(born))
+                plaintext, wrapped = self._by_hint[self.first_hint].generate(self._context(born))
             except (TemporarilyUnavailable, Misconfigured):
                 raise
             except OSError as error:
                 raise _outage(error) from None
             except Exception as error:  # noqa: BLE001 - an author's wrapping may raise anything; it is no client's fault
                 raise Misconfigured(reason=f"wrapping:{type(error).__name__}") from None
-            return _checked(DataKey(born, self.first_kek, wrapped, plaintext))
+            return _checked(DataKey(born, self.first_hint, wrapped, plaintext))
 
     def unwrap(self, header: Header) -> DataKey:
         """Unwrap the data key of a token; its wrapping key is listed."""
         with observability.KmsTimer():
             try:
-                plaintext = self._by_kek[header.kek].unwrap(header.wrapped, self._context(header.born))
+                plaintext = self._by_hint[header.kek_hint].unwrap(header.wrapped, self._context(header.born))
             except Misconfigured:
-                if header.kek == self.first_kek:
+                if header.kek_hint == self.first_hint:
                     raise
                 # The operator disabled a key that no longer seals. Its conversations start again, without an alarm.
                 raise InvalidRequestState(TokenReason.KEK_RETIRED) from None
@@ -154,7 +154,7 @@ class WrappingKeys:
                 raise _outage(error) from None
             except Exception:  # noqa: BLE001 - an author's wrapping may raise anything for damaged bytes: it fails closed
                 raise InvalidRequestState(TokenReason.WRAPPED_KEY) from None
-            return _checked(DataKey(header.born, header.kek, header.wrapped, plaintext))
+            return _checked(DataKey(header.born, header.kek_hint, header.wrapped, plaintext))
 
     def _context(self, born: int) -> dict[str, str]:
         """Return the EncryptionContext (§5). CloudTrail shows it in clear, so it holds nothing personal."""
