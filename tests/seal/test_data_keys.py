@@ -20,7 +20,7 @@ from mcp_functions.seal import budgets, key_cache, resets
 from mcp_functions.seal.data_keys import FAILED_UNWRAP_COST, FULL_BUDGET, REFILL_PER_SECOND, Keyring
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.key_choice import GRACE_RANDOM_BYTES, choose_key, draw_grace
-from mcp_functions.seal.keys import DataKey, kek_hint
+from mcp_functions.seal.keys import DataKey, Header, kek_hint
 from mcp_functions.seal.kms import KmsKey, kms_client
 from tests.support.strict_kms import SCOPE, START, Clock, StrictKms, kms_error, make_envelope, make_keys, run_python
 
@@ -32,7 +32,7 @@ EPOCH, GRACE, STALE = 900, 225, 900  # a key of the previous epoch may seal for 
 
 
 def key(born: float, name: bytes = b"w") -> DataKey:
-    return DataKey(int(born), b"kek1", name, b"\0" * 32)
+    return DataKey(Header(int(born), b"kek1", name), b"\0" * 32)
 
 
 def choose(keys: list[DataKey], now: float, grace: float = GRACE) -> DataKey | None:
@@ -74,11 +74,11 @@ def test_no_choice_is_outside_of_its_window(keys: list[DataKey], at: float, grac
     now = START + at
     choice = choose(keys, now, grace)
     if choice:
-        end = (choice.born // EPOCH + 1) * EPOCH
+        end = (choice.header.born // EPOCH + 1) * EPOCH
         assert choice in keys
         assert now < end + GRACE
-        assert choice.born // EPOCH <= now // EPOCH
-    current = [known for known in keys if known.born // EPOCH == now // EPOCH]
+        assert choice.header.born // EPOCH <= now // EPOCH
+    current = [known for known in keys if known.header.born // EPOCH == now // EPOCH]
     assert bool(current) <= (choice in current)
 
 
@@ -87,7 +87,7 @@ def test_a_container_chooses_among_the_keys_that_tokens_have_proven(keys: list[D
     kms, clock = StrictKms(), Clock(START + at)
     container = make_keys(kms, kms.create_key(), clock=clock)
     first = container._wrapping_keys.first_hint  # noqa: SLF001
-    proven = [found._replace(kek_hint=first) for found in keys]
+    proven = [found._replace(header=found.header._replace(kek_hint=first)) for found in keys]
     for found in proven:
         container._cache.add(found, "alice")  # noqa: SLF001
     wanted = choose(proven, clock.at, container._choice.grace)  # noqa: SLF001
@@ -226,7 +226,7 @@ def test_a_stolen_data_key_cannot_be_made_younger() -> None:
     thief = make_keys(kms, arn, clock=clock)
     stolen = thief.key_to_seal()
     clock.advance(86400)
-    rejuvenated = stolen._replace(born=int(clock.at))
+    rejuvenated = stolen._replace(header=stolen.header._replace(born=int(clock.at)))
     with mock.patch.object(thief, "key_to_seal", return_value=rejuvenated):  # the thief runs code of his own
         forged = Envelope(thief).seal(b"forged")
     with pytest.raises(InvalidRequestState) as refused:
@@ -238,8 +238,10 @@ def test_a_data_key_wrapped_under_a_foreign_key_is_refused_by_the_key_id() -> No
     kms, clock = StrictKms(), Clock(START + 100)
     ours, theirs = kms.create_key(), kms.create_key()
     attacker = make_keys(kms, theirs, clock=clock)
-    key_of_theirs = attacker.key_to_seal()._replace(kek_hint=kek_hint(ours.rpartition("/")[2]))
-    with mock.patch.object(attacker, "key_to_seal", return_value=key_of_theirs):
+    key_of_theirs = attacker.key_to_seal()
+    header = key_of_theirs.header._replace(kek_hint=kek_hint(ours.rpartition("/")[2]))
+    disguised = key_of_theirs._replace(header=header)
+    with mock.patch.object(attacker, "key_to_seal", return_value=disguised):
         forged = Envelope(attacker).seal(b"forged")
     with pytest.raises(InvalidRequestState) as refused:
         make_envelope(kms, ours, clock=clock).unseal(forged)
@@ -955,7 +957,7 @@ def test_an_own_key_of_another_length_is_not_used() -> None:
 
 
 def test_a_data_key_does_not_print_itself() -> None:
-    found = DataKey(1, b"kek1", b"wrapped", b"\xc0\xff\xee" * 10 + b"\0\0")
+    found = DataKey(Header(1, b"kek1", b"wrapped"), b"\xc0\xff\xee" * 10 + b"\0\0")
     for text in (repr(found), str(found), f"{found}"):
         assert "xc0" not in text
         assert "c0ffee" not in text
@@ -996,8 +998,8 @@ class Own:
     def unwrap(self, wrapped, context):
         return b"%032d" % int(wrapped)
 keys = [Keyring([Own()], Scope("s", "t", "1")) for _ in range(3)]
-first = [of.key_to_seal().wrapped for of in keys]
-warm = [of.key_to_seal().wrapped for of in keys]
+first = [of.key_to_seal().header.wrapped for of in keys]
+warm = [of.key_to_seal().header.wrapped for of in keys]
 before[0]()
 held = [len(of._cache.all()) for of in keys]
 again = keys[0].key_to_seal()

@@ -98,7 +98,7 @@ class Envelope:
             Misconfigured: no data key is available until the operator acts.
         """
         key = self._keys.key_to_seal()
-        head = token_format.write_head(key)
+        head = token_format.write_head(key.header)
         self._check_size(head, payload)
         entropy = self._rand(chunked_encryption.ENTROPY_BYTES)
         message = chunked_encryption.encrypt(key.plaintext, self._context + about + head, payload, entropy)

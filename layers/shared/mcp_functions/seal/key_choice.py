@@ -100,7 +100,7 @@ class KeyChoice:
 
     def _keys_that_may_seal(self) -> list[DataKey]:
         """Return the known keys under the first wrapping key."""
-        return [key for key in self._cache.all() if key.kek_hint == self._wrapping_keys.first_hint]
+        return [key for key in self._cache.all() if key.header.kek_hint == self._wrapping_keys.first_hint]
 
 
 def choose_key(keys: Sequence[DataKey], now: float, grace: float) -> DataKey | None:
@@ -124,8 +124,8 @@ def oldest_key(keys: Sequence[DataKey], epoch: int) -> DataKey | None:
     All containers that know the same keys must choose the same one. So of two keys that were born in the same second,
     it is the one whose wrapped bytes sort first.
     """
-    of_epoch = [key for key in keys if epoch_of(key.born) == epoch]
-    return min(of_epoch, key=lambda key: (key.born, key.wrapped), default=None)
+    of_epoch = [key for key in keys if epoch_of(key.header.born) == epoch]
+    return min(of_epoch, key=lambda key: (key.header.born, key.header.wrapped), default=None)
 
 
 def draw_grace(random_bytes: bytes) -> float:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mcp_functions import aws, observability
 from mcp_functions.aws.errors import read_failure
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.keys import KEY_BYTES, MAX_WRAPPED, DataKey, TokenReason, kek_hint
+from mcp_functions.seal.keys import KEY_BYTES, MAX_WRAPPED, DataKey, Header, TokenReason, kek_hint
 from mcp_functions.seal.resets import PerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mcp_functions.seal.keys import Header, Scope
+    from mcp_functions.seal.keys import Scope
 
 PURPOSE = "mcp-request-state"  # part of every EncryptionContext
 LIMITS = aws.CallLimits(connect_seconds=0.5, read_seconds=1.0, attempts=3)
@@ -133,10 +133,10 @@ class WrappingKeys:
             except (TemporarilyUnavailable, Misconfigured):
                 raise
             except OSError as error:
-                raise _outage(error) from None
+                raise TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}") from None
             except Exception as error:  # noqa: BLE001 - an author's wrapping may raise anything; it is no client's fault
                 raise Misconfigured(reason=f"wrapping:{type(error).__name__}") from None
-            return _checked(DataKey(born, self.first_hint, wrapped, plaintext))
+            return _checked(DataKey(Header(born, self.first_hint, wrapped), plaintext))
 
     def unwrap(self, header: Header) -> DataKey:
         """Unwrap the data key of a token; its wrapping key is listed."""
@@ -151,24 +151,17 @@ class WrappingKeys:
             except (InvalidRequestState, TemporarilyUnavailable):
                 raise
             except OSError as error:
-                raise _outage(error) from None
+                raise TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}") from None
             except Exception:  # noqa: BLE001 - an author's wrapping may raise anything for damaged bytes: it fails closed
                 raise InvalidRequestState(TokenReason.WRAPPED_KEY) from None
-            return _checked(DataKey(header.born, header.kek_hint, header.wrapped, plaintext))
+            return _checked(DataKey(header, plaintext))
 
     def _context(self, born: int) -> dict[str, str]:
         """Return the EncryptionContext (§5). CloudTrail shows it in clear, so it holds nothing personal."""
-        service, stage, generation = self._scope
-        return {
-            "purpose": PURPOSE, "service": service, "stage": stage, "generation": generation, "born": str(born),
-        }  # fmt: skip
+        return {"purpose": PURPOSE, **self._scope._asdict(), "born": str(born)}
 
 
 def _checked(key: DataKey) -> DataKey:
-    if len(key.plaintext) != KEY_BYTES or not 1 <= len(key.wrapped) <= MAX_WRAPPED:
+    if len(key.plaintext) != KEY_BYTES or not 1 <= len(key.header.wrapped) <= MAX_WRAPPED:
         raise Misconfigured(reason="wrapping:KeyLength")
     return key
-
-
-def _outage(error: OSError) -> TemporarilyUnavailable:
-    return TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}")

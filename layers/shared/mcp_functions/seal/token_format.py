@@ -17,16 +17,12 @@ from __future__ import annotations
 
 import binascii
 import struct
-from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.chunked_encryption import MIN_MESSAGE_BYTES, message_size, split
 from mcp_functions.seal.keys import MAX_WRAPPED, Header, TokenReason
 from mcp_functions.tuples import NamedTuple
-
-if TYPE_CHECKING:
-    from mcp_functions.seal.keys import DataKey
 
 PREFIX = "ks1."
 SUITE = 0x01
@@ -56,9 +52,10 @@ class Token(NamedTuple):
         return commitment[:ID_BYTES]
 
 
-def write_head(key: DataKey) -> bytes:
+def write_head(header: Header) -> bytes:
     """Return the head of every token under a data key."""
-    return _FIXED.pack(SUITE, KEY_IN_TOKEN, key.born, key.kek_hint, len(key.wrapped)) + key.wrapped
+    born, kek_hint, wrapped = header
+    return _FIXED.pack(SUITE, KEY_IN_TOKEN, born, kek_hint, len(wrapped)) + wrapped
 
 
 def write(head: bytes, message: bytes) -> str:
