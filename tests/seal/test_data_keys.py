@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal import budgets, key_cache, resets
+from mcp_functions.seal import budgets, data_keys, key_cache, resets
 from mcp_functions.seal.data_keys import FAILED_UNWRAP_COST, FULL_BUDGET, REFILL_PER_SECOND, Keyring
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.key_choice import GRACE_RANDOM_BYTES, choose_key, draw_grace
@@ -253,7 +253,7 @@ def test_the_list_of_opened_keys_is_bounded_and_what_falls_out_is_asked_for_agai
     kms, clock = StrictKms(), Clock(START)
     arn = kms.create_key()
     tokens = [make_envelope(kms, arn, clock=clock).seal(b"%d" % number) for number in range(6)]
-    reader = Envelope(Keyring([KmsKey(arn, lambda: kms)], SCOPE, now=clock, max_keys=4))
+    reader = bounded(kms, arn, clock, max_keys=4)
     for token in tokens:
         reader.unseal(token)
     before = kms.count("Decrypt")
@@ -565,7 +565,8 @@ def under_keys_of_their_own(kms: StrictKms, arn: str, clock: Clock, count: int) 
 
 
 def bounded(kms: StrictKms, arn: str, clock: Clock, max_keys: int) -> Envelope:
-    return Envelope(Keyring([KmsKey(arn, lambda: kms)], SCOPE, now=clock, max_keys=max_keys))
+    with mock.patch.object(data_keys, "MAX_KEYS", max_keys):
+        return make_envelope(kms, arn, clock=clock)
 
 
 def opens(container: Envelope, token: str, caller: str) -> bool:

@@ -60,7 +60,6 @@ class Keyring:
         *,
         now: Callable[[], float] = time.time,
         rand: Callable[[int], bytes] = os.urandom,
-        max_keys: int = MAX_KEYS,
     ) -> None:
         """Keep the wrapping keys, without a call to them.
 
@@ -69,14 +68,12 @@ class Keyring:
             scope: the service, stage and generation, part of every EncryptionContext and every derivation.
             now: the wall clock, in unix seconds; a monotonic clock would be wrong after a snapshot.
             rand: the function that returns a number of random bytes, to draw the end of the grace period.
-            max_keys: how many data keys are cached.
 
         Raises:
             Misconfigured: there is no wrapping key, or two that headers cannot tell apart.
         """
         self._wrapping_keys = WrappingKeys(wrappings, scope)
         self.scope = scope
-        self._max_keys = max_keys
         self._now = now
         self._rand = rand
         self.reset()
@@ -84,7 +81,7 @@ class Keyring:
 
     def reset(self) -> None:
         """Forget every key, budget and lock."""
-        self._cache = KeyCache(self._max_keys)
+        self._cache = KeyCache(MAX_KEYS)
         self._budgets = TokenBuckets(FULL_BUDGET, REFILL_PER_SECOND)
         grace = draw_grace(self._rand(GRACE_RANDOM_BYTES))
         self._choice = KeyChoice(self._wrapping_keys, self._cache, self._now, grace)
@@ -138,7 +135,7 @@ class Keyring:
     def _check_header(self, header: Header, max_age: float) -> None:
         """Check, before KMS is asked, that a token under this data key may still be valid (§6.3)."""
         now = self._now()
-        if not self._wrapping_keys.has(header.kek_hint):
+        if header.kek_hint not in self._wrapping_keys.by_hint:
             raise InvalidRequestState(TokenReason.KEK_UNKNOWN)
         if header.born > now + SKEW_SECONDS:
             raise InvalidRequestState(TokenReason.BORN_FUTURE)

@@ -73,8 +73,7 @@ class KeyChoice:
         if key:
             return key
         with acquire_or_raise(self._generate_lock):
-            key = self._choose()  # another thread may have generated a key meanwhile
-            return key or self._generate()
+            return self._choose() or self._generate()  # another thread may have generated a key meanwhile
 
     def previous_key(self) -> DataKey | None:
         """Return the key to seal with while KMS generates none: rule 4. None if this container knows no such key."""
@@ -83,10 +82,9 @@ class KeyChoice:
     def _choose(self) -> DataKey | None:
         """Return a key that the container knows; None if it needs a new one."""
         now = self._now()
-        key = choose_key(self._keys_that_may_seal(), now, self.grace)
-        if key is None and now < self._pause_ends:
-            return self.previous_key()
-        return key
+        # In the pause, the grace period lasts to the end of the epoch: rule 4 without another call of KMS.
+        grace = EPOCH_SECONDS if now < self._pause_ends else self.grace
+        return choose_key(self._keys_that_may_seal(), now, grace)
 
     def _generate(self) -> DataKey:
         now = self._now()

@@ -107,6 +107,10 @@ class WrappingKeys:
     """The wrapping keys of one scope. The first one generates data keys; each unwraps the data keys that it wrapped.
 
     Whatever a `Wrapping` raises, `generate` and `unwrap` raise one of its three errors.
+
+    Attributes:
+        by_hint: the wrapping keys by the hint in headers, `kek_hint`.
+        first_hint: the hint of the first one.
     """
 
     def __init__(self, wrappings: Sequence[Wrapping], scope: Scope) -> None:
@@ -115,21 +119,17 @@ class WrappingKeys:
         Raises:
             Misconfigured: there is no wrapping key, or two that headers cannot tell apart.
         """
-        self._by_hint = {kek_hint(wrapping.id): wrapping for wrapping in wrappings}
-        if not wrappings or len(self._by_hint) != len(wrappings):
+        self.by_hint = {kek_hint(wrapping.id): wrapping for wrapping in wrappings}
+        if not wrappings or len(self.by_hint) != len(wrappings):
             raise Misconfigured(reason="MCP_KMS_KEYS must list at least one KMS key ARN, and none twice")
         self.first_hint = kek_hint(wrappings[0].id)
         self._scope = scope
-
-    def has(self, hint: bytes) -> bool:
-        """Check whether the wrapping key with this hint is listed."""
-        return hint in self._by_hint
 
     def generate(self, born: int) -> DataKey:
         """Generate a data key, which is born now (unix seconds)."""
         with observability.KmsTimer():
             try:
-                plaintext, wrapped = self._by_hint[self.first_hint].generate(self._context(born))
+                plaintext, wrapped = self.by_hint[self.first_hint].generate(self._context(born))
             except (TemporarilyUnavailable, Misconfigured):
                 raise
             except OSError as error:
@@ -142,7 +142,7 @@ class WrappingKeys:
         """Unwrap the data key of a token; its wrapping key is listed."""
         with observability.KmsTimer():
             try:
-                plaintext = self._by_hint[header.kek_hint].unwrap(header.wrapped, self._context(header.born))
+                plaintext = self.by_hint[header.kek_hint].unwrap(header.wrapped, self._context(header.born))
             except Misconfigured:
                 if header.kek_hint == self.first_hint:
                     raise
