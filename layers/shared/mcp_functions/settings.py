@@ -1,9 +1,9 @@
-"""The settings of a deployment: `read(os.environ)` makes a `Settings`, once, at a function's first event.
+"""The settings of a deployment, from environment variables: `read(os.environ)` makes a `Settings`.
 
-template.yaml sets the variables, and the local harness sets the same ones. `VARIABLES` at the end of this file lists
-them, each with its field and the function that reads it. A wrong value is a `Misconfigured`, whose text names the
-variable. Other modules read only X-Ray's trace id (`observability`), and the variables of a call to AWS, which boto3
-reads too (`aws`).
+A function reads them once, at its first event. template.yaml sets the variables, and the local harness sets the same
+ones. `VARIABLES` at the end of this file lists them, each with its field and the function that reads it. A wrong value
+raises `Misconfigured`, whose text names the variable. Other modules read only X-Ray's trace id (`observability`), and
+the variables of a call to AWS, which boto3 reads too (`aws`).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Settings(NamedTuple):
     earlier_revisions: bool = True  # whether clients of 2025 are answered
     session_seconds: int = 24 * 3600  # the life of a session, which only an earlier revision has
     question_seconds: int = QUESTION_SECONDS
-    questions_since: str = "2025-11-25"  # the first revision whose clients poll for the answer to a question
+    questions_since: str = "2025-11-25"  # clients of 2025 are asked only if they speak this revision or a later one
     sam_local: str = ""  # not empty under `sam local`, which calls a function by its logical id in the template
 
     def function_name(self, folder: str) -> str:
@@ -92,6 +92,7 @@ class Settings(NamedTuple):
         name = function_name.removeprefix(f"{self.stack}_")
         if not self.sam_local:
             return name
+        # The pattern matches before each capital letter but the first one.
         folder = re.sub("(?<!^)(?=[A-Z])", "_", name.removesuffix("Worker")).lower()
         return folder + WORKER if name.endswith("Worker") else folder
 
