@@ -178,7 +178,7 @@ def _request(url: str, headers: Mapping[str, str], body: bytes | None) -> Respon
     # The cause is hidden: it may quote the response, which can hold a token.
     try:
         connection = open_connection(parts.scheme, host, port, CONNECT_SECONDS, Deadline.after(SECONDS))
-        return https.exchange(connection, https.Request(target, headers, body), MAX_BYTES)
+        return https.exchange(connection, target, MAX_BYTES, headers, body)
     except (OSError, NoAnswer):
         raise _unavailable() from None
 

@@ -145,12 +145,13 @@ class Keyring:
     def _unwrap(self, header: Header, caller: str) -> DataKey:
         """Have KMS unwrap a data key, and charge the caller as for a failed unwrap (§6.5).
 
-        Only an outage costs nothing. An access that KMS denies does: every token would cause another call.
+        An outage costs nothing, because the caller did not cause it. A denial costs as much as a forged token: while
+        KMS denies a key, each token under it would cause another call.
         """
         if not self._budgets.take(caller, FAILED_UNWRAP_COST, self._now()):
             raise Busy(reason="unwrap_budget")  # "Over budget the answer is 503 and no verdict"
         try:
             return self._wrapping_keys.unwrap(header)
         except TemporarilyUnavailable:
-            self._budgets.put_back(caller, FAILED_UNWRAP_COST, self._now())  # the caller did not cause the outage
+            self._budgets.put_back(caller, FAILED_UNWRAP_COST, self._now())
             raise
