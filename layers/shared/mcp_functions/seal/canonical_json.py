@@ -32,18 +32,18 @@ def canonical_digest(label: bytes, value: object) -> bytes:
     return digest.digest()
 
 
-def write_canonical(value: object, write: Callable[[bytes], object], depth: int = 1) -> None:
+def write_canonical(value: object, write: Callable[[bytes], object], levels: int = MAX_DEPTH) -> None:
     """Write the canonical form of a JSON value, piece by piece.
 
     Args:
-        value: the value, with at most `MAX_DEPTH` levels of objects and arrays.
+        value: the value.
         write: the function that gets each piece.
-        depth: the level of the value; only the recursive calls set it.
+        levels: how many levels of objects and arrays the value may have.
 
     Raises:
-        TypeError, ValueError: the value is nested deeper, or is not JSON.
+        TypeError, ValueError: the value has more levels, or is not JSON.
     """
-    if depth > MAX_DEPTH and isinstance(value, (dict, list, tuple)):
+    if levels == 0 and isinstance(value, (dict, list, tuple)):
         message = f"nested deeper than {MAX_DEPTH}"
         raise ValueError(message)
     if isinstance(value, dict):
@@ -53,14 +53,14 @@ def write_canonical(value: object, write: Callable[[bytes], object], depth: int 
                 write(b",")
             _write_string(name, write)
             write(b":")
-            write_canonical(value[name], write, depth + 1)
+            write_canonical(value[name], write, levels - 1)
         write(b"}")
     elif isinstance(value, (list, tuple)):
         write(b"[")
         for position, item in enumerate(value):
             if position > 0:
                 write(b",")
-            write_canonical(item, write, depth + 1)
+            write_canonical(item, write, levels - 1)
         write(b"]")
     elif isinstance(value, str):
         _write_string(value, write)
