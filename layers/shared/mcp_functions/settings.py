@@ -218,8 +218,7 @@ def read_auth_mode(environ: Mapping[str, str], name: str) -> str:
 def read_token_binding(environ: Mapping[str, str], name: str) -> str:
     """Read the claim that binds an access token to this server."""
     if environ[name] not in ("aud", "client_id"):
-        message = f"{name} must be aud or client_id: a provider that can bind tokens to neither cannot be used"
-        raise Misconfigured(message)
+        raise Misconfigured(reason=f"{name} must be aud or client_id: no other claim binds a token to this server")
     return environ[name]
 
 

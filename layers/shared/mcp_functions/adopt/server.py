@@ -86,15 +86,14 @@ class AdoptedServer:
         ]
         self.lifespan = SharedValue(lambda: self.low_level.lifespan(self.low_level))
 
-    def list(self, method: str, params: Mapping[str, Any], *, has_lifespan: bool) -> dict[str, Any]:
+    def list(self, method: str, params: Mapping[str, Any], state: object) -> dict[str, Any]:
         """Read one page of a list, with every entry: whether a caller may use it is decided at each call.
 
         Args:
             method: the method of the list.
             params: the params of the request, without `_meta`.
-            has_lifespan: whether the lifespan is entered first.
+            state: what the lifespan yielded; {} before it is entered.
         """
-        state = self.lifespan.get() if has_lifespan else {}
         with _transport("stdio"):  # FastMCP hides nothing from it
             sent = {**params, "_meta": OWN_META}
             return event_loop.run(self._answer(method, sent, SilentChannel(), PROTOCOL_VERSION, state))

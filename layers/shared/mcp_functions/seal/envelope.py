@@ -14,7 +14,7 @@ The specification is envelope.md. `token_format` has the outer layer of a token,
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from mcp_functions import observability
 from mcp_functions.protocol.errors import Misconfigured, StateTooLarge
@@ -24,8 +24,11 @@ from mcp_functions.seal.token_format import CEILING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcp_functions.seal.codec_adapter import CodecAdapter
     from mcp_functions.seal.data_keys import Keyring
     from mcp_functions.seal.keys import DataKey
+
+    Seal: TypeAlias = "Envelope | CodecAdapter"  # what seals payloads: the envelope, or an author's codec
 
 MAX_CHARS = 24 * 1024  # the default limit of a token
 MAX_AGE = 3600  # the default lifetime of a token, in seconds
@@ -40,16 +43,6 @@ class Codec(Protocol):
 
     def unseal(self, token: str, /) -> bytes:
         """Return the payload, or raise `InvalidRequestState`; any other exception counts as that."""
-
-
-class Seal(Protocol):
-    """An `Envelope`, or an author's codec in a `CodecAdapter`."""
-
-    def seal(self, payload: bytes, *, about: bytes = b"") -> str:
-        """See `Envelope.seal`."""
-
-    def unseal(self, token: str, *, caller: str = "", about: bytes = b"") -> bytes:
-        """See `Envelope.unseal`."""
 
 
 class Envelope:
