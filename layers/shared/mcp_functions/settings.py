@@ -49,7 +49,7 @@ class Settings(NamedTuple):
     stage: str = "prod"
     generation: str = "1"  # change it to invalidate all older states: each data key is bound to it
     auth_mode: AuthMode = "iam"
-    log_callers: str = ""  # the ARN of the HMAC key that makes the callers' names in the log; empty: they have no names
+    log_callers: str = ""  # the ARN of the HMAC key that makes the callers' names in the log; empty: no names
     stopped_functions: frozenset[str] = frozenset()  # the folders of functions that refuse every request
     stopped_callers: frozenset[str] = frozenset()  # the names, as in the log, of callers that every function refuses
     jwt_issuer: str = ""
@@ -233,7 +233,7 @@ def read_hierarchy(environ: Mapping[str, str], name: str) -> Hierarchy:
     """Read which scopes include others."""
     try:
         return scopes.read_hierarchy(environ[name])
-    except ValueError as error:  # it says what is wrong; its traceback would add nothing
+    except ValueError as error:  # hidden, because the message repeats its text
         message = f"{name} holds {error}: write chains, the broadest scope first, as in a > b > c, d > b"
         raise Misconfigured(message) from None
 

@@ -86,7 +86,7 @@ def _read_lists(adopted: AdoptedServer) -> dict[str, list[dict[str, Any]]]:
 
 def _read_list(adopted: AdoptedServer, method: str, list_name: str) -> list[dict[str, Any]]:
     # First without the lifespan, which may open connections. A list that needs what the lifespan yields may raise
-    # anything; it is read again below.
+    # anything. Then the list is read again.
     with suppress(Exception):
         return _read_pages(adopted, method, list_name, state={})
     return _read_pages(adopted, method, list_name, state=adopted.lifespan.get())

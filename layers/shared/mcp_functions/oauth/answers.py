@@ -35,7 +35,7 @@ PREFLIGHT = {
     "access-control-max-age": "600",
 }
 PUBLIC_SECONDS = 300  # how long a metadata document may be cached
-# `overflow` hides the parts of a client's name that leave its line: they must not cover the text of the page.
+# `overflow` hides the parts of a client's name that leave its line, so that no part covers the text of the page.
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:3rem auto;padding:0 1rem}"
     "h1{font-size:1.3rem}dd{margin:0 0 .8rem;overflow-wrap:anywhere;overflow:hidden}"

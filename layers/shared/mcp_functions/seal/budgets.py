@@ -20,8 +20,8 @@ MAX_CALLERS = 4096  # how many buckets are in memory
 class Bucket(NamedTuple):
     """The bucket of one caller."""
 
-    units: float  # how many units it held
-    changed: float  # when it held them, in unix seconds
+    units: float  # the units that it held after its last change
+    changed: float  # the time of that change, in unix seconds
 
 
 class TokenBuckets:

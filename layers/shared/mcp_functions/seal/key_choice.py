@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 EPOCH_SECONDS = 900
 GRACE_SECONDS = 225  # the longest grace period of a container
-# The mean time by which a container ends it early: 19 seconds. In a fleet of any size, the earliest container is on
-# average this far ahead of the second one, and meanwhile its key spreads. With a twelfth, only one container in 160,000
-# (e ** 12) has no grace period at all.
+# The mean time by which a container ends its grace period early: 19 seconds. In a fleet of any size, the earliest
+# container is on average this far ahead of the second one, and meanwhile its key spreads. With a twelfth, only one
+# container in 160,000 (e ** 12) has no grace period at all.
 MEAN_EARLY_SECONDS = GRACE_SECONDS / 12
 GRACE_RANDOM_BYTES = 6  # what `draw_grace` needs
 PAUSE_SECONDS = 5  # after a failure of KMS: how long a container does not ask again if it has a key of rule 4
