@@ -22,9 +22,6 @@ import pytest
 
 from mcp_functions import Elicit, Step, prompt, tool
 from mcp_functions.handlers import event_loop
-from mcp_functions.local import Harness
-from tests.local.conftest import write_functions
-from tests.support import wire
 from tests.support.conversations import talk_to
 from tests.support.http_servers import listening
 
@@ -138,35 +135,6 @@ def test_two_calls_at_once_wait_for_each_other_in_one_loop() -> None:
     assert right.text == "right"
 
 
-MEETING_FUNCTION = """
-import asyncio
-from mcp_functions import serve, tool
-
-ARRIVED = {"left": asyncio.Event(), "right": asyncio.Event()}
-
-@tool
-async def meet(me: str, other: str) -> str:
-    ARRIVED[me].set()
-    await ARRIVED[other].wait()
-    return me
-
-handler = serve(meet)
-"""
-
-
-def test_two_requests_at_once_meet_in_the_harness(tmp_path: Path) -> None:
-    functions = write_functions(tmp_path / "functions", {"meet/app.py": MEETING_FUNCTION})
-    with Harness(functions, state_dir=tmp_path / "state") as harness:
-
-        def meet(me: str, other: str) -> str:
-            message = wire.message("tools/call", {"name": "meet", "arguments": {"me": me, "other": other}})
-            response = httpx2.post(f"{harness.url}/meet", json=message, headers=wire.headers(message), timeout=30)
-            return str(response.json()["result"]["content"][0]["text"])
-
-        texts = run_in_threads(lambda: meet("left", "right"), lambda: meet("right", "left"))
-    assert texts == ["left", "right"]
-
-
 def test_a_handler_sees_the_context_of_the_thread_that_calls_it_and_does_not_change_it() -> None:
     async def change() -> str:
         name = caller_name.get()
@@ -179,7 +147,7 @@ def test_a_handler_sees_the_context_of_the_thread_that_calls_it_and_does_not_cha
     assert context[caller_name] == "alice"
 
 
-# What a call leaves running
+# Tasks that a call leaves running
 
 
 def test_the_tasks_that_a_call_leaves_running_end_with_it(counts: Counter[str]) -> None:

@@ -6,7 +6,6 @@ annotations`: it would turn them into text, and the classes inside of a test cou
 """
 
 import functools
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
@@ -20,10 +19,9 @@ from pydantic import BaseModel, BeforeValidator, Field, StringConstraints
 
 import mcp_functions
 from mcp_functions import Header, Number, prompt, resource, tool
-from mcp_functions.handlers import injection, signatures
+from mcp_functions.handlers import injection
 from mcp_functions.handlers.base import Handler
 from mcp_functions.rounds import capabilities
-from mcp_functions.schemas.parameters import docstring
 from tests.support.conversations import talk_to
 
 DESCRIPTION = "The folder"
@@ -383,27 +381,6 @@ def test_the_error_for_a_misplaced_parameter_lists_every_capability() -> None:
 
 def is_capability(value: object) -> bool:
     return isinstance(value, type) and issubclass(value, capabilities.Capability)
-
-
-def travel(first: int, second: str = "x", *, third: int, fourth: float = 2.0) -> str:
-    """Go there.
-
-        Twice, if need be.
-
-    Or not.
-    """
-    return f"{first}{second}{third}{fourth}"
-
-
-def test_the_parameters_before_and_after_the_star_are_listed() -> None:
-    before, after = signatures.list_parameters(travel)
-    assert [parameter[:2] for parameter in before] == [("first", ...), ("second", "x")]
-    assert after == ["third", "fourth"]
-
-
-def test_a_docstring_is_read_as_inspect_reads_it() -> None:
-    assert docstring(travel) == inspect.getdoc(travel)
-    assert docstring(is_capability) is None
 
 
 def test_a_decorated_function_takes_what_the_function_behind_it_takes() -> None:

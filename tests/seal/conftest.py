@@ -1,4 +1,4 @@
-"""What tests of the seal share: a fake KMS, one wrapping key in it, a clock, and containers that use them.
+"""Fixtures of the tests of the seal: a fake KMS, one wrapping key in it, a clock, and containers that use them.
 
 A container is one Lambda environment. For these tests it is an envelope, which seals and opens tokens, with a keyring
 that has no data key in memory yet.

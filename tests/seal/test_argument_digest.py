@@ -127,7 +127,7 @@ def test_both_agree_on_any_arguments(arguments: dict[str, Any]) -> None:
     assert digest_of_package(arguments) == digest_of(canonical_form(arguments))
 
 
-# What the digest tells apart
+# Different arguments
 
 CONFUSABLE: list[object] = [
     0, 1, True, False, None, "", "1", "true", "null", [], {}, [1], [[1]], {"1": 1}, 1.5, "1.5", -1, 2**53, 2**53 + 1,

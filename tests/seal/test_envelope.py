@@ -5,13 +5,13 @@ must ask KMS to unwrap the key in the token. KMS is a fake that refuses what AWS
 
 The bytes of a token, after `ks1.` and base64url:
 
-    0   suite          of the encryption
-    1   key kind
-    2   born           when the data key was generated
-    6   kek            a hint at the wrapping key in KMS
-    10  wrapped bytes  the length of the next part
-    12  wrapped key    the data key, encrypted by KMS
-    196 message        salt, commitment to the key, encrypted payload, tags
+    0    suite          the version of the encryption;
+    1    key kind       always 1;
+    2    born           the second in which the data key was generated;
+    6    kek            a hint at the wrapping key in KMS;
+    10   wrapped bytes  the length of the next part;
+    12   wrapped key    the data key, encrypted by KMS;
+    196  message        salt, commitment to the key, encrypted payload, tags.
 """
 
 from __future__ import annotations

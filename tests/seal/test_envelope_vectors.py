@@ -1,4 +1,4 @@
-"""Two other readers agree with the package on what a token is.
+"""Two other readers open the tokens of the package, and refuse the same ones.
 
 The first one is written here from the rules of envelope.md, and reads the published vectors. The other one is
 Cobblestone of the `cryptography` package, which implements the same encryption. A vector is a token, the key and the

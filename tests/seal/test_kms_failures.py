@@ -1,4 +1,4 @@
-"""What a failure of KMS means (envelope.md §8): a bad token, an outage, or a mistake of the operator.
+"""A failure of KMS means a bad token, an outage, or a mistake of the operator (envelope.md §8).
 
 InvalidRequestState     400: the token is bad
 TemporarilyUnavailable  503: an outage; the client tries again

@@ -155,7 +155,7 @@ print(json.dumps(clone(machine)))
 
 
 class Clone(NamedTuple):
-    """What one clone has drawn and sealed."""
+    """The random values and the token of one clone."""
 
     process_id: int
     openssl_key: str  # from OpenSSL's generator, which is in the memory of the process

@@ -49,7 +49,7 @@ def unseal_outcome(container: Envelope, token: str, caller: str) -> str:
 
 
 def seal_under_many_keys(start_container: StartContainer, count: int) -> list[str]:
-    """Seal authentic tokens, each in a new container and so under a data key of its own."""
+    """Seal authentic tokens. Each is sealed in a new container, and so under another data key."""
     return [start_container().seal(b"%d" % number) for number in range(count)]
 
 
