@@ -1,4 +1,4 @@
-"""How a state is refused: the client always sees the same error, so that an attacker learns nothing from it."""
+"""Damaged tokens and their refusal. A client always gets the same error, so an attacker learns nothing from it."""
 
 from __future__ import annotations
 
@@ -33,3 +33,9 @@ def refusal_reason(open_state: Callable[[], object]) -> str:
 def assert_generic(error: InvalidRequestState) -> None:
     assert (error.status, error.code, error.message) == (400, -32602, "Invalid or expired requestState")
     assert error.data == {"reason": "invalid_request_state"}
+
+
+def replace_character(token: str, place: int) -> str:
+    """Damage a token: put another character in this place."""
+    other = "B" if token[place] == "A" else "A"
+    return token[:place] + other + token[place:][1:]

@@ -29,7 +29,7 @@ from mcp_functions.seal.claims import Claims
 from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.envelope import STATE_LABEL, Envelope
 from mcp_functions.seal.request_state import RequestStates
-from tests.seal.refusals import assert_refused
+from tests.seal.refusals import assert_refused, replace_character
 from tests.support.strict_kms import START, Clock, StrictKms, make_keys
 
 AUDIENCE = "demo/update_work_item/prod"
@@ -456,7 +456,7 @@ def start_container(kms: StrictKms, arn: str, clock: Clock, lifetime: int = LIFE
 def test_a_failed_unwrap_is_charged_to_the_caller_who_is_named(kms: StrictKms, arn: str, clock: Clock) -> None:
     token, container = seal(start_container(kms, arn, clock)), start_container(kms, arn, clock)
     for number in range(3):
-        damaged = token[: 130 + number] + ("A" if token[130 + number] != "A" else "B") + token[131 + number :]
+        damaged = replace_character(token, 130 + number)  # in the wrapped key
         with assert_refused("wrapped_key"):
             container.open(damaged, REQUEST, caller="mallory")
     with pytest.raises(TemporarilyUnavailable):

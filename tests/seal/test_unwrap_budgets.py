@@ -18,6 +18,7 @@ from mcp_functions.seal import budgets
 from mcp_functions.seal.data_keys import AUTHENTIC_UNWRAP, FAILED_UNWRAP, FULL_BUDGET, REFILL_PER_SECOND, Keyring
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.kms import KmsKey
+from tests.seal.refusals import replace_character
 from tests.support.strict_kms import BLOB_BYTES, SCOPE, START, Clock, StrictKms, make_envelope
 
 if TYPE_CHECKING:
@@ -27,11 +28,6 @@ OVER_BUDGET = "unwrap_budget"
 # Where a character of a token belongs to the last bytes of the wrapped key. The fake KMS does not authenticate these,
 # so it unwraps the key, and only the encrypted message shows that the token is forged.
 LAST_BYTES_OF_WRAPPED_KEY = len("ks1.") + (12 + BLOB_BYTES - 4) * 4 // 3
-
-
-def replace_character(token: str, place: int) -> str:
-    other = "B" if token[place] == "A" else "A"
-    return token[:place] + other + token[place + 1 :]
 
 
 def damage_wrapped_key(token: str, number: int) -> str:
@@ -89,7 +85,7 @@ def test_a_forged_token_whose_key_kms_unwraps_costs_the_full_price(
 
 def test_a_forged_token_under_a_key_in_memory_costs_nothing(kms: StrictKms, start_container: StartContainer) -> None:
     container = start_container()
-    forged = container.seal(b"state")[:-2] + "AA"
+    forged = replace_character(container.seal(b"state"), -2)
     outcomes = [unseal_outcome(container, forged, "mallory") for _ in range(10)]
     assert outcomes == ["tag"] * 10
     assert kms.count("Decrypt") == 0
