@@ -44,7 +44,9 @@ from tests.support.strict_kms import SCOPE, START, Clock, Repeatable, StrictKms,
 if TYPE_CHECKING:
     from mcp_functions.seal.claims import Claims
 
-SIZE, LIFETIME, EPOCH = 4, 600, 900
+SIZE = 4  # containers in the fleet
+LIFETIME, EPOCH = 600, 900  # seconds
+NUMBERS = st.integers(0, SIZE - 1)  # which container a request reaches
 REQUESTS = [
     bind_request("a/prod", "tools/call", {"name": name, "arguments": {"id": number}}, Principal("iss", sub, "c"))
     for name in ("one", "two")
@@ -83,7 +85,7 @@ class Container:
 
 
 @dataclass(frozen=True)
-class Sealed:
+class SealedState:
     """A state that the fleet left, and what the model knows of it."""
 
     token: str
@@ -96,7 +98,7 @@ class Sealed:
 class Fleet(RuleBasedStateMachine):
     """Four containers behind a random router."""
 
-    tokens = Bundle("tokens")
+    states = Bundle("states")
 
     @initialize()
     def start(self) -> None:
@@ -122,16 +124,16 @@ class Fleet(RuleBasedStateMachine):
     def time_passes(self, seconds: float) -> None:
         self.clock.advance(seconds)
 
-    @rule(target=tokens, at=st.integers(0, SIZE - 1), request=st.sampled_from(REQUESTS))
-    def a_first_round(self, at: int, request: Binding) -> MultipleResults[Sealed]:
-        return self.seal(self.containers[at], request, None)
+    @rule(target=states, number=NUMBERS, request=st.sampled_from(REQUESTS))
+    def a_first_round(self, number: int, request: Binding) -> MultipleResults[SealedState]:
+        return self.seal(self.containers[number], request, None)
 
-    @rule(target=tokens, at=st.integers(0, SIZE - 1), sealed=tokens)
-    def a_next_round(self, at: int, sealed: Sealed) -> MultipleResults[Sealed]:
-        opened = self.open(self.containers[at], sealed)
-        return self.seal(self.containers[at], sealed.request, opened) if opened else multiple()
+    @rule(target=states, number=NUMBERS, sealed=states)
+    def a_next_round(self, number: int, sealed: SealedState) -> MultipleResults[SealedState]:
+        opened = self.open(self.containers[number], sealed)
+        return self.seal(self.containers[number], sealed.request, opened) if opened else multiple()
 
-    def seal(self, container: Container, request: Binding, previous: Claims | None) -> MultipleResults[Sealed]:
+    def seal(self, container: Container, request: Binding, previous: Claims | None) -> MultipleResults[SealedState]:
         now = self.clock()
         try:
             token = container.states.seal(request, previous, asked={}, record={"n": 1})
@@ -147,13 +149,14 @@ class Fleet(RuleBasedStateMachine):
             return multiple()
         deadline = previous.flow_deadline / 1000 if previous else now + 3600
         expires = min(now + LIFETIME, deadline)
-        return multiple(Sealed(token, request, expires, self.generation, previous.round + 1 if previous else 1))
+        return multiple(SealedState(token, request, expires, self.generation, previous.round + 1 if previous else 1))
 
-    @rule(at=st.integers(0, SIZE - 1), sealed=tokens)
-    def a_state_comes_back(self, at: int, sealed: Sealed) -> None:
-        self.open(self.containers[at], sealed)
+    @rule(number=NUMBERS, sealed=states)
+    def a_state_comes_back(self, number: int, sealed: SealedState) -> None:
+        self.open(self.containers[number], sealed)
 
-    def open(self, container: Container, sealed: Sealed) -> Claims | None:
+    def open(self, container: Container, sealed: SealedState) -> Claims | None:
+        # A time in a state is in whole milliseconds, so a valid state may end one or two earlier.
         is_valid = self.clock() < sealed.expires - 0.002 and sealed.generation == self.generation
         try:
             opened = container.states.open(sealed.token, sealed.request, caller="somebody")
@@ -174,20 +177,20 @@ class Fleet(RuleBasedStateMachine):
             return opened
         return None
 
-    @rule(at=st.integers(0, SIZE - 1), sealed=tokens, request=st.sampled_from(REQUESTS))
-    def a_state_comes_with_another_request(self, at: int, sealed: Sealed, request: Binding) -> None:
+    @rule(number=NUMBERS, sealed=states, request=st.sampled_from(REQUESTS))
+    def a_state_comes_with_another_request(self, number: int, sealed: SealedState, request: Binding) -> None:
         if request != sealed.request:
             with pytest.raises(McpError):
-                self.containers[at].states.open(sealed.token, request, caller="somebody else")
+                self.containers[number].states.open(sealed.token, request, caller="somebody else")
 
-    @rule(at=st.integers(0, SIZE - 1), sealed=tokens, place=st.integers(4, 600), letter=st.sampled_from("AQgw-_09"))
-    def a_damaged_state_comes(self, at: int, sealed: Sealed, place: int, letter: str) -> None:
+    @rule(number=NUMBERS, sealed=states, place=st.integers(4, 600), letter=st.sampled_from("AQgw-_09"))
+    def a_damaged_state_comes(self, number: int, sealed: SealedState, place: int, letter: str) -> None:
         if place < len(sealed.token) and sealed.token[place] != letter:
             damaged = sealed.token[:place] + letter + sealed.token[place + 1 :]
             # An attacker must not be able to alarm the operator, so Misconfigured needs a denial of KMS.
             errors = (InvalidRequestState, TemporarilyUnavailable)
             with pytest.raises((*errors, Misconfigured) if self.denied else errors):
-                self.containers[at].states.open(damaged, sealed.request, caller="mallory")
+                self.containers[number].states.open(damaged, sealed.request, caller="mallory")
 
     @rule(outage=st.booleans())
     def an_outage_begins_or_ends(self, *, outage: bool) -> None:
@@ -198,15 +201,15 @@ class Fleet(RuleBasedStateMachine):
         self.denied = denied
         self.ever_denied |= denied
 
-    @rule(at=st.integers(0, SIZE - 1))
-    def a_container_is_replaced(self, at: int) -> None:
-        self.containers[at] = self.launch(self.containers[at].deploy)
+    @rule(number=NUMBERS)
+    def a_container_is_replaced(self, number: int) -> None:
+        self.containers[number] = self.launch(self.containers[number].deploy)
 
-    @rule(at=st.integers(0, SIZE - 1))
-    def a_deploy_of_a_key_rotation_reaches_a_container(self, at: int) -> None:
-        here = self.containers[at].deploy
+    @rule(number=NUMBERS)
+    def a_deploy_of_a_key_rotation_reaches_a_container(self, number: int) -> None:
+        here = self.containers[number].deploy
         if here < 2 and here == min(container.deploy for container in self.containers):
-            self.containers[at] = self.launch(here + 1)
+            self.containers[number] = self.launch(here + 1)
 
     @precondition(lambda self: self.generation < 3)
     @rule()
