@@ -471,6 +471,10 @@ def test_a_process_has_one_thread_more_and_ends_without_a_warning() -> None:
     assert ended.returncode == 0
 
 
+def test_a_task_in_an_empty_context_belongs_to_the_process() -> None:
+    assert run_script("event_loop.run(leave_tasks()); print(tasks[0].done())").stdout == "False\n"
+
+
 def test_an_interrupt_of_the_calling_thread_cancels_the_call() -> None:
     script = """
 async def interrupt():
