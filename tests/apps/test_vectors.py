@@ -8,23 +8,22 @@ from mcp_functions.apps.channels import APP, WORDS, Channel
 from mcp_functions.apps.companions import ARGUMENTS, bind
 from mcp_functions.protocol.messages import Principal
 from mcp_functions.seal.request_state import RequestStates
-from tests.seal.test_envelope import VECTORS, read_vector, reader_of
+from tests.support.envelope_vectors import VECTORS
 
-FILES = {path.stem: read_vector(path) for path in VECTORS}
 ADA = Principal("https://id.example", "ada", "host")
 ASKED = {"consent": "kDpzKbJrZ1b0Yx0mGqz8Wg"}
 
 
 def states(name: str, at: str) -> RequestStates:
-    vector = FILES[f"accept-{name}"]
+    vector = VECTORS[f"accept-{name}"]
     return RequestStates(
-        reader_of(vector, at), now=lambda: float(vector[at]), lifetime_seconds=600, rand=lambda size: bytes(range(size))
+        vector.envelope(at), now=lambda: float(vector[at]), lifetime_seconds=600, rand=lambda size: bytes(range(size))
     )
 
 
 @pytest.mark.parametrize(("name", "channel"), [("app", APP), ("words", WORDS)])
 def test_the_vector_of_a_rung_is_the_state_that_this_writes_and_reads(name: str, channel: Channel) -> None:
-    vector, record = FILES[f"accept-{name}"], {ARGUMENTS: {"city": "Lisbon"}}
+    vector, record = VECTORS[f"accept-{name}"], {ARGUMENTS: {"city": "Lisbon"}}
     assert vector["label"] == channel.label.decode()
     binding = bind(channel, "demo/book_trip/prod", "book_trip", ADA)
     opened = states(name, "now").open(vector["token"], binding)

@@ -1,6 +1,8 @@
-"""The catalog: lists, their pages, and the function that answers a name.
+"""The catalog: all handlers as JSON, from which discovery and lists are answered, and functions are found by name.
 
-No `from __future__ import annotations` here, because most authors' modules have none.
+The catalog is data, so the front door needs no author's code to answer a list. `EVERYTHING` has handlers of each kind,
+in one function with the name "all". The decorators read annotations at run time, so this module has no `from __future__
+import annotations`, which would turn them into text.
 """
 
 import json
@@ -8,8 +10,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mcp_functions import Header, Log, prompt, resource, serve, tool
 from mcp_functions.handlers import catalog, lists, lookup
@@ -17,16 +17,6 @@ from mcp_functions.handlers.tools import Tool
 from mcp_functions.protocol.errors import HeaderMismatch, InvalidParams, MethodNotFound, ResourceNotFound, UnknownName
 from mcp_functions.settings import Settings
 from tests.support import wire
-
-CACHE = {"ttlMs": 5, "cacheScope": "private"}
-
-
-def named(name: str) -> Tool[[], str]:
-    @tool(name=name)
-    def function() -> str:
-        return name
-
-    return function
 
 
 @tool
@@ -59,33 +49,45 @@ def ticket(project: str, number: int) -> str:
 EVERYTHING = catalog.build([regional, add, brief, config, ticket], "all")
 
 
-def listed(result: dict[str, Any], method: str) -> None:
-    meta = {"_meta": {wire.PREFIX + "serverInfo": {"name": "s", "version": "1"}}}
-    wire.check({"jsonrpc": "2.0", "id": 1, "result": {"resultType": "complete", **result, **meta}}, method)
+def another_tool_named_add() -> Tool[[], str]:
+    @tool(name="add")
+    def other() -> str:
+        return ""
+
+    return other
 
 
-def ask(
-    offered: Mapping[str, Any],
-    method: str = "server/discover",
-    params: Mapping[str, Any] | None = None,
-    *,
-    size: int = 100,
-    instructions: str = "",
-) -> dict[str, Any]:
-    """Answer discovery or a list from a catalog, without the members that every result has."""
-    found = lists.Lists(offered, Settings(stack="local", page_size=size, list_ttl_ms=5), {"instructions": instructions})
-    result = dict(found.answer(method, {**(params or {}), "_meta": {}}).result)
+def discover(offered: Mapping[str, Any], instructions: str = "") -> dict[str, Any]:
+    return read_list(offered, "server/discover", instructions)
+
+
+def read_list(offered: Mapping[str, Any], method: str, instructions: str = "") -> dict[str, Any]:
+    """Return the members of a result, without those that every result has."""
+    settings = Settings(stack="local", list_ttl_ms=5)
+    result = dict(lists.Lists(offered, settings, {"instructions": instructions}).answer(method, {"_meta": {}}).result)
     del result["resultType"], result["_meta"]
     return result
 
 
-def test_a_catalog_is_json_and_the_same_for_the_same_handlers() -> None:
-    again = catalog.build([ticket, config, brief, add, regional], "all")
-    assert json.dumps(again) == json.dumps(EVERYTHING)
+def check_official_type(result: dict[str, Any], method: str) -> None:
+    """Check that the official types accept a result."""
+    meta = {"_meta": {wire.PREFIX + "serverInfo": {"name": "s", "version": "1"}}}
+    wire.check({"jsonrpc": "2.0", "id": 1, "result": {"resultType": "complete", **result, **meta}}, method)
+
+
+# The catalog
+
+
+def test_a_catalog_survives_json() -> None:
     assert json.loads(json.dumps(EVERYTHING)) == EVERYTHING
 
 
-def test_a_catalog_names_the_function_of_everything() -> None:
+def test_the_order_of_the_handlers_does_not_change_a_catalog() -> None:
+    reordered = catalog.build([ticket, config, brief, add, regional], "all")
+    assert json.dumps(reordered) == json.dumps(EVERYTHING)
+
+
+def test_a_catalog_names_the_function_of_each_handler() -> None:
     assert EVERYTHING["functions"] == {
         "tools": {"add": "all", "regional": "all"},
         "prompts": {"brief": "all"},
@@ -96,12 +98,13 @@ def test_a_catalog_names_the_function_of_everything() -> None:
 
 def test_names_are_unique_in_a_function() -> None:
     with pytest.raises(ValueError, match="two tools named 'add': names are unique"):
-        catalog.build([add, named("add")])
+        catalog.build([add, another_tool_named_add()])
 
 
 def test_names_are_unique_among_functions() -> None:
+    one, two = catalog.build([add], "one"), catalog.build([another_tool_named_add()], "two")
     with pytest.raises(ValueError, match="two tools named 'add', in one and in two: names are unique"):
-        catalog.merge([catalog.build([add], "one"), catalog.build([named("add")], "two")])
+        catalog.merge([one, two])
 
 
 def test_a_tool_and_a_prompt_may_share_a_name() -> None:
@@ -112,29 +115,34 @@ def test_a_tool_and_a_prompt_may_share_a_name() -> None:
     assert catalog.build([add, addition])["functions"]["prompts"] == {"add": ""}
 
 
-def test_merging_is_the_same_in_any_order() -> None:
+def test_catalogs_are_merged_alike_in_any_order() -> None:
     parts = [catalog.build([handler], handler.name) for handler in (add, regional, brief, config, ticket)]
     merged = catalog.merge(parts)
     assert json.dumps(catalog.merge(reversed(parts))) == json.dumps(merged)
     assert {entry["name"] for entry in merged["tools"]} == {"add", "regional"}
     assert merged["functions"]["tools"] == {"add": "add", "regional": "regional"}
     assert merged["logging"] is True
+
+
+def test_the_merger_of_no_catalogs_is_the_empty_catalog() -> None:
     assert catalog.merge([]) == catalog.build([])
 
 
 # server/discover
 
 
-def test_only_the_kinds_of_handlers_of_the_catalog_are_advertised() -> None:
-    assert ask(catalog.build([add]))["capabilities"] == {"tools": {}}
-    assert ask(catalog.build([ticket]))["capabilities"] == {"resources": {}}
-    assert ask(catalog.build([]))["capabilities"] == {}
-    assert ask(EVERYTHING)["capabilities"] == {
-        "tools": {},
-        "prompts": {},
-        "resources": {},
-        "logging": {},
-    }
+@pytest.mark.parametrize(
+    ("offered", "capabilities"),
+    [
+        (catalog.build([add]), {"tools": {}}),
+        (catalog.build([ticket]), {"resources": {}}),
+        (catalog.build([]), {}),
+        (EVERYTHING, {"tools": {}, "prompts": {}, "resources": {}, "logging": {}}),
+    ],
+    ids=["tool", "template", "nothing", "everything"],
+)
+def test_a_capability_is_advertised_if_a_handler_has_it(offered: dict[str, Any], capabilities: dict[str, Any]) -> None:
+    assert discover(offered)["capabilities"] == capabilities
 
 
 def test_completions_are_advertised_when_a_handler_completes() -> None:
@@ -142,24 +150,24 @@ def test_completions_are_advertised_when_a_handler_completes() -> None:
     def greet(name: str) -> str:
         return name
 
-    @greet.complete("name")
-    def names(_value: str, _arguments: Mapping[str, str]) -> list[str]:
-        return ["Ann"]
-
-    assert ask(catalog.build([greet]))["capabilities"] == {"prompts": {}, "completions": {}}
-    assert names("", {}) == ["Ann"]
+    greet.complete("name")(lambda _value, _arguments: ["Ann"])
+    assert discover(catalog.build([greet]))["capabilities"] == {"prompts": {}, "completions": {}}
 
 
-def test_discovery_says_what_the_specification_requires() -> None:
-    result = ask(EVERYTHING, instructions="Be nice")
+def test_discovery_has_the_members_of_the_specification() -> None:
+    result = discover(EVERYTHING, instructions="Be nice")
     assert result["supportedVersions"] == ["2026-07-28"]
     assert result["instructions"] == "Be nice"
-    assert CACHE.items() <= result.items()
-    listed(result, "server/discover")
-    assert "instructions" not in ask(EVERYTHING)
+    assert result["ttlMs"] == 5
+    assert result["cacheScope"] == "private"
+    check_official_type(result, "server/discover")
 
 
-def test_a_function_tells_the_clients_of_its_own_endpoint_how_to_use_it() -> None:
+def test_without_instructions_discovery_has_none() -> None:
+    assert "instructions" not in discover(EVERYTHING)
+
+
+def test_a_function_gives_its_own_instructions_at_its_own_endpoint() -> None:
     function = serve(add, instructions="Add with care.")
     response = function(wire.event(wire.message("server/discover")), wire.Context("local_add"))
     assert wire.messages(response)[0]["result"]["instructions"] == "Add with care."
@@ -178,53 +186,21 @@ def test_a_function_tells_the_clients_of_its_own_endpoint_how_to_use_it() -> Non
     ],
 )
 def test_a_list_is_sorted_and_names_its_cache_lifetime(method: str, key: str, names: list[str]) -> None:
-    result = ask(EVERYTHING, method)
+    result = read_list(EVERYTHING, method)
     assert [entry["name"] for entry in result[key]] == names
     assert result.keys() == {key, "ttlMs", "cacheScope"}
-    listed(result, method)
+    check_official_type(result, method)
 
 
 @pytest.mark.parametrize("method", ["tools/list", "prompts/list", "resources/list", "resources/templates/list"])
 def test_a_list_that_is_not_advertised_is_an_unknown_method(method: str) -> None:
     with pytest.raises(MethodNotFound):
-        ask(catalog.build([]), method)
+        read_list(catalog.build([]), method)
 
 
 def test_resources_are_one_capability_with_two_lists() -> None:
-    assert ask(catalog.build([ticket]), "resources/list")["resources"] == []
-    assert ask(catalog.build([config]), "resources/templates/list")["resourceTemplates"] == []
-
-
-@given(st.integers(0, 12), st.integers(1, 5))
-def test_pages_hold_every_entry_once_and_in_order(count: int, size: int) -> None:
-    offered = catalog.build([add, *(named(f"t{number:02}") for number in range(count))])
-    seen: list[str] = []
-    params: dict[str, Any] = {}
-    for _page in range(count + 2):
-        result = ask(offered, "tools/list", params, size=size)
-        assert 0 < len(result["tools"]) <= size
-        assert CACHE.items() <= result.items()
-        seen += [entry["name"] for entry in result["tools"]]
-        if "nextCursor" not in result:
-            break
-        params = {"cursor": result["nextCursor"]}
-    assert seen == [entry["name"] for entry in offered["tools"]]
-
-
-@pytest.mark.parametrize("cursor", ["", "0", "1", "x-1", None, 1, [], {}])
-def test_a_cursor_that_was_never_issued_is_refused(cursor: Any) -> None:  # noqa: ANN401
-    offered = catalog.build([named(f"t{number}") for number in range(5)])
-    with pytest.raises(UnknownName, match="Unknown cursor"):
-        ask(offered, "tools/list", {"cursor": cursor}, size=2)
-
-
-def test_a_cursor_of_another_deployment_is_refused() -> None:
-    before = catalog.build([named(f"t{number}") for number in range(5)])
-    after = catalog.build([named(f"t{number}") for number in range(6)])
-    cursor = ask(before, "tools/list", size=2)["nextCursor"]
-    assert ask(before, "tools/list", {"cursor": cursor}, size=2)["tools"][0]["name"] == "t2"
-    with pytest.raises(UnknownName):
-        ask(after, "tools/list", {"cursor": cursor}, size=2)
+    assert read_list(catalog.build([ticket]), "resources/list")["resources"] == []
+    assert read_list(catalog.build([config]), "resources/templates/list")["resourceTemplates"] == []
 
 
 # Which function answers
@@ -260,16 +236,19 @@ def test_a_resource_takes_precedence_over_a_matching_template() -> None:
 @pytest.mark.parametrize(("method", "text"), [("tools/call", "Unknown tool"), ("prompts/get", "Unknown prompt")])
 @pytest.mark.parametrize("name", ["Add", "", "config", "../add"])
 def test_an_unknown_name_leads_to_no_function(method: str, text: str, name: str) -> None:
-    with pytest.raises(UnknownName, match=text) as caught:
+    with pytest.raises(UnknownName, match=text) as error:
         lookup.find(EVERYTHING, method, {"name": name})
-    assert (caught.value.code, caught.value.status, caught.value.data) == (-32602, 200, None)
+    assert error.value.code == -32602
+    assert error.value.status == 200
+    assert error.value.data is None
 
 
 @pytest.mark.parametrize("uri", ["config://App", "tickets://A", "", "file:///etc/passwd"])
 def test_an_unknown_resource_is_named_in_the_error(uri: str) -> None:
-    with pytest.raises(ResourceNotFound) as caught:
+    with pytest.raises(ResourceNotFound) as error:
         lookup.find(EVERYTHING, "resources/read", {"uri": uri})
-    assert (caught.value.code, caught.value.data) == (-32602, {"uri": uri})
+    assert error.value.code == -32602
+    assert error.value.data == {"uri": uri}
 
 
 @pytest.mark.parametrize(
@@ -291,28 +270,31 @@ def test_a_call_that_is_not_advertised_is_an_unknown_method(method: str, key: st
         lookup.find(catalog.build([]), method, {key: "x"})
 
 
-def test_a_call_repeats_in_headers_the_arguments_that_the_schema_marks() -> None:
-    def check_headers(offered: Any, params: dict[str, Any], received: dict[str, str]) -> None:  # noqa: ANN401 - a catalog
-        lookup.check_headers(lookup.header_arguments(offered, params["name"]), params, received)
+def check_headers(name: str, arguments: dict[str, Any], received: dict[str, str]) -> None:
+    """Check the headers of a call; raise HeaderMismatch if they differ from its arguments."""
+    names = lookup.header_arguments(EVERYTHING, name)
+    lookup.check_headers(names, {"name": name, "arguments": arguments}, received)
 
-    params = {"name": "regional", "arguments": {"region": "eu"}}
-    check_headers(EVERYTHING, params, {"mcp-param-region": "eu"})
-    check_headers(EVERYTHING, {"name": "add", "arguments": {"a": 1}}, {"mcp-param-region": "eu"})
+
+def test_a_header_repeats_the_argument_that_the_schema_marks() -> None:
+    check_headers("regional", {"region": "eu"}, {"mcp-param-region": "eu"})
+    check_headers("add", {"a": 1}, {"mcp-param-region": "eu"})  # no argument of `add` is marked
+
+
+def test_an_argument_without_its_header_is_refused() -> None:
     with pytest.raises(HeaderMismatch, match="mcp-param-region is missing"):
-        check_headers(EVERYTHING, params, {})
+        check_headers("regional", {"region": "eu"}, {})
+
+
+def test_a_header_without_its_argument_is_refused() -> None:
     with pytest.raises(HeaderMismatch, match="the argument is not"):
-        check_headers(EVERYTHING, {"name": "regional"}, {"mcp-param-region": "eu"})
+        check_headers("regional", {}, {"mcp-param-region": "eu"})
 
 
-@pytest.mark.parametrize(
-    ("ref", "reads"),
-    [
-        ({"type": "ref/prompt", "name": "brief"}, ("prompts/get", "brief")),
-        ({"type": "ref/resource", "uri": "a://{x}"}, ("resources/read", "a://{x}")),
-    ],
-)
-def test_a_reference_names_a_prompt_or_a_resource(ref: dict[str, str], reads: tuple[str, str]) -> None:
-    assert lookup.read_reference({"ref": ref}) == reads
+def test_a_reference_names_a_prompt_or_a_resource() -> None:
+    to_prompt, to_resource = {"type": "ref/prompt", "name": "brief"}, {"type": "ref/resource", "uri": "a://{x}"}
+    assert lookup.read_reference({"ref": to_prompt}) == ("prompts/get", "brief")
+    assert lookup.read_reference({"ref": to_resource}) == ("resources/read", "a://{x}")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,9 @@
-"""Async handlers share one event loop: clients of a module live as long as the process, tasks as long as their call."""
+"""Async handlers of a process share one event loop, which runs in a thread of its own.
+
+So a client that a module makes, of HTTP or of a database, serves every call of the process: such clients belong to the
+loop in which they first waited. A task that a call starts ends with the call. Most tests hold a conversation with a
+tool, as a client does; `counts` says what its tasks have done.
+"""
 
 from __future__ import annotations
 
@@ -14,72 +19,59 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import httpx2
 import pytest
-from pydantic import BaseModel
 
 from mcp_functions import Elicit, Step, prompt, tool
 from mcp_functions.handlers import event_loop
-from mcp_functions.local import Harness
-from tests.local.conftest import write_functions
-from tests.support import wire
 from tests.support.conversations import talk_to
 from tests.support.http_servers import listening
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 
-    from mcp_functions.testing import Conversation
-
-
 ROOT = Path(__file__).parents[2]
-SECRET = "hunter2"  # noqa: S105 - planted, so that a log that quotes can be caught
-
-
-class Ok(BaseModel):
-    ok: bool
-
-
-YES = {"ok": True}
-heard: contextvars.ContextVar[str] = contextvars.ContextVar("heard")
+ARGUMENT = "hunter2"  # must not be logged
+caller_name: contextvars.ContextVar[str] = contextvars.ContextVar("caller_name")
 
 
 @pytest.fixture
-def did() -> Counter[str]:
+def counts() -> Counter[str]:
+    """Count what the tasks of a test do."""
     return Counter()
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let calls wait only briefly for tasks that will not end."""
+def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a call wait 0.01 seconds for cancelled tasks, not 1."""
     monkeypatch.setattr(event_loop, "GRACE_SECONDS", 0.01)
 
 
-def at_once(*calls: Callable[[], Any]) -> list[Any]:
-    """Make some calls at once, each in its own thread, as the harness does."""
+def run_in_threads(*calls: Callable[[], Any]) -> list[Any]:
+    """Make some calls at once, as the local harness does; return their results."""
     with ThreadPoolExecutor(len(calls)) as threads:
-        return [call.result() for call in [threads.submit(call) for call in calls]]
+        return [future.result() for future in [threads.submit(call) for call in calls]]
 
 
-async def until_cancelled(did: Counter[str], name: str) -> None:
-    did[f"{name} began"] += 1
+async def wait_until_cancelled(counts: Counter[str], name: str) -> None:
+    counts[f"{name} began"] += 1
     try:
         await asyncio.Event().wait()
     finally:
         await asyncio.sleep(0)
-        did[f"{name} ended"] += 1
+        counts[f"{name} ended"] += 1
 
 
-# ---- A client that a module makes, and calls at once
+# A client that a module makes
 
 
-class Shop(BaseHTTPRequestHandler):
+class KeepAliveServer(BaseHTTPRequestHandler):
     """A server that keeps its connections open, and counts them."""
 
     protocol_version = "HTTP/1.1"
-    connections: ClassVar[Counter[str]] = Counter()
+    connections: ClassVar[list[str]] = []
 
     def setup(self) -> None:
         super().setup()
-        self.connections["opened"] += 1
+        self.connections.append("opened")
 
     def do_GET(self) -> None:
         self.send_response(200)
@@ -92,41 +84,39 @@ class Shop(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def shop() -> Iterator[str]:
-    with listening(Shop) as host:
+def url() -> Iterator[str]:
+    """Start a server that keeps its connections open."""
+    KeepAliveServer.connections.clear()
+    with listening(KeepAliveServer) as host:
         yield f"http://{host}"
 
 
-def test_a_client_made_once_serves_every_call_even_after_a_failed_one(shop: str) -> None:
+def test_a_client_serves_every_call_over_one_connection_even_after_a_failed_call(url: str) -> None:
     client, lock = httpx2.AsyncClient(), asyncio.Lock()
 
-    @tool
-    async def look(how: str, *, elicit: Elicit) -> str:
-        async def get() -> str:
-            async with lock:  # a lock belongs to the loop in which a task first waits for it
-                return (await client.get(shop)).text
+    async def get() -> str:
+        async with lock:  # a lock belongs to the loop in which a task first waits for it
+            return (await client.get(url)).text
 
-        found, _ = await asyncio.gather(get(), get())
-        match how:
+    @tool
+    async def fetch(then: str) -> str:
+        text, _ = await asyncio.gather(get(), get())
+        match then:
             case "raise":
                 raise LookupError
             case "time out":
                 async with asyncio.timeout(0):
                     await asyncio.sleep(60)
-            case "ask":
-                found += str(elicit("sure", "Sure?", Ok).ok)
-            case "close":
-                await client.aclose()
-        return found
+        return text
 
-    before = Shop.connections["opened"]
-    for how in ("look", "raise", "look", "time out", "look"):
-        talk = talk_to(look).call(how=how)
-        if how == "look":
-            assert talk.text == "ok"
-    assert talk_to(look).call(how="ask").accept(sure=YES).text == "okTrue"
-    assert talk_to(look).call(how="close").text == "ok"
-    assert Shop.connections["opened"] - before == 1
+    for then in ("return", "raise", "return", "time out", "return"):
+        talk = talk_to(fetch).call(then=then)
+    assert talk.text == "ok"
+    assert KeepAliveServer.connections == ["opened"]
+    event_loop.run(client.aclose())
+
+
+# Two calls at once
 
 
 def test_two_calls_at_once_wait_for_each_other_in_one_loop() -> None:
@@ -138,161 +128,142 @@ def test_two_calls_at_once_wait_for_each_other_in_one_loop() -> None:
         await arrived[other].wait()
         return me
 
-    sides = [("left", "right"), ("right", "left")]
-    talks = at_once(*(lambda me=me, other=other: talk_to(meet).call(me=me, other=other) for me, other in sides))
-    assert [talk.text for talk in talks] == ["left", "right"]
+    left, right = run_in_threads(
+        lambda: talk_to(meet).call(me="left", other="right"), lambda: talk_to(meet).call(me="right", other="left")
+    )
+    assert left.text == "left"
+    assert right.text == "right"
 
 
-MEET = """
-import asyncio
-from mcp_functions import serve, tool
+def test_a_handler_sees_the_context_of_the_thread_that_calls_it_and_does_not_change_it() -> None:
+    async def change() -> str:
+        name = caller_name.get()
+        caller_name.set("changed")
+        return name
 
-ARRIVED = {"left": asyncio.Event(), "right": asyncio.Event()}
-
-@tool
-async def meet(me: str, other: str) -> str:
-    ARRIVED[me].set()
-    await ARRIVED[other].wait()
-    return me
-
-handler = serve(meet)
-"""
+    context = contextvars.copy_context()
+    context.run(caller_name.set, "alice")
+    assert context.run(event_loop.run, change()) == "alice"
+    assert context[caller_name] == "alice"
 
 
-def test_two_requests_at_once_meet_in_the_harness(tmp_path: Path) -> None:
-    functions = write_functions(tmp_path / "functions", {"meet/app.py": MEET})
-    with Harness(functions, state_dir=tmp_path / "state") as running:
-
-        def meet(me: str, other: str) -> str:
-            sent = wire.message("tools/call", {"name": "meet", "arguments": {"me": me, "other": other}})
-            answer = httpx2.post(f"{running.url}/meet", json=sent, headers=wire.headers(sent), timeout=30)
-            return str(answer.json()["result"]["content"][0]["text"])
-
-        assert at_once(lambda: meet("left", "right"), lambda: meet("right", "left")) == ["left", "right"]
+# Tasks that a call leaves running
 
 
-def test_a_handler_sees_the_context_of_the_thread_that_calls_it() -> None:
-    async def look() -> str:
-        await asyncio.sleep(0)
-        seen = heard.get()
-        heard.set("changed")
-        return seen
+def test_the_tasks_that_a_call_leaves_running_end_with_it(counts: Counter[str]) -> None:
+    began = asyncio.Event()
 
-    token = heard.set("the caller's")
-    try:
-        assert (event_loop.run(look()), heard.get()) == ("the caller's", "the caller's")
-    finally:
-        heard.reset(token)
-
-
-# ---- What a call leaves running
-
-
-def test_the_tasks_that_a_call_leaves_running_end_with_it_and_no_others(did: Counter[str]) -> None:
-    began, over = asyncio.Event(), asyncio.Event()
-
-    async def parent(name: str) -> None:
-        child = asyncio.create_task(until_cancelled(did, f"{name}'s child"))
+    async def parent() -> None:
+        child = asyncio.create_task(wait_until_cancelled(counts, "child"))
         began.set()
-        await until_cancelled(did, name)
+        await wait_until_cancelled(counts, "parent")
         await child
 
     @tool
-    async def leaves() -> str:
-        left = asyncio.create_task(parent("left"))
+    async def leave_tasks() -> str:
+        task = asyncio.create_task(parent())
         await began.wait()
-        return str(left.done())
+        return f"done: {task.done()}"
+
+    assert talk_to(leave_tasks).call().text == "done: False"
+    assert counts == {"parent began": 1, "parent ended": 1, "child began": 1, "child ended": 1}
+
+
+def test_the_tasks_of_another_call_continue_when_a_call_ends(counts: Counter[str]) -> None:
+    began, may_end = asyncio.Event(), asyncio.Event()
 
     @tool
-    async def goes_on() -> str:
-        kept = asyncio.create_task(until_cancelled(did, "kept"))
-        await over.wait()
-        return str(kept.done())
+    async def stay() -> str:
+        task = asyncio.create_task(wait_until_cancelled(counts, "task"))
+        began.set()
+        await may_end.wait()
+        return f"done: {task.done()}"
 
     @tool
-    async def ends() -> str:
-        over.set()
-        return "told"
-
-    def leave_and_end() -> Conversation:
-        try:
-            left = talk_to(leaves).call()
-            assert did == {"left began": 1, "left's child began": 1, "left ended": 1, "left's child ended": 1, **kept()}
-        finally:
-            talk_to(ends).call()
-        return left
-
-    def kept() -> dict[str, int]:
-        return {name: count for name, count in did.items() if name.startswith("kept")}
-
-    other, one = at_once(talk_to(goes_on).call, leave_and_end)
-    assert (one.text, other.text) == ("False", "False")
-    assert kept() == {"kept began": 1, "kept ended": 1}
-
-
-def test_later_tasks_of_an_ended_calls_connection_belong_to_the_process() -> None:
-    read = asyncio.Event()
-    kept: list[asyncio.Task[Any]] = []
+    async def begin_and_end() -> str:
+        await began.wait()
+        return "ended"
 
     @tool
-    async def connects() -> str:
-        made_here = contextvars.copy_context()  # as a connection keeps it for its callbacks
+    async def allow_end() -> str:
+        may_end.set()
+        return "allowed"
 
-        def receive() -> None:
-            made_here.run(lambda: kept.append(asyncio.get_running_loop().create_task(read.wait())))
+    def end_two_calls() -> None:
+        talk_to(begin_and_end).call()
+        talk_to(allow_end).call()
 
-        received.append(receive)
+    first, _ = run_in_threads(talk_to(stay).call, end_two_calls)
+    assert first.text == "done: False"
+
+
+def test_a_task_that_a_connection_starts_after_its_call_belongs_to_the_process() -> None:
+    may_end = asyncio.Event()
+    tasks: list[asyncio.Task[Any]] = []
+    callbacks: list[Callable[[], None]] = []
+
+    @tool
+    async def connect() -> str:
+        context = contextvars.copy_context()  # as a connection keeps it for its callbacks
+
+        def start_task() -> None:
+            context.run(lambda: tasks.append(asyncio.get_running_loop().create_task(may_end.wait())))
+
+        callbacks.append(start_task)
         return "connected"
 
     @tool
-    async def reads() -> str:
-        received[0]()
-        return "reading"
+    async def receive() -> str:
+        callbacks[0]()
+        return "received"
 
     @tool
-    async def ends() -> str:
-        read.set()
-        return str(await kept[0])
+    async def finish() -> str:
+        may_end.set()
+        return f"not cancelled: {await tasks[0]}"
 
-    received: list[Callable[[], None]] = []
-    talk_to(connects).call()
-    talk_to(reads).call()
-    assert talk_to(ends).call().text == "True"
+    talk_to(connect).call()
+    talk_to(receive).call()
+    assert talk_to(finish).call().text == "not cancelled: True"
 
 
-def test_running_steps_are_recorded_when_the_handler_returns_and_no_others_begin(did: Counter[str]) -> None:
+async def run_steps_for_ever(step: Step, counts: Counter[str]) -> None:
     async def work(number: int) -> int:
         for _ in range(5):
             await asyncio.sleep(0)
-        did[str(number)] += 1
+        counts[f"step {number}"] += 1
         return number
 
-    async def work_for_ever(step: Step) -> None:
-        number = 0
-        while True:
-            number = await step.wait(f"step-{number}", work, number) + 1
+    number = 0
+    while True:
+        number = await step.wait(f"step-{number}", work, number) + 1
 
-    @tool
-    async def leaves(*, step: Step, elicit: Elicit) -> str:
-        if not did:
-            asyncio.create_task(work_for_ever(step))  # noqa: RUF006 - the call keeps its tasks
-            await asyncio.sleep(0)
-        elicit("sure", "Sure?", Ok)
-        return str(await step.wait("step-0", work, 0))
 
+def test_when_the_handler_returns_a_running_step_ends_and_no_other_begins(counts: Counter[str]) -> None:
     @tool
-    async def returns(*, step: Step) -> str:
-        asyncio.create_task(work_for_ever(step))  # noqa: RUF006 - likewise
+    async def leave(*, step: Step) -> str:
+        asyncio.create_task(run_steps_for_ever(step, counts))  # noqa: RUF006 - the call keeps its tasks
         await asyncio.sleep(0)
         return "returned"
 
-    assert talk_to(leaves).call().accept(sure=YES).text == "0"
-    assert did == {"0": 1}
-    assert talk_to(returns).call().text == "returned"
-    assert did == {"0": 2}
+    assert talk_to(leave).call().text == "returned"
+    assert counts == {"step 0": 1}
 
 
-def test_a_question_that_a_task_asks_after_the_handler_has_returned_does_not_replace_the_result() -> None:
+def test_a_step_that_ran_when_the_handler_asked_is_recorded(counts: Counter[str]) -> None:
+    @tool
+    async def leave_and_ask(*, step: Step, elicit: Elicit) -> str:
+        if not counts:
+            asyncio.create_task(run_steps_for_ever(step, counts))  # noqa: RUF006 - the call keeps its tasks
+            await asyncio.sleep(0)
+        elicit("number", "How many?", int)
+        return f"recorded: {await step.wait('step-0', asyncio.sleep, 0)}"
+
+    assert talk_to(leave_and_ask).call().accept(number=3).text == "recorded: 0"
+    assert counts == {"step 0": 1}
+
+
+def test_a_question_of_a_task_does_not_replace_the_result_of_the_handler() -> None:
     async def work() -> int:
         for _ in range(5):
             await asyncio.sleep(0)
@@ -300,128 +271,129 @@ def test_a_question_that_a_task_asks_after_the_handler_has_returned_does_not_rep
 
     async def work_and_ask(step: Step, elicit: Elicit) -> None:
         await step.wait("work", work)
-        elicit("sure", "Sure?", Ok)
+        elicit("number", "How many?", int)
 
     @tool
-    async def returns(*, step: Step, elicit: Elicit) -> str:
+    async def leave(*, step: Step, elicit: Elicit) -> str:
         asyncio.create_task(work_and_ask(step, elicit))  # noqa: RUF006 - the call keeps its tasks
         await asyncio.sleep(0)
         return "returned"
 
-    assert talk_to(returns).call().text == "returned"
+    assert talk_to(leave).call().text == "returned"
 
 
-def test_a_dropped_async_generator_is_closed_with_the_call(did: Counter[str]) -> None:
-    async def count(name: str) -> AsyncIterator[int]:
+def test_an_unfinished_async_generator_is_closed_with_the_call(counts: Counter[str]) -> None:
+    async def generate() -> AsyncIterator[int]:
         try:
             yield 1
             yield 2
         finally:
             for _ in range(5):
                 await asyncio.sleep(0)
-            did[name] += 1
+            counts["closed"] += 1
 
     @tool
-    async def drops() -> str:
-        async for _ in count("dropped"):
+    async def take_one() -> str:
+        async for _ in generate():
             break
-        return "one is enough"
+        return "one"
 
-    talk_to(drops).call()
-    assert did == {"dropped": 1}
+    talk_to(take_one).call()
+    assert counts == {"closed": 1}
 
 
-@pytest.mark.usefixtures("impatient")
-def test_a_task_that_does_not_end_is_logged_and_not_waited_for(caplog: pytest.LogCaptureFixture) -> None:
-    enough = asyncio.Event()
+# The log
 
-    async def stubborn(_known: str) -> None:
-        while not enough.is_set():
+
+@pytest.mark.usefixtures("short_grace")
+def test_a_task_that_cannot_be_cancelled_is_logged_and_not_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+    may_end = asyncio.Event()
+
+    async def ignore_cancelling(_argument: str) -> None:
+        while not may_end.is_set():
             try:
-                await enough.wait()
+                await may_end.wait()
             except asyncio.CancelledError:
                 continue
 
     @tool
-    async def leaves() -> str:
-        asyncio.create_task(stubborn(SECRET))  # noqa: RUF006 - the call keeps its tasks
+    async def leave() -> str:
+        asyncio.create_task(ignore_cancelling(ARGUMENT))  # noqa: RUF006 - the call keeps its tasks
         await asyncio.sleep(0)
-        return "done"
+        return "returned"
 
     @tool
-    async def ends() -> str:
-        enough.set()
-        return "ended"
+    async def allow_end() -> str:
+        may_end.set()
+        return "allowed"
 
-    assert talk_to(leaves).call().text == "done"
-    told = [line for line in caplog.messages if line.startswith("tasks go on")]
-    assert len(told) == 1
-    assert told[0].endswith("<locals>.stubborn")
-    talk_to(ends).call()
+    assert talk_to(leave).call().text == "returned"
+    (line,) = [line for line in caplog.messages if line.startswith("tasks go on")]
+    assert line.endswith("<locals>.ignore_cancelling")
+    talk_to(allow_end).call()
 
 
-def test_an_exception_that_is_not_awaited_is_logged_by_type_and_place_without_its_text(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    async def fails(known: str) -> None:
-        raise LookupError(known)
+def test_an_exception_that_nobody_awaits_is_logged_without_its_text(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail(argument: str) -> None:
+        raise LookupError(argument)
 
     @tool
-    async def leaves() -> str:
-        task = asyncio.create_task(fails(SECRET))
+    async def leave() -> str:
+        task = asyncio.create_task(fail(ARGUMENT))
         await asyncio.sleep(0)
         del task
-        asyncio.get_running_loop().call_soon(int, SECRET)
-        return "done"
+        asyncio.get_running_loop().call_soon(int, ARGUMENT)
+        return "returned"
 
-    talk_to(leaves).call()
-    told = [line for line in caplog.messages if line.startswith("not handled in the event loop")]
-    assert [line.split()[6] for line in told] == ["LookupError", "ValueError"]
-    assert f"{__file__}:" in told[0]
-    assert " in fails" in told[0]
-    assert SECRET not in caplog.text
+    talk_to(leave).call()
+    of_task, of_callback = [line for line in caplog.messages if line.startswith("not handled in the event loop")]
+    assert "LookupError" in of_task
+    assert f"{__file__}:" in of_task
+    assert " in fail" in of_task
+    assert "ValueError" in of_callback
+    assert ARGUMENT not in caplog.text
 
 
-# ---- What a handler does to the loop
+# What a handler does to the loop
 
 
 class OwnSignal(BaseException):
     """An exception that is no `Exception`."""
 
 
-async def raises(error: BaseException) -> None:
+async def fail_with(error: BaseException) -> None:
     await asyncio.sleep(0)
     raise error
 
 
-async def stops() -> None:
+async def stop_loop() -> None:
     asyncio.get_running_loop().stop()
     await asyncio.sleep(0)
 
 
-async def cancels_everything() -> None:
+async def cancel_other_tasks() -> None:
     for task in asyncio.all_tasks() - {asyncio.current_task()}:
         task.cancel()
 
 
-async def fine() -> str:
+async def succeed() -> str:
     await asyncio.sleep(0)
-    return "fine"
+    return "success"
 
 
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, asyncio.CancelledError, OwnSignal, LookupError])
 def test_every_exception_of_a_handler_reaches_its_caller_and_the_loop_continues(error: type[BaseException]) -> None:
     with pytest.raises(error):
-        event_loop.run(raises(error("no")))
-    assert event_loop.run(fine()) == "fine"
+        event_loop.run(fail_with(error("no")))
+    assert event_loop.run(succeed()) == "success"
 
 
-@pytest.mark.parametrize("how", [stops, cancels_everything])
+@pytest.mark.parametrize("interfere", [stop_loop, cancel_other_tasks])
 def test_a_handler_cannot_stop_the_loop_or_cancel_its_own_call(
-    how: Callable[[], Coroutine[Any, Any, None]],
+    interfere: Callable[[], Coroutine[Any, Any, None]],
 ) -> None:
-    event_loop.run(how())
-    assert event_loop.run(fine()) == "fine"
+    event_loop.run(interfere())
+    assert event_loop.run(succeed()) == "success"
 
 
 def test_an_async_handler_that_calls_another_like_a_client_gets_an_error(caplog: pytest.LogCaptureFixture) -> None:
@@ -434,93 +406,89 @@ def test_an_async_handler_that_calls_another_like_a_client_gets_an_error(caplog:
         return talk_to(inner).call().text
 
     talk_to(outer).call()
-    assert any("an async handler cannot be called from another one" in line for line in caplog.messages)
+    assert "an async handler cannot be called from another one" in caplog.text
 
 
-# ---- Completers
+# Completers
 
 
-def test_a_completer_may_be_async_and_wait_for_the_client_of_its_module() -> None:
+def test_an_async_completer_runs_in_the_loop_and_its_exception_reaches_the_caller() -> None:
     lock = asyncio.Lock()
 
     @prompt
     def greet(language: str) -> str:
         return language
 
-    async def known(begin: str) -> list[str]:
-        async with lock:
+    async def find(beginning: str) -> list[str]:
+        async with lock:  # two tasks wait for it, so it belongs to the loop
             await asyncio.sleep(0)
-            return [language for language in ("polish", "portuguese") if language.startswith(begin)]
+        return [language for language in ("polish", "portuguese") if language.startswith(beginning)]
 
     @greet.complete("language")
-    async def languages(value: str, _arguments: object) -> list[str]:
-        found, _ = await asyncio.gather(known(value), known(value))
-        if not found:
+    async def complete(value: str, _arguments: object) -> list[str]:
+        languages, _ = await asyncio.gather(find(value), find(value))
+        if not languages:
             raise LookupError
-        return found
+        return languages
 
-    found = [greet.find_completions("language", value, {})["completion"]["values"] for value in ("po", "pol")]
-    assert found == [["polish", "portuguese"], ["polish"]]
+    for _ in range(2):
+        assert greet.find_completions("language", "pol", {})["completion"]["values"] == ["polish"]
     with pytest.raises(LookupError):
         greet.find_completions("language", "nothing", {})
-    assert asyncio.iscoroutinefunction(languages)
+    assert asyncio.iscoroutinefunction(complete)
 
 
-# ---- In a new process
+# In a new process
+
+BEGINNING_OF_SCRIPT = """
+import asyncio, contextvars, os, signal, threading
+from mcp_functions.handlers import event_loop
+assert threading.active_count() == 1, "importing does nothing"
+tasks = []
+
+async def succeed():
+    await asyncio.sleep(0)
+    return "success"
+
+async def leave_tasks():
+    asyncio.create_task(asyncio.Event().wait())
+    tasks.append(asyncio.create_task(asyncio.Event().wait(), context=contextvars.Context()))  # of no call
+    return await succeed()
+"""
 
 
 def run_script(script: str) -> subprocess.CompletedProcess[str]:
-    """Run a script where every warning is an error."""
-    command = [sys.executable, "-W", "error", "-c", script]
+    """Run a script in a new process, where every warning is an error."""
+    command = [sys.executable, "-W", "error", "-c", BEGINNING_OF_SCRIPT + script]
     path = {"PYTHONPATH": str(ROOT / "layers" / "shared")}
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=path)  # noqa: S603 - our own words
 
 
-BEGIN = """
-import asyncio, contextvars, os, signal, sys, threading, warnings
-from mcp_functions.handlers import event_loop
-assert threading.active_count() == 1, "importing does nothing"
-LOCK = asyncio.Lock()
-
-async def fine():
-    async with LOCK:
-        held = asyncio.create_task(LOCK.acquire())
-        await asyncio.sleep(0)
-    await held
-    LOCK.release()
-    return "fine"
-
-async def watch():
-    await asyncio.Event().wait()
-
-async def watched():
-    asyncio.create_task(watch(), name="left")
-    KEPT.append(asyncio.create_task(watch(), context=contextvars.Context()))
-    await asyncio.sleep(0)
-    return await fine()
-
-KEPT = []
-"""
+def test_a_process_has_one_thread_more_and_ends_without_a_warning() -> None:
+    ended = run_script("print(event_loop.run(leave_tasks()), event_loop.run(succeed()), threading.active_count())")
+    assert ended.stdout == "success success 2\n"
+    assert ended.stderr == ""
+    assert ended.returncode == 0
 
 
-def test_a_process_ends_without_a_warning() -> None:
-    done = run_script(BEGIN + "print(event_loop.run(watched()), event_loop.run(fine()), threading.active_count())")
-    assert (done.stdout, done.stderr, done.returncode) == ("fine fine 2\n", "", 0)
+def test_a_task_in_an_empty_context_belongs_to_the_process() -> None:
+    assert run_script("event_loop.run(leave_tasks()); print(tasks[0].done())").stdout == "False\n"
 
 
-def test_interrupting_the_caller_interrupts_the_call() -> None:
-    interrupt = """
-async def interrupted():
+def test_an_interrupt_of_the_calling_thread_cancels_the_call() -> None:
+    script = """
+async def interrupt():
     try:
         os.kill(os.getpid(), signal.SIGINT)
-        await watch()
+        await asyncio.Event().wait()
     finally:
         print("cancelled", flush=True)
 
 try:
-    event_loop.run(interrupted())
+    event_loop.run(interrupt())
 except KeyboardInterrupt:
-    print("interrupted", event_loop.run(fine()))
+    print("interrupted", event_loop.run(succeed()))
 """
-    done = run_script(BEGIN + interrupt)
-    assert (done.stdout, done.stderr, done.returncode) == ("cancelled\ninterrupted fine\n", "", 0)
+    ended = run_script(script)
+    assert ended.stdout == "cancelled\ninterrupted success\n"
+    assert ended.stderr == ""

@@ -1,7 +1,8 @@
-"""Lists in pages, over HTTP: every entry once and in order. A cursor is valid only if this catalog issues it.
+"""Lists in pages: a client reads every entry once and in order, with the cursor that each page gives for the next one.
 
-"Clients MUST treat cursors as opaque tokens" (Pagination, "Implementation Guidelines"), so no test decodes one.
-The tests check which strings are accepted as cursors, by a handler's Lambda and by the front door alike.
+A cursor is valid only if this catalog issues it. "Clients MUST treat cursors as opaque tokens" (Pagination,
+"Implementation Guidelines"), so no test decodes one. Each test runs for both Lambdas that answer lists (`placement`):
+that of a handler, and the front door.
 """
 
 from __future__ import annotations
@@ -24,155 +25,159 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.base import Handler
     from mcp_functions.http.gateway import LambdaFunction
 
+# The key of the entries in the result of each list.
 LISTS = {
     "tools/list": "tools",
     "prompts/list": "prompts",
     "resources/list": "resources",
     "resources/templates/list": "resourceTemplates",
 }
-UNKNOWN = {"code": -32602, "message": "Unknown cursor"}
+# The kind of handlers in each list.
+KINDS = dict(zip(LISTS, ["tool", "prompt", "resource", "resource_template"], strict=True))
+UNKNOWN_CURSOR_ERROR = {"code": -32602, "message": "Unknown cursor"}
 every_list = pytest.mark.parametrize("method", LISTS)
 
 
-def offered(numbers: Iterable[int]) -> list[Handler[..., Any]]:
+def make_handlers(numbers: Iterable[int]) -> list[Handler[..., Any]]:
     """Make a tool, a prompt, a resource and a template for each number."""
-    found: list[Handler[..., Any]] = []
-    for number in numbers:
-        name = f"h{number:03}"
 
-        def whole(name: str = name) -> str:
-            return name
+    def empty() -> str:
+        return ""
 
-        def one(x: str) -> str:
-            return x
+    def repeat(x: str) -> str:
+        return x
 
-        def none() -> str:
-            return ""
-
-        found += [tool(name=name)(whole), prompt(name=name)(whole)]
-        found += [resource(f"a://{name}", name=name)(none), resource(f"b://{name}/{{x}}", name=name)(one)]
-    return found
+    handlers: list[Handler[..., Any]] = []
+    for name in (f"h{number:03}" for number in numbers):
+        handlers += [tool(name=name)(empty), prompt(name=name)(empty)]
+        handlers += [resource(f"a://{name}", name=name)(empty), resource(f"b://{name}/{{x}}", name=name)(repeat)]
+    return handlers
 
 
-def ask(function: LambdaFunction, method: str, params: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
+def send(function: LambdaFunction, method: str, **params: object) -> dict[str, Any]:
+    """Send a request and return the message of the response."""
     response = function(wire.event(wire.message(method, params)), wire.Context("local_all"))
-    return response["statusCode"], wire.read(response, method)
+    assert response["statusCode"] == 200
+    return wire.read(response, method)
 
 
-def walk(function: LambdaFunction, method: str) -> list[dict[str, Any]]:
-    """Follow `nextCursor` from the first page to the last."""
-    pages = [ask(function, method)[1]["result"]]
+def read_pages(function: LambdaFunction, method: str) -> list[dict[str, Any]]:
+    """Read every page of a list, from the first one to the last."""
+    pages = [send(function, method)["result"]]
     while "nextCursor" in pages[-1]:
         assert len(pages) < 500
-        pages.append(ask(function, method, {"cursor": pages[-1]["nextCursor"]})[1]["result"])
+        pages.append(send(function, method, cursor=pages[-1]["nextCursor"])["result"])
     return pages
 
 
-def names(pages: list[dict[str, Any]], method: str) -> list[str]:
-    return [entry["name"] for page in pages for entry in page[LISTS[method]]]
+def read_names(function: LambdaFunction, method: str) -> list[list[str]]:
+    """Read the names on each page of a list."""
+    return [[entry["name"] for entry in page[LISTS[method]]] for page in read_pages(function, method)]
+
+
+def read_cursors(function: LambdaFunction, method: str) -> list[str]:
+    return [page["nextCursor"] for page in read_pages(function, method)[:-1]]
 
 
 @pytest.fixture(params=PLACEMENTS)
 def placement(request: pytest.FixtureRequest) -> str:
+    """Choose the Lambda that answers lists: that of a handler, or the front door."""
     return str(request.param)
 
 
 @pytest.fixture
-def seven(placement: str, monkeypatch: pytest.MonkeyPatch) -> LambdaFunction:
-    """Seven of each kind, three to a page."""
+def function(placement: str, monkeypatch: pytest.MonkeyPatch) -> LambdaFunction:
+    """Deploy seven handlers of each kind, with three entries to a page."""
     monkeypatch.setenv("MCP_PAGE_SIZE", "3")
-    return place(placement, *offered([5, 3, 0, 6, 1, 4, 2]))
+    return place(placement, *make_handlers([5, 3, 0, 6, 1, 4, 2]))
+
+
+# Pages
 
 
 @every_list
-def test_every_page_is_full_but_the_last(method: str, seven: LambdaFunction) -> None:
-    pages = walk(seven, method)
-    assert [len(page[LISTS[method]]) for page in pages] == [3, 3, 1]
-    assert names(pages, method) == [f"h{number:03}" for number in range(7)]
+def test_every_page_but_the_last_is_full_and_names_are_in_order(method: str, function: LambdaFunction) -> None:
+    assert read_names(function, method) == [["h000", "h001", "h002"], ["h003", "h004", "h005"], ["h006"]]
 
 
 @every_list
-def test_every_page_has_the_same_cache_lifetime_and_scope(method: str, seven: LambdaFunction) -> None:
-    kept = [(page["ttlMs"], page["cacheScope"]) for page in walk(seven, method)]
-    assert kept == [(60_000, "public")] * 3
-
-
-@every_list
-@pytest.mark.parametrize(("mode", "scope"), [("none", "public"), ("jwt", "private")])
-def test_the_cache_scope_of_a_list_depends_on_the_auth_mode(
-    method: str, mode: str, scope: str, placement: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("size", "pages"), [(1, 7), (2, 4), (6, 2), (7, 1), (8, 1)])
+def test_the_page_size_is_a_setting(
+    method: str, size: int, pages: int, placement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    changed = {"MCP_AUTH_MODE": mode, "MCP_LIST_TTL_MS": "5", "MCP_PAGE_SIZE": "2"}
-    for name, value in (gateways.JWT | changed).items():
+    monkeypatch.setenv("MCP_PAGE_SIZE", str(size))
+    names = read_names(place(placement, *make_handlers(range(7))), method)
+    assert len(names) == pages
+    assert [name for page in names for name in page] == [f"h{number:03}" for number in range(7)]
+
+
+@every_list
+def test_a_page_holds_a_hundred_entries_by_default(method: str, placement: str) -> None:
+    names = read_names(place(placement, *make_handlers(range(101))), method)
+    assert [len(page) for page in names] == [100, 1]
+
+
+@every_list
+def test_every_page_has_the_same_cache_lifetime_and_scope(method: str, function: LambdaFunction) -> None:
+    for page in read_pages(function, method):
+        assert page["ttlMs"] == 60_000
+        assert page["cacheScope"] == "public"
+
+
+@every_list
+def test_a_list_is_private_if_callers_must_sign_in(
+    method: str, placement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (gateways.JWT | {"MCP_AUTH_MODE": "jwt", "MCP_LIST_TTL_MS": "5"}).items():
         monkeypatch.setenv(name, value)
-    function = place(placement, *offered(range(3)))
-    params: dict[str, Any] = {}
-    for _page in range(2):
-        event = gateways.by_jwt(wire.event(wire.message(method, params)), iss="https://id.example", sub="ann")
-        response = function(event, wire.Context("local_all"))
-        result = wire.read(response, method)["result"]
-        assert (result["ttlMs"], result["cacheScope"]) == (5, scope)
-        params = {"cursor": result.get("nextCursor")}
+    event = gateways.by_jwt(wire.event(wire.message(method)), iss="https://id.example", sub="ann")
+    response = place(placement, *make_handlers([1]))(event, wire.Context("local_all"))
+    result = wire.read(response, method)["result"]
+    assert result["ttlMs"] == 5
+    assert result["cacheScope"] == "private"
 
 
 @every_list
-def test_a_repeated_request_gets_the_same_page(method: str, seven: LambdaFunction) -> None:
-    assert walk(seven, method) == walk(seven, method)
+def test_a_repeated_request_gets_the_same_page(method: str, function: LambdaFunction) -> None:
+    assert read_pages(function, method) == read_pages(function, method)
 
 
 @every_list
-def test_each_request_for_a_page_is_answered_with_its_own_id(method: str, seven: LambdaFunction) -> None:
-    asked = wire.message(method)
-    answers = [
-        json.loads(seven(wire.event({**asked, "id": id_}), wire.Context("local_all"))["body"])
-        for id_ in (1, 'two", "id": "three')
-    ]
-    assert [answer.pop("id") for answer in answers] == [1, 'two", "id": "three']
-    assert answers[0] == answers[1]
-
-
-@every_list
-def test_pages_may_be_requested_in_any_order(method: str, seven: LambdaFunction) -> None:
-    pages = walk(seven, method)
-    for before, page in reversed(list(pairwise(pages))):
-        assert ask(seven, method, {"cursor": before["nextCursor"]})[1]["result"] == page
-
-
-@every_list
-def test_both_placements_of_the_same_handlers_give_the_same_pages_and_cursors(
-    method: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("message_id", [1, 'two", "id": "three'])
+def test_each_request_for_a_page_is_answered_with_its_own_id(
+    method: str, message_id: object, function: LambdaFunction
 ) -> None:
+    message = wire.message(method) | {"id": message_id}
+    response = function(wire.event(message), wire.Context("local_all"))
+    assert json.loads(response["body"])["id"] == message_id
+
+
+@every_list
+def test_pages_may_be_requested_in_any_order(method: str, function: LambdaFunction) -> None:
+    pages = read_pages(function, method)
+    for previous, page in reversed(list(pairwise(pages))):
+        assert send(function, method, cursor=previous["nextCursor"])["result"] == page
+
+
+@every_list
+def test_a_handlers_lambda_and_the_front_door_give_the_same_pages(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_PAGE_SIZE", "3")
-    one, other = (walk(place(placement, *offered(range(7))), method) for placement in PLACEMENTS)
-    assert one == other
+    one, other = [place(placement, *make_handlers(range(7))) for placement in PLACEMENTS]
+    assert read_pages(one, method) == read_pages(other, method)
+
+
+# Cursors
 
 
 @every_list
 def test_a_container_accepts_the_cursors_of_another(
     method: str, placement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No secret and no memory makes a cursor: the order in which handlers were named does not count either."""
+    """Neither a secret, nor memory, nor the order of the handlers is part of a cursor."""
     monkeypatch.setenv("MCP_PAGE_SIZE", "2")
-    first, second = place(placement, *offered(range(5))), place(placement, *offered([4, 2, 0, 3, 1]))
-    cursor = ask(first, method)[1]["result"]["nextCursor"]
-    assert ask(second, method, {"cursor": cursor})[1]["result"] == walk(first, method)[1]
-
-
-@every_list
-@pytest.mark.parametrize("size", [1, 2, 6, 7, 8, 100])
-def test_there_are_as_many_cursors_as_pages_after_the_first(
-    method: str, size: int, placement: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MCP_PAGE_SIZE", str(size))
-    pages = walk(place(placement, *offered(range(7))), method)
-    assert len({page["nextCursor"] for page in pages[:-1]}) == len(pages) - 1 == (7 - 1) // size
-    assert names(pages, method) == [f"h{number:03}" for number in range(7)]
-
-
-@every_list
-def test_a_page_holds_a_hundred_entries_by_default(method: str, placement: str) -> None:
-    pages = walk(place(placement, *offered(range(101))), method)
-    assert [len(page[LISTS[method]]) for page in pages] == [100, 1]
+    first, second = place(placement, *make_handlers(range(5))), place(placement, *make_handlers([4, 2, 0, 3, 1]))
+    cursor = send(first, method)["result"]["nextCursor"]
+    assert send(second, method, cursor=cursor)["result"] == read_pages(first, method)[1]
 
 
 @every_list
@@ -180,64 +185,57 @@ def test_a_page_holds_a_hundred_entries_by_default(method: str, placement: str) 
     "cursor",
     [None, 0, 3, -1, 1.5, True, [], {}, ["h003"], "", " ", "0", "3", "null", "h003", "x" * 10_000, "ż", "\x00"],
 )
-def test_a_string_that_was_never_issued_is_not_a_cursor(method: str, cursor: object, seven: LambdaFunction) -> None:
-    status, answer = ask(seven, method, {"cursor": cursor})
-    assert (status, answer["error"]) == (200, UNKNOWN)
+def test_a_value_that_was_never_issued_is_not_a_cursor(method: str, cursor: object, function: LambdaFunction) -> None:
+    assert send(function, method, cursor=cursor)["error"] == UNKNOWN_CURSOR_ERROR
 
 
 @every_list
-def test_a_changed_cursor_is_refused(method: str, seven: LambdaFunction) -> None:
-    known = {page["nextCursor"] for page in walk(seven, method)[:-1]}
-    for cursor in known:
+def test_a_changed_cursor_is_refused(method: str, function: LambdaFunction) -> None:
+    cursors = read_cursors(function, method)
+    for cursor in cursors:
         changed = {cursor[:-1], cursor + "0", cursor.upper(), f" {cursor}", f"{cursor}\n", cursor[1:], cursor[::-1]}
-        for other in changed - known:
-            assert ask(seven, method, {"cursor": other})[1]["error"] == UNKNOWN
-
-
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_exactly_the_issued_cursors_are_accepted(data: st.DataObject, seven: LambdaFunction) -> None:
-    method = data.draw(st.sampled_from(list(LISTS)))
-    known = [page["nextCursor"] for page in walk(seven, method)[:-1]]
-    near = st.sampled_from(known).flatmap(lambda cursor: st.builds(lambda end: cursor.rpartition("-")[0] + end, ENDS))
-    cursor = data.draw(st.text(max_size=20) | near | st.sampled_from(known) | st.from_regex(r"[0-9a-f]{12}-\d{1,3}"))
-    answer = ask(seven, method, {"cursor": cursor})[1]
-    assert ("result" in answer) == (cursor in known)
-    assert answer.get("error", UNKNOWN) == UNKNOWN
-
-
-ENDS = st.sampled_from(["-0", "-1", "-3 ", "-٣", "-03", "-+3", "-7", "-9", "--3", "-3.0", ""])
+        for other in changed - {*cursors}:
+            assert send(function, method, cursor=other)["error"] == UNKNOWN_CURSOR_ERROR
 
 
 @every_list
-@pytest.mark.parametrize("now", [range(6), range(8), [*range(6), 9]], ids=["one less", "one more", "another one"])
+@pytest.mark.parametrize("end", ["-0", "-1", "-3 ", "-٣", "-03", "-+3", "-7", "-9", "--3", "-3.0", ""])
+def test_a_cursor_with_another_position_is_refused(method: str, end: str, function: LambdaFunction) -> None:
+    cursor = read_cursors(function, method)[0]
+    assert send(function, method, cursor=cursor.rpartition("-")[0] + end)["error"] == UNKNOWN_CURSOR_ERROR
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(method=st.sampled_from([*LISTS]), cursor=st.text(max_size=20) | st.from_regex(r"[0-9a-f]{12}-\d{1,3}"))
+def test_no_random_text_is_a_cursor(method: str, cursor: str, function: LambdaFunction) -> None:
+    assert send(function, method, cursor=cursor)["error"] == UNKNOWN_CURSOR_ERROR
+
+
+@every_list
+@pytest.mark.parametrize("numbers", [range(6), range(8), [*range(6), 9]], ids=["one less", "one more", "another one"])
 def test_a_cursor_of_an_old_catalog_is_refused(
-    method: str, now: Iterable[int], placement: str, monkeypatch: pytest.MonkeyPatch
+    method: str, numbers: Iterable[int], placement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MCP_PAGE_SIZE", "3")
-    before, after = place(placement, *offered(range(7))), place(placement, *offered(now))
-    for page in walk(before, method)[:-1]:
-        assert ask(after, method, {"cursor": page["nextCursor"]})[1]["error"] == UNKNOWN
+    old, new = place(placement, *make_handlers(range(7))), place(placement, *make_handlers(numbers))
+    for cursor in read_cursors(old, method):
+        assert send(new, method, cursor=cursor)["error"] == UNKNOWN_CURSOR_ERROR
 
 
 @every_list
-def test_a_cursor_is_accepted_only_for_its_own_list(method: str, placement: str) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MCP_PAGE_SIZE", "1")
-        function = place(placement, *offered(range(2)), *offered_of_one_kind(method))
-        cursors = {listed: ask(function, listed)[1]["result"]["nextCursor"] for listed in LISTS}
-    for listed in LISTS.keys() - {method}:
-        assert ask(function, method, {"cursor": cursors[listed]})[1]["error"] == UNKNOWN
-
-
-def offered_of_one_kind(method: str) -> list[Handler[..., Any]]:
-    kinds = {"tools/list": "tool", "prompts/list": "prompt", "resources/list": "resource"}
-    kind = kinds.get(method, "resource_template")
-    return [handler for handler in offered([7]) if handler.kind == kind]
+def test_a_cursor_of_a_list_with_other_entries_is_refused(
+    method: str, placement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MCP_PAGE_SIZE", "1")
+    one_more = [handler for handler in make_handlers([7]) if handler.kind == KINDS[method]]
+    function = place(placement, *make_handlers(range(2)), *one_more)
+    for other in LISTS.keys() - {method}:
+        cursor = send(function, other)["result"]["nextCursor"]
+        assert send(function, method, cursor=cursor)["error"] == UNKNOWN_CURSOR_ERROR
 
 
 @pytest.mark.parametrize("method", ["server/discover", "tools/call"])
-def test_a_cursor_in_another_method_is_ignored(method: str, seven: LambdaFunction) -> None:
-    status, answer = ask(seven, method, {"cursor": "nonsense", "name": "h000"})
-    assert (status, answer["result"]["resultType"]) == (200, "complete")
-    assert "nextCursor" not in answer["result"]
+def test_a_cursor_in_another_method_is_ignored(method: str, function: LambdaFunction) -> None:
+    result = send(function, method, cursor="nonsense", name="h000")["result"]
+    assert result["resultType"] == "complete"
+    assert "nextCursor" not in result

@@ -1,6 +1,7 @@
-"""Authors who port a server bring methods, callable objects, tags, and a schema of their own for results.
+"""What authors bring who port a server: methods, callable objects, tags, and a schema of their own for results.
 
-No `from __future__ import annotations` here, because most authors' modules have none.
+`tool` reads annotations when it is called, so this module has no `from __future__ import annotations`, which would turn
+them into text.
 """
 
 import functools
@@ -48,14 +49,14 @@ SHOP = Shop({"tea": 3})
 
 
 def test_a_bound_method_is_a_tool_without_its_self() -> None:
-    counting = tool(SHOP.count)
-    described = counting.describe()
-    assert (described["name"], described["description"]) == ("count", "Count an article.")
-    assert described["inputSchema"]["required"] == ["article"]
-    assert described["inputSchema"]["properties"]["article"]["description"] == "What to count"
-    assert described["outputSchema"] == {"type": "integer"}
-    assert talk_to(counting).call(article="tea").result["structuredContent"] == 3
-    assert counting("tea", at_least=5) == 5
+    count = tool(SHOP.count)
+    entry = count.describe()
+    assert entry["name"] == "count"
+    assert entry["description"] == "Count an article."
+    assert list(entry["inputSchema"]["properties"]) == ["article", "at_least"]
+    assert entry["inputSchema"]["properties"]["article"]["description"] == "What to count"
+    assert talk_to(count).call(article="tea").result["structuredContent"] == 3
+    assert count("tea", at_least=5) == 5
 
 
 def test_an_async_method_asks_and_keeps_its_object() -> None:
@@ -66,9 +67,9 @@ def test_an_async_method_asks_and_keeps_its_object() -> None:
 
 def test_two_objects_of_one_class_are_two_tools() -> None:
     other = tool(name="count_other")(Shop({"tea": 9}).count)
-    both = serve(tool(SHOP.count), other)
-    assert Conversation(both).call("count", article="tea").text == "3"
-    assert Conversation(both).call("count_other", article="tea").text == "9"
+    talk = Conversation(serve(tool(SHOP.count), other))
+    assert talk.call("count", article="tea").text == "3"
+    assert talk.call("count_other", article="tea").text == "9"
 
 
 def test_a_class_method_is_a_tool() -> None:
@@ -76,9 +77,10 @@ def test_a_class_method_is_a_tool() -> None:
 
 
 def test_a_callable_object_is_a_tool_named_after_its_class() -> None:
-    greeting = tool(Greeter("Hello"))
-    assert (greeting.describe()["name"], greeting.describe()["description"]) == ("Greeter", "Greet somebody.")
-    assert talk_to(greeting).call(name="Ann").text == "Hello, Ann"
+    greet = tool(Greeter("Hello"))
+    assert greet.describe()["name"] == "Greeter"
+    assert greet.describe()["description"] == "Greet somebody."
+    assert talk_to(greet).call(name="Ann").text == "Hello, Ann"
 
 
 def test_a_partial_hides_what_it_has_set() -> None:
@@ -139,8 +141,7 @@ def total(amount: int) -> dict[str, Any]:
 
 def test_an_output_schema_is_published_and_replaces_the_annotation() -> None:
     assert total.describe()["outputSchema"] == TOTAL
-    talk = talk_to(total).call(amount=3)
-    assert (talk.result["structuredContent"], talk.text) == ({"total": 3}, '{"total":3}')
+    assert talk_to(total).call(amount=3).result["structuredContent"] == {"total": 3}
 
 
 def test_a_result_that_does_not_fit_the_output_schema_is_the_authors_error(caplog: pytest.LogCaptureFixture) -> None:
@@ -148,14 +149,20 @@ def test_a_result_that_does_not_fit_the_output_schema_is_the_authors_error(caplo
     assert "it total does not fit 'minimum' of its schema" in author_error(talk, caplog)
 
 
-def test_a_whole_result_with_an_output_schema_brings_its_structured_content(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_whole_result_brings_the_structured_content_of_the_output_schema() -> None:
     @tool(output_schema=TOTAL)
-    def picture(with_total: bool) -> CallToolResult | Image:  # noqa: FBT001 - a tool's own argument
-        image = Image(b"\0", "image/png")
-        return CallToolResult([image], structured_content={"total": 1}) if with_total else image
+    def draw() -> CallToolResult:
+        return CallToolResult([Image(b"\0", "image/png")], structured_content={"total": 1})
 
-    assert talk_to(picture).call(with_total=True).result["structuredContent"] == {"total": 1}
-    assert "returned none" in author_error(talk_to(picture).call(with_total=False), caplog)
+    assert talk_to(draw).call().result["structuredContent"] == {"total": 1}
+
+
+def test_content_without_structure_does_not_fit_an_output_schema(caplog: pytest.LogCaptureFixture) -> None:
+    @tool(output_schema=TOTAL)
+    def draw() -> Image:
+        return Image(b"\0", "image/png")
+
+    assert "returned none" in author_error(talk_to(draw).call(), caplog)
 
 
 def test_an_output_schema_may_be_of_any_type() -> None:

@@ -1,12 +1,14 @@
-"""A shared value: the first call opens it, every call gets it, and the end of the process closes it.
+"""A shared value, such as a database: the first call opens it, every call gets it, the end of the process closes it.
 
-No `from __future__ import annotations` here, because most authors' modules have none.
+An author writes a context manager and declares it with `Shared`. The decorators read annotations at run time, so this
+module has no `from __future__ import annotations`, which would turn them into text.
 """
 
 import asyncio
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
@@ -18,34 +20,34 @@ from mcp_functions import Elicit, Shared, prompt, resource, serve, tool
 from mcp_functions.testing import Conversation
 from tests.support.conversations import author_error, talk_to
 
-OPENED: list[str] = []
+opened: list[str] = []  # the names of the values that were opened, in this process
 
 
 class Database:
-    """A database that belongs to the event loop in which it was opened."""
+    """A database that belongs to the event loop in which it was opened, and has a task there."""
 
     def __init__(self, words: dict[str, int]) -> None:
-        self.words, self.loop = words, asyncio.get_running_loop()
-        self.is_open, self.watcher = True, asyncio.create_task(asyncio.sleep(3600))
+        self.words = words
+        self.loop = asyncio.get_running_loop()
+        self.task = asyncio.create_task(asyncio.sleep(3600))
 
     async def count(self, word: str) -> int:
-        """Count a word: the loop must be the same, and no call may have ended what the database started."""
+        """Count a word, if the loop is the same and no call has ended the task."""
         assert asyncio.get_running_loop() is self.loop
-        assert self.is_open
-        assert not self.watcher.done()
+        assert not self.task.done()
         return self.words.get(word, 0)
 
 
 @asynccontextmanager
 async def open_database() -> AsyncIterator[Database]:
-    OPENED.append("database")
+    opened.append("database")
     await asyncio.sleep(0)
     yield Database({"tea": 3})
 
 
 @contextmanager
 def open_cache() -> Iterator[dict[str, int]]:
-    OPENED.append("cache")
+    opened.append("cache")
     yield {}
 
 
@@ -90,11 +92,11 @@ handler = serve(remember)
 
 def test_the_first_call_opens_it_and_every_handler_gets_the_same() -> None:
     talk = Conversation(serve(count, stored, order))
-    assert "database" not in OPENED
+    assert "database" not in opened
     assert [talk.call("count", word="tea").text for _ in range(3)] == ["3"] * 3
     assert talk.read("words://tea").result["contents"][0]["text"] == "3"
     assert talk.call("order", word="tea").accept(number={"number": 2}).text == "2 of 3"
-    assert OPENED.count("database") == 1
+    assert opened.count("database") == 1
 
 
 def test_a_plain_context_manager_serves_plain_functions() -> None:
@@ -103,7 +105,7 @@ def test_a_plain_context_manager_serves_plain_functions() -> None:
     assert talk.get("recall", word="plain").result["messages"][0]["content"]["text"] == "plain: 2"
 
 
-NO_LOOP = """
+SCRIPT_WITHOUT_LOOP = """
 import sys
 from tests.handlers.test_shared_values import open_cache
 from mcp_functions.handlers.shared_values import shared_value
@@ -114,8 +116,13 @@ print("asyncio" in sys.modules)
 
 
 def test_a_plain_value_needs_no_event_loop() -> None:
-    ran = subprocess.run([sys.executable, "-c", NO_LOOP], capture_output=True, text=True, check=True)  # noqa: S603
-    assert ran.stdout == "False\n"
+    assert run_script(SCRIPT_WITHOUT_LOOP) == ["False"]
+
+
+def run_script(script: str) -> list[str]:
+    """Run a script in a new process, and return the lines that it prints."""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603
+    return ended.stdout.splitlines()
 
 
 def test_another_process_has_a_value_of_its_own() -> None:
@@ -132,57 +139,60 @@ def test_a_unit_test_passes_its_own() -> None:
     assert remember("x", cache={"x": 4}) == 5
 
 
-def test_two_calls_at_once_open_it_once() -> None:
-    opened, gate = [], threading.Barrier(4)
+def test_four_calls_at_once_open_it_once() -> None:
+    barrier = threading.Barrier(4)
 
     @contextmanager
     def open_slowly() -> Iterator[int]:
-        opened.append(1)
-        threading.Event().wait(0.1)
+        opened.append("slow value")
+        time.sleep(0.1)
         yield 7
 
     @tool
-    def seven(*, value: Annotated[int, Shared(open_slowly)]) -> int:
-        """Return a number."""
-        return value
-
-    def call_it(_index: int) -> str:
-        gate.wait()
-        return str(talk_to(seven).call().text)
-
-    with ThreadPoolExecutor(4) as threads:
-        assert list(threads.map(call_it, range(4))) == ["7"] * 4
-    assert opened == [1]
-
-
-@pytest.mark.parametrize("is_async", [True, False])
-def test_a_failure_to_open_is_a_crash_and_the_next_call_tries_again(is_async: bool) -> None:  # noqa: FBT001
-    tries = []
-
-    def attempt() -> int:
-        tries.append(1)
-        if len(tries) == 1:
-            message = "the password is hunter2"
-            raise OSError(message)
-        return len(tries)
-
-    @asynccontextmanager
-    async def open_async() -> AsyncIterator[int]:
-        yield attempt()
-
-    @contextmanager
-    def open_plain() -> Iterator[int]:
-        yield attempt()
-
-    enter: Any = open_async if is_async else open_plain
-
-    @tool
-    def tried(*, number: Annotated[int, Shared(enter)]) -> int:
-        """Return a number."""
+    def get_number(*, number: Annotated[int, Shared(open_slowly)]) -> int:
+        """Return the shared number."""
         return number
 
-    talk = talk_to(tried).call()
-    assert talk.text == "The tool tried failed unexpectedly. The server's log says why."
+    def call_at_once(_index: int) -> str:
+        barrier.wait()
+        return talk_to(get_number).call().text
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(call_at_once, range(4))) == ["7"] * 4
+    assert opened.count("slow value") == 1
+
+
+attempts: list[str] = []
+
+
+def fail_once() -> int:
+    attempts.append("attempt")
+    if len(attempts) == 1:
+        message = "the password is hunter2"
+        raise OSError(message)
+    return len(attempts)
+
+
+@contextmanager
+def open_at_second_attempt() -> Iterator[int]:
+    yield fail_once()
+
+
+@asynccontextmanager
+async def open_async_at_second_attempt() -> AsyncIterator[int]:
+    yield fail_once()
+
+
+@pytest.mark.parametrize("open_value", [open_at_second_attempt, open_async_at_second_attempt])
+def test_a_failure_to_open_is_a_crash_and_the_next_call_tries_again(open_value: Any) -> None:  # noqa: ANN401
+    @tool
+    def get_number(*, number: Annotated[int, Shared(open_value)]) -> int:
+        """Return the shared number."""
+        return number
+
+    attempts.clear()
+    talk = talk_to(get_number).call()
+    assert talk.text == "The tool get_number failed unexpectedly. The server's log says why."
     assert isinstance(talk.raised, OSError)
     assert talk.call().text == "2"
     assert talk.call().text == "2"
@@ -204,35 +214,22 @@ def test_an_async_handler_that_would_wait_for_its_own_loop_gets_an_error(caplog:
         return str(talk_to(inner).call().text)
 
     talk_to(outer).call()
-    assert any("an async handler cannot be called from another one" in line for line in caplog.messages)
+    assert "an async handler cannot be called from another one" in caplog.text
     assert talk_to(inner).call().text == "7"
 
 
-def test_what_is_no_context_manager_is_the_authors_error(caplog: pytest.LogCaptureFixture) -> None:
-    wrong: Any = lambda: 7  # noqa: E731 - it is wrong on purpose
+def test_a_function_that_returns_no_context_manager_is_the_authors_error(caplog: pytest.LogCaptureFixture) -> None:
+    return_number: Any = lambda: 7  # noqa: E731 - an author's mistake
 
     @tool
-    def tried(*, number: Annotated[int, Shared(wrong)]) -> int:
-        """Return a number."""
+    def get_number(*, number: Annotated[int, Shared(return_number)]) -> int:
+        """Return the shared number."""
         return number
 
-    assert "takes a function that returns a context manager" in author_error(talk_to(tried).call(), caplog)
+    assert "takes a function that returns a context manager" in author_error(talk_to(get_number).call(), caplog)
 
 
-def test_a_wrong_place_or_value_is_refused_at_the_decorator() -> None:
-    def before(cache: Cache) -> None:
-        """Do nothing."""
-
-    def wrong(*, cache: Annotated[int, Shared(7)]) -> None:
-        """Do nothing."""
-
-    with pytest.raises(TypeError, match="cache: what calls share is a parameter after"):
-        tool(before)
-    with pytest.raises(TypeError, match="cache: Shared takes a function"):
-        tool(wrong)
-
-
-LEAVES = """
+SCRIPT_THAT_ENDS = """
 from contextlib import asynccontextmanager, contextmanager
 from typing import Annotated
 from mcp_functions import Shared, serve, tool
@@ -241,12 +238,12 @@ from mcp_functions.testing import Conversation, deployed
 @contextmanager
 def plain():
     yield 1
-    print("plain left")
+    print("plain closed")
 
 @asynccontextmanager
 async def later():
     yield 2
-    print("async left")
+    print("async closed")
 
 @tool
 async def both(*, a: Annotated[int, Shared(plain)], b: Annotated[int, Shared(later)]) -> int:
@@ -258,6 +255,6 @@ with deployed():
 
 
 def test_a_local_process_leaves_what_it_opened_when_it_ends() -> None:
-    ran = subprocess.run([sys.executable, "-c", LEAVES], capture_output=True, text=True, check=True)  # noqa: S603
-    first, *others = ran.stdout.split("\n")[:3]
-    assert (first, sorted(others)) == ("3", ["async left", "plain left"])
+    sum_of_both, *closed = run_script(SCRIPT_THAT_ENDS)
+    assert sum_of_both == "3"
+    assert sorted(closed) == ["async closed", "plain closed"]

@@ -10,7 +10,7 @@ from mcp_functions.legacy.sealed_ids import CallStream, IdSeal, PendingQuestion,
 from mcp_functions.legacy.sessions import Session, open_session
 from mcp_functions.protocol.messages import Identity, Request, Result
 from mcp_functions.settings import Settings
-from tests.seal.test_envelope import VECTORS, read_vector, reader_of
+from tests.support.envelope_vectors import VECTORS
 
 
 def answer_nothing(request: Request) -> Result:
@@ -44,14 +44,12 @@ CALL = Call(7, "tools/call", PARAMS, "ks1.the-state-that-the-next-round-must-bri
 ANSWERS, REST = {"why": {"action": "decline"}}, {"more": {"method": "roots/list"}}
 QUESTION = PendingQuestion(STREAM, 1, "resolution", "elicitation/create", CALL, ANSWERS, REST)
 
-FILES = {path.stem: read_vector(path) for path in VECTORS}
-
 
 def sealer(kind: str, label: bytes, at: str) -> tuple[IdSeal, str]:
     """Make the seal of a vector; return it with the vector's token."""
-    vector = FILES[f"accept-{kind}"]
+    vector = VECTORS[f"accept-{kind}"]
     assert vector["label"] == label.decode()
-    return IdSeal(reader_of(vector, at), label), vector["token"]
+    return IdSeal(vector.envelope(at), label), vector["token"]
 
 
 def test_the_vector_of_a_session_is_the_session_that_this_writes_and_reads() -> None:
@@ -76,7 +74,7 @@ def test_the_vector_of_a_question_is_the_id_that_this_writes_and_reads() -> None
 
 
 def test_their_limits_are_those_of_the_specification() -> None:
-    limits = {kind: int(FILES[f"accept-{kind}"]["max-chars"]) for kind in ("session", "event", "question")}
+    limits = {kind: int(VECTORS[f"accept-{kind}"]["max-chars"]) for kind in ("session", "event", "question")}
     assert limits == {
         "session": sealed_ids.MAX_SESSION, "event": sealed_ids.MAX_EVENT, "question": sealed_ids.MAX_QUESTION,
     }  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from itertools import permutations
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,13 +14,11 @@ from mcp_functions.oauth.sealed_values import PURPOSES, Purpose, SealedValues
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.seal.kms import KmsKey
 from mcp_functions.settings import Settings
-from tests.seal.test_envelope import about_of, payload_of, read_vector, reader_of
+from tests.support.envelope_vectors import VECTORS
 from tests.support.strict_kms import Clock, StrictKms
 
 if TYPE_CHECKING:
     from tests.oauth.world import World
-
-VECTORS = Path(__file__).parent.parent / "seal" / "vectors" / "envelope"
 
 
 @pytest.fixture
@@ -79,11 +76,11 @@ def test_what_a_value_is_bound_to_has_one_spelling() -> None:
 @pytest.mark.parametrize("purpose", PURPOSES, ids=lambda purpose: purpose.label.decode())
 def test_each_purpose_has_a_vector_that_another_implementation_can_check(purpose: Purpose) -> None:
     name = purpose.label.decode().removeprefix("ks1/")
-    vector = read_vector(VECTORS / f"accept-{name}.txt")
+    vector = VECTORS[f"accept-{name}"]
     assert vector["label"] == purpose.label.decode()
     assert (int(vector["max-age"]), int(vector["max-chars"])) == (purpose.lifetime_seconds, purpose.max_chars)
-    claims = json.loads(payload_of(vector))
-    assert reader_of(vector).unseal(vector["token"], about=about_of(vector)) == payload_of(vector)
+    claims = json.loads(vector.payload)
+    assert vector.envelope().unseal(vector["token"], about=vector.about) == vector.payload
     assert claims["exp"] > float(vector["now"])
 
 
@@ -99,7 +96,7 @@ def test_a_vector_has_the_claims_that_the_front_writes(world: World, monkeypatch
     browser.allow(browser.get(world.authorize_url(client)), remember="yes")
     world.tokens(client)
     for name, (claims, bound) in written.items():
-        vector = read_vector(VECTORS / f"accept-{name}.txt")
-        assert set(json.loads(payload_of(vector))) == claims, name
-        assert len(about_of(vector)) > 0 or not bound, name
+        vector = VECTORS[f"accept-{name}"]
+        assert set(json.loads(vector.payload)) == claims, name
+        assert len(vector.about) > 0 or not bound, name
     assert len(written) == len(PURPOSES)
