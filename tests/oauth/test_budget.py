@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.oauth.test_provider import provider_with, signing_in
+from tests.oauth.oauth_server import running_server
+from tests.oauth.test_provider import sign_in
 from tests.support.strict_kms import run_python
 
 # The CPU of a cold start is mostly the import of modules: none of these is on the way.
@@ -26,13 +27,13 @@ def test_other_functions_import_nothing_of_the_front() -> None:
 
 
 def test_a_sign_in_asks_kms_once_and_the_provider_three_times_in_one_process() -> None:
-    with provider_with(lambda _path, _answer, _issuer: None) as world:
-        world.stay_warm()
-        assert signing_in(world) == (200, "")
-        assert len(world.kms.calls) == 1
-        paths = [request.target.partition("?")[0] for request in world.issuer.requests]
+    with running_server() as server:
+        server.keep_process()
+        assert sign_in(server) == (200, "")
+        assert len(server.kms.calls) == 1
+        paths = [request.target.partition("?")[0] for request in server.provider.requests]
         browser = "/authorize"
         assert paths == ["/.well-known/openid-configuration", browser, "/token", "/jwks"]
-        assert signing_in(world) == (200, "")
-        assert len(world.kms.calls) == 1
-        assert len(world.issuer.requests) == len([*paths, browser, "/token"])
+        assert sign_in(server) == (200, "")
+        assert len(server.kms.calls) == 1
+        assert len(server.provider.requests) == len([*paths, browser, "/token"])
