@@ -36,8 +36,10 @@ EVIL = "https://evil.example/callback"
         None,
     ],
 )
-def test_nothing_is_sent_to_a_redirect_that_is_not_registered(server: OAuthServer, redirect: str | None) -> None:
-    answer = server.authorize(server.new_client(), redirect_uri=redirect)
+def test_nothing_is_sent_to_a_redirect_that_is_not_registered(
+    server: OAuthServer, client: str, redirect: str | None
+) -> None:
+    answer = server.authorize(client, redirect_uri=redirect)
     assert answer.status == 400
     assert not answer.location
     assert "evil" not in answer.body
@@ -112,14 +114,14 @@ def test_a_host_hears_what_is_wrong_with_its_request(
 
 @pytest.mark.parametrize(("changed", "_error"), WRONG)
 def test_an_error_redirects_nobody_to_a_client_that_registered_itself(
-    server: OAuthServer, changed: dict[str, str | None], _error: str
+    server: OAuthServer, client: str, changed: dict[str, str | None], _error: str
 ) -> None:
-    answer = server.authorize(server.new_client(), **changed)
+    answer = server.authorize(client, **changed)
     assert (answer.status, answer.location) == (400, "")
 
 
-def test_a_client_hears_of_its_error_in_a_browser_that_remembers_its_consent(server: OAuthServer) -> None:
-    browser, client = server.new_browser(), server.new_client()
+def test_a_client_hears_of_its_error_in_a_browser_that_remembers_its_consent(server: OAuthServer, client: str) -> None:
+    browser = server.new_browser()
     browser.allow(browser.authorize(client), remember="yes")
     assert browser.authorize(client, prompt="none").parameters["error"] == "interaction_required"
     assert server.authorize(client, prompt="none").status == 400
@@ -127,8 +129,7 @@ def test_a_client_hears_of_its_error_in_a_browser_that_remembers_its_consent(ser
     assert browser.authorize(server.new_client(), prompt="none").status == 400
 
 
-def test_a_host_that_names_no_resource_means_this_server(server: OAuthServer) -> None:
-    client = server.new_client()
+def test_a_host_that_names_no_resource_means_this_server(server: OAuthServer, client: str) -> None:
     assert token_claims(server.get_tokens(client, resource=None)["access_token"])["aud"] == RESOURCE
 
 
@@ -137,8 +138,8 @@ def test_a_resource_at_the_root_may_end_with_a_slash() -> None:
         assert server.authorize(server.new_client(), resource=f"{URL}/").status == 200
 
 
-def test_a_host_that_asks_for_no_scope_gets_those_of_the_server(server: OAuthServer) -> None:
-    page = server.new_browser().get(server.authorize_url(server.new_client(), scope="openid offline_access profile"))
+def test_a_host_that_asks_for_no_scope_gets_those_of_the_server(server: OAuthServer, client: str) -> None:
+    page = server.new_browser().get(server.authorize_url(client, scope="openid offline_access profile"))
     assert "items.read, items.write" in page.body
 
 
@@ -151,8 +152,8 @@ def test_a_server_that_lists_no_scope_refuses_every_scope(scope: str) -> None:
         assert browser.allow(page).parameters["scope"] == "openid"
 
 
-def test_a_parameter_that_is_there_twice_is_refused(server: OAuthServer) -> None:
-    url = server.authorize_url(server.new_client())
+def test_a_parameter_that_is_there_twice_is_refused(server: OAuthServer, client: str) -> None:
+    url = server.authorize_url(client)
     assert server.new_browser().get(f"{url}&redirect_uri={EVIL}").status == 400
     assert server.new_browser().get(f"{url}&scope=items.write").status == 400
 
@@ -171,8 +172,10 @@ def test_a_query_that_cannot_be_read_is_refused(server: OAuthServer, query: str)
     assert server.new_browser().get(f"/authorize?{query}").status == 400
 
 
-def test_the_provider_is_asked_with_a_pkce_challenge_a_nonce_and_a_state_of_the_fronts_own(server: OAuthServer) -> None:
-    browser, client = server.new_browser(), server.new_client()
+def test_the_provider_is_asked_with_a_pkce_challenge_a_nonce_and_a_state_of_the_fronts_own(
+    server: OAuthServer, client: str
+) -> None:
+    browser = server.new_browser()
     parameters = browser.allow(browser.authorize(client)).parameters
     assert parameters["client_id"] == CLIENT_AT_PROVIDER
     assert parameters["redirect_uri"] == f"{URL}/callback"
@@ -185,17 +188,19 @@ def test_the_provider_is_asked_with_a_pkce_challenge_a_nonce_and_a_state_of_the_
     assert parameters["scope"] == "openid items.read"
 
 
-def test_two_sign_ins_share_no_secret(server: OAuthServer) -> None:
-    browser, client = server.new_browser(), server.new_client()
+def test_two_sign_ins_share_no_secret(server: OAuthServer, client: str) -> None:
+    browser = server.new_browser()
     first, second = (browser.allow(browser.authorize(client)).parameters for _ in range(2))
     assert first["nonce"] != second["nonce"]
     assert first["code_challenge"] != second["code_challenge"]
     assert first["nonce"] not in first["code_challenge"]
 
 
-def test_a_browser_is_redirected_with_303_so_that_no_form_is_sent_to_the_provider(server: OAuthServer) -> None:
+def test_a_browser_is_redirected_with_303_so_that_no_form_is_sent_to_the_provider(
+    server: OAuthServer, client: str
+) -> None:
     browser = server.new_browser()
-    answer = browser.allow(browser.authorize(server.new_client()))
+    answer = browser.allow(browser.authorize(client))
     assert answer.status == 303
     assert answer.headers["referrer-policy"] == "no-referrer"
 

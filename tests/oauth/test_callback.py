@@ -20,9 +20,9 @@ def changed(url: str, **parameters: str | None) -> str:
     return f"/callback?{urlencode({name: value for name, value in merged.items() if value is not None})}"
 
 
-def test_a_callback_that_an_attacker_sends_to_a_victim_is_refused(server: OAuthServer) -> None:
+def test_a_callback_that_an_attacker_sends_to_a_victim_is_refused(server: OAuthServer, client: str) -> None:
     url, victim = began(server, server.new_browser()), server.new_browser()
-    victim.authorize(server.new_client())
+    victim.authorize(client)
     answer = victim.get(url)
     assert answer.status == 400
     assert not answer.location
@@ -95,8 +95,8 @@ def test_a_host_gets_a_code_that_does_not_show_the_providers(server: OAuthServer
     assert provided not in browser.get(url).location
 
 
-def test_a_code_of_one_sign_in_is_of_no_use_in_another_of_the_same_browser(server: OAuthServer) -> None:
-    browser, client = server.new_browser(), server.new_client()
+def test_a_code_of_one_sign_in_is_of_no_use_in_another_of_the_same_browser(server: OAuthServer, client: str) -> None:
+    browser = server.new_browser()
     first, second = (browser.allow(browser.authorize(client)) for _ in range(2))
     anns = browser.sign_in_at_provider(first.location, "ann")
     bens = browser.sign_in_at_provider(second.location, "ben")

@@ -58,7 +58,7 @@ def test_a_host_signs_in_by_its_metadata_document(server: OAuthServer, site: Sit
 
 
 def test_the_page_warns_of_an_answer_that_goes_to_another_site_than_the_documents(
-    server: OAuthServer, site: Site
+    server: OAuthServer, client: str, site: Site
 ) -> None:
     warning = "another site than the one that publishes"
     assert warning in server.authorize(CLIENT).body
@@ -69,7 +69,7 @@ def test_the_page_warns_of_an_answer_that_goes_to_another_site_than_the_document
         page = server.authorize(CLIENT, redirect_uri=redirect)
         assert page.status == 200
         assert warning not in page.body
-    assert warning not in server.authorize(server.new_client()).body
+    assert warning not in server.authorize(client).body
 
 
 def test_a_document_stays_in_memory_for_some_minutes(server: OAuthServer, site: Site) -> None:

@@ -168,8 +168,7 @@ def test_the_largest_registration_fits_into_an_address(server: OAuthServer) -> N
     assert server.new_browser().get(url).status == 200
 
 
-def test_a_client_id_expires(server: OAuthServer) -> None:
-    client = server.new_client()
+def test_a_client_id_expires(server: OAuthServer, client: str) -> None:
     server.clock.advance(179 * DAYS)
     assert server.authorize(client).status == 200
     server.clock.advance(2 * DAYS)
@@ -177,8 +176,7 @@ def test_a_client_id_expires(server: OAuthServer) -> None:
     assert server.redeem(client, "ks1.A").json["error"] == "invalid_client"
 
 
-def test_another_generation_of_clients_ends_registrations_and_nothing_else(server: OAuthServer) -> None:
-    client = server.new_client()
+def test_another_generation_of_clients_ends_registrations_and_nothing_else(server: OAuthServer, client: str) -> None:
     with changed_settings({"MCP_OAUTH_CLIENT_GENERATION": "2"}):
         assert server.authorize(client).status == 400
         assert server.redeem(client, "ks1.A").status == 401

@@ -14,15 +14,15 @@ COOKIE = "__Host-mcp-browser"
 STOPPED = "Sign-in stopped"
 
 
-def test_the_page_names_the_host_of_the_redirect_the_scopes_and_the_server(server: OAuthServer) -> None:
-    page = server.authorize(server.new_client(), scope="items.write")
+def test_the_page_names_the_host_of_the_redirect_the_scopes_and_the_server(server: OAuthServer, client: str) -> None:
+    page = server.authorize(client, scope="items.write")
     assert page.status == 200
     for text in ("host.example", "Desk", "not verified", "items.write", RESOURCE, "Shop"):
         assert text in page.body
 
 
-def test_the_provider_is_not_asked_before_the_user_has_consented(server: OAuthServer) -> None:
-    page = server.authorize(server.new_client())
+def test_the_provider_is_not_asked_before_the_user_has_consented(server: OAuthServer, client: str) -> None:
+    page = server.authorize(client)
     assert page.status == 200
     assert not page.location
 
@@ -51,8 +51,10 @@ def test_a_name_has_no_character_that_unicode_lets_a_page_leave_out(server: OAut
         assert server.register(client_name=name)["client_name"] == name
 
 
-def test_the_page_cannot_be_framed_loads_nothing_and_tells_no_other_site_its_address(server: OAuthServer) -> None:
-    page = server.authorize(server.new_client())
+def test_the_page_cannot_be_framed_loads_nothing_and_tells_no_other_site_its_address(
+    server: OAuthServer, client: str
+) -> None:
+    page = server.authorize(client)
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "frame-ancestors 'none'" in policy
@@ -66,8 +68,8 @@ def test_the_style_of_a_page_is_the_one_that_its_policy_allows() -> None:
     assert "sha256-" + base64.b64encode(hashlib.sha256(answers.STYLE.encode()).digest()).decode() == answers.STYLE_HASH
 
 
-def test_the_cookie_belongs_to_this_host_alone_and_no_script_reads_it(server: OAuthServer) -> None:
-    (cookie,) = server.authorize(server.new_client()).cookies
+def test_the_cookie_belongs_to_this_host_alone_and_no_script_reads_it(server: OAuthServer, client: str) -> None:
+    (cookie,) = server.authorize(client).cookies
     assert cookie.startswith(f"{COOKIE}=")
     for attribute in ("Path=/", "Secure", "HttpOnly", "SameSite=Lax"):
         assert attribute in cookie
@@ -75,26 +77,26 @@ def test_the_cookie_belongs_to_this_host_alone_and_no_script_reads_it(server: OA
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", f"{URL}.evil.example", "http://mcp.example"])
-def test_a_form_of_another_site_gives_no_consent(server: OAuthServer, origin: str) -> None:
+def test_a_form_of_another_site_gives_no_consent(server: OAuthServer, client: str, origin: str) -> None:
     browser = server.new_browser()
-    page = browser.authorize(server.new_client())
+    page = browser.authorize(client)
     answer = browser.post("/authorize", {"request": page.consent_request, "decision": "allow"}, origin=origin)
     assert answer.status == 403
     assert not answer.location
 
 
-def test_a_form_without_an_origin_gives_no_consent(server: OAuthServer) -> None:
+def test_a_form_without_an_origin_gives_no_consent(server: OAuthServer, client: str) -> None:
     browser = server.new_browser()
-    page = browser.authorize(server.new_client())
+    page = browser.authorize(client)
     answer = server.send(
         "POST", "/authorize", form={"request": page.consent_request, "decision": "allow"}, cookies=browser.cookies
     )
     assert answer.status == 403
 
 
-def test_a_form_that_a_page_of_another_site_submits_gives_no_consent(server: OAuthServer) -> None:
+def test_a_form_that_a_page_of_another_site_submits_gives_no_consent(server: OAuthServer, client: str) -> None:
     browser = server.new_browser()
-    page = browser.authorize(server.new_client())
+    page = browser.authorize(client)
     form = {"request": page.consent_request, "decision": "allow"}
     assert browser.post("/authorize", form, sec_fetch_site="cross-site").status == 403
 
@@ -108,14 +110,14 @@ def test_a_page_that_an_attacker_was_shown_gives_no_consent_in_another_browser(s
     assert STOPPED in answer.body
 
 
-def test_a_browser_without_a_cookie_gives_no_consent(server: OAuthServer) -> None:
-    page = server.authorize(server.new_client())
+def test_a_browser_without_a_cookie_gives_no_consent(server: OAuthServer, client: str) -> None:
+    page = server.authorize(client)
     assert server.new_browser().allow(page).status == 403
 
 
-def test_a_user_who_cancels_is_sent_back_with_an_error(server: OAuthServer) -> None:
+def test_a_user_who_cancels_is_sent_back_with_an_error(server: OAuthServer, client: str) -> None:
     browser = server.new_browser()
-    page = browser.authorize(server.new_client())
+    page = browser.authorize(client)
     answer = browser.post("/authorize", {"request": page.consent_request, "decision": "deny"})
     assert answer.status == 303  # no browser sends the form on to the host
     assert answer.location.startswith(HOST_REDIRECT)
@@ -126,21 +128,21 @@ def test_a_user_who_cancels_is_sent_back_with_an_error(server: OAuthServer) -> N
     )
 
 
-def test_a_form_without_a_decision_is_no_consent(server: OAuthServer) -> None:
+def test_a_form_without_a_decision_is_no_consent(server: OAuthServer, client: str) -> None:
     browser = server.new_browser()
-    page = browser.authorize(server.new_client())
+    page = browser.authorize(client)
     assert browser.post("/authorize", {"request": page.consent_request}).parameters["error"] == "access_denied"
 
 
-def test_a_page_is_of_use_for_ten_minutes(server: OAuthServer) -> None:
+def test_a_page_is_of_use_for_ten_minutes(server: OAuthServer, client: str) -> None:
     browser = server.new_browser()
-    page = browser.authorize(server.new_client())
+    page = browser.authorize(client)
     server.clock.advance(601)
     assert browser.allow(page).status == 400
 
 
-def test_a_browser_remembers_a_consent_if_its_user_says_so(server: OAuthServer) -> None:
-    browser, client = server.new_browser(), server.new_client()
+def test_a_browser_remembers_a_consent_if_its_user_says_so(server: OAuthServer, client: str) -> None:
+    browser = server.new_browser()
     url = server.authorize_url(client)
     browser.allow(browser.get(url))
     assert browser.get(url).status == 200
@@ -150,16 +152,16 @@ def test_a_browser_remembers_a_consent_if_its_user_says_so(server: OAuthServer) 
     assert again.location.startswith(server.provider.url)
 
 
-def test_a_remembered_consent_is_for_one_client_and_its_scopes(server: OAuthServer) -> None:
-    browser, client = server.new_browser(), server.new_client()
+def test_a_remembered_consent_is_for_one_client_and_its_scopes(server: OAuthServer, client: str) -> None:
+    browser = server.new_browser()
     browser.allow(browser.authorize(client), remember="yes")
     assert browser.authorize(client).status == 303
     assert browser.authorize(client, scope="items.write").status == 200
     assert browser.authorize(server.new_client()).status == 200
 
 
-def test_a_remembered_consent_is_of_no_use_in_another_browser(server: OAuthServer) -> None:
-    browser, client = server.new_browser(), server.new_client()
+def test_a_remembered_consent_is_of_no_use_in_another_browser(server: OAuthServer, client: str) -> None:
+    browser = server.new_browser()
     browser.allow(browser.authorize(client), remember="yes")
     thief = server.new_browser()
     thief.authorize(client)
@@ -177,25 +179,27 @@ def test_a_consent_for_a_program_on_this_machine_is_never_remembered(server: OAu
     assert browser.get(url).status == 200
 
 
-def test_a_host_may_ask_for_the_page_although_the_browser_remembers(server: OAuthServer) -> None:
-    browser, client = server.new_browser(), server.new_client()
+def test_a_host_may_ask_for_the_page_although_the_browser_remembers(server: OAuthServer, client: str) -> None:
+    browser = server.new_browser()
     browser.allow(browser.authorize(client), remember="yes")
     for prompt in ("consent", "login consent"):
         assert browser.authorize(client, prompt=prompt).status == 200
     assert browser.authorize(client, prompt="select_account").parameters["prompt"] == "select_account"
 
 
-def test_a_browser_with_two_cookies_of_one_name_counts_as_one_without(server: OAuthServer) -> None:
+def test_a_browser_with_two_cookies_of_one_name_counts_as_one_without(server: OAuthServer, client: str) -> None:
     browser = server.new_browser()
-    page = browser.authorize(server.new_client())
+    page = browser.authorize(client)
     event_cookies = {COOKIE: browser.cookies[COOKIE], f" {COOKIE}": "x" * 43}
     form = {"request": page.consent_request, "decision": "allow"}
     assert server.send("POST", "/authorize", form=form, cookies=event_cookies, headers={"origin": URL}).status == 403
 
 
 @pytest.mark.parametrize("space", ["\u00a0", "\u0085", "\u2000", "\u3000", "\x1c"])
-def test_a_cookie_whose_name_begins_with_a_unicode_space_is_not_the_fronts(server: OAuthServer, space: str) -> None:
-    attacker, client = server.new_browser(), server.new_client()
+def test_a_cookie_whose_name_begins_with_a_unicode_space_is_not_the_fronts(
+    server: OAuthServer, client: str, space: str
+) -> None:
+    attacker = server.new_browser()
     attacker.cookies[COOKIE] = "A" * 43
     page = attacker.authorize(client)
     victim = server.new_browser()

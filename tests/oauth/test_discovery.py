@@ -91,8 +91,7 @@ def test_no_page_of_another_site_may_read_what_a_browser_is_shown(server: OAuthS
     assert "access-control-allow-origin" not in answer.headers
 
 
-def test_no_response_but_a_document_is_stored_and_each_is_read_as_what_it_is(server: OAuthServer) -> None:
-    client = server.new_client()
+def test_no_response_but_a_document_is_stored_and_each_is_read_as_what_it_is(server: OAuthServer, client: str) -> None:
     browser = server.new_browser()
     answers = [
         server.send("POST", "/register", body={"redirect_uris": ["https://host.example/cb"]}),
@@ -152,8 +151,9 @@ def test_the_line_of_a_request_names_the_endpoint_and_no_value(
     assert client not in str(lines)
 
 
-def test_a_front_that_the_operator_stopped_asks_hosts_and_browsers_to_come_back(server: OAuthServer) -> None:
-    client = server.new_client()
+def test_a_front_that_the_operator_stopped_asks_hosts_and_browsers_to_come_back(
+    server: OAuthServer, client: str
+) -> None:
     with changed_settings({"MCP_STOPPED_FUNCTIONS": "add, oauth"}):
         stopped = [
             server.send("POST", "/token", form={"client_id": client}),
@@ -175,11 +175,11 @@ NAMES = (
 
 @pytest.mark.parametrize("path", ["/authorize", "/callback", "/token", "/revoke", "/register"])
 def test_nothing_that_a_stranger_sends_reaches_a_log_or_comes_back(
-    server: OAuthServer, path: str, caplog: pytest.LogCaptureFixture
+    server: OAuthServer, client: str, path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")
     secret = {name: f"{PLANTED}-{name}" for name in NAMES}
-    valid = {"client_id": server.new_client(), "resource": RESOURCE}
+    valid = {"client_id": client, "resource": RESOURCE}
     known = {**secret, **valid, "client_assertion": "", "client_secret": ""}
     headers = dict.fromkeys(("origin", "referer", "user-agent", "x-forwarded-for", "traceparent"), PLANTED)
     for form in (secret, known, dict.fromkeys(NAMES, f"ks1.{PLANTED}"), dict.fromkeys(NAMES, f"https://{PLANTED}/x")):

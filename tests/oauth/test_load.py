@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import pytest
 
 from mcp_functions.seal.keys import kek_hint
-from tests.oauth.oauth_server import HOST_REDIRECT, Browser, OAuthServer, running_server
+from tests.oauth.oauth_server import HOST_REDIRECT, Browser, OAuthServer
 from tests.oauth.test_provider import sign_in
 
 if TYPE_CHECKING:
@@ -91,19 +91,18 @@ def test_a_customers_many_addresses_have_one_budget(server: OAuthServer) -> None
     assert len(server.kms.calls) - before < 10
 
 
-def test_one_address_cannot_make_the_front_ask_the_provider_without_end() -> None:
-    with running_server() as server:
-        server.keep_process()
-        client = server.new_client()
-        browser = server.new_browser()
-        state = browser.allow(browser.authorize(client)).parameters["state"]
-        back = browser.get("/callback?" + urlencode({"state": state, "code": "junk", "iss": server.provider.url}))
-        statuses = [server.redeem(client, back.parameters["code"]).status for _ in range(200)]
-        assert statuses == [400] * 30 + [503] * 170
-        assert [request.target for request in server.provider.requests].count("/token") == 30
-        server.clock.advance(60)
-        assert server.redeem(client, back.parameters["code"]).status == 400
-        assert sign_in(server) == (200, "")
+def test_one_address_cannot_make_the_front_ask_the_provider_without_end(server: OAuthServer) -> None:
+    server.keep_process()
+    client = server.new_client()
+    browser = server.new_browser()
+    state = browser.allow(browser.authorize(client)).parameters["state"]
+    back = browser.get("/callback?" + urlencode({"state": state, "code": "junk", "iss": server.provider.url}))
+    statuses = [server.redeem(client, back.parameters["code"]).status for _ in range(200)]
+    assert statuses == [400] * 30 + [503] * 170
+    assert [request.target for request in server.provider.requests].count("/token") == 30
+    server.clock.advance(60)
+    assert server.redeem(client, back.parameters["code"]).status == 400
+    assert sign_in(server) == (200, "")
 
 
 def test_a_request_that_the_provider_accepts_costs_no_budget(server: OAuthServer) -> None:

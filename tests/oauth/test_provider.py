@@ -155,8 +155,7 @@ def test_an_error_of_the_provider_is_told_without_its_words(
         assert sign_in(server) == expected
 
 
-def test_a_provider_that_does_not_answer_leaves_the_code_valid(server: OAuthServer) -> None:
-    client = server.new_client()
+def test_a_provider_that_does_not_answer_leaves_the_code_valid(server: OAuthServer, client: str) -> None:
     code = server.get_code(client)
     with changed_settings({"MCP_JWT_ISSUER": "http://127.0.0.1:9"}):
         answer = server.redeem(client, code)

@@ -16,8 +16,7 @@ from tests.oauth.oauth_server import (
 )
 
 
-def test_a_host_registers_signs_in_and_gets_the_providers_token(server: OAuthServer) -> None:
-    client = server.new_client()
+def test_a_host_registers_signs_in_and_gets_the_providers_token(server: OAuthServer, client: str) -> None:
     tokens = server.get_tokens(client)
     payload = token_claims(tokens["access_token"])
     assert payload["iss"] == server.provider.url
@@ -26,15 +25,14 @@ def test_a_host_registers_signs_in_and_gets_the_providers_token(server: OAuthSer
     assert set(tokens) == {"access_token", "token_type", "expires_in", "scope", "refresh_token"}
 
 
-def test_the_redirect_to_the_host_has_its_state_and_the_fronts_issuer(server: OAuthServer) -> None:
-    answer = server.sign_in(server.new_client())
+def test_the_redirect_to_the_host_has_its_state_and_the_fronts_issuer(server: OAuthServer, client: str) -> None:
+    answer = server.sign_in(client)
     assert answer.location.startswith(f"{HOST_REDIRECT}?code=ks1.")
     assert answer.parameters["state"] == "host-state"
     assert answer.parameters["iss"] == URL
 
 
-def test_a_refreshed_token_is_another_and_the_old_refresh_token_is_spent(server: OAuthServer) -> None:
-    client = server.new_client()
+def test_a_refreshed_token_is_another_and_the_old_refresh_token_is_spent(server: OAuthServer, client: str) -> None:
     first = server.get_tokens(client)
     second = server.refresh(client, first["refresh_token"])
     assert second.status == 200
@@ -60,14 +58,13 @@ def test_a_program_on_this_machine_signs_in_at_any_port(server: OAuthServer) -> 
     assert token_claims(server.get_tokens(client, redirect_uri=redirect)["access_token"])["sub"] == "ann"
 
 
-def test_two_people_on_one_host_get_tokens_of_their_own(server: OAuthServer) -> None:
-    client = server.new_client()
+def test_two_people_on_one_host_get_tokens_of_their_own(server: OAuthServer, client: str) -> None:
     people = [token_claims(server.get_tokens(client, person)["access_token"])["sub"] for person in ("ann", "ben")]
     assert people == ["ann", "ben"]
 
 
-def test_one_person_on_two_hosts_is_one_subject(server: OAuthServer) -> None:
-    hosts = [server.new_client(), server.new_client(LOOPBACK_REDIRECT)]
+def test_one_person_on_two_hosts_is_one_subject(server: OAuthServer, client: str) -> None:
+    hosts = [client, server.new_client(LOOPBACK_REDIRECT)]
     first = server.get_tokens(hosts[0])
     second = server.get_tokens(hosts[1], redirect_uri=LOOPBACK_REDIRECT)
     subjects = {
@@ -78,8 +75,8 @@ def test_one_person_on_two_hosts_is_one_subject(server: OAuthServer) -> None:
     assert server.refresh(hosts[0], second["refresh_token"]).json["error"] == "invalid_grant"
 
 
-def test_another_generation_of_the_deployment_ends_every_sealed_value(server: OAuthServer) -> None:
-    browser, client = server.new_browser(), server.new_client()
+def test_another_generation_of_the_deployment_ends_every_sealed_value(server: OAuthServer, client: str) -> None:
+    browser = server.new_browser()
     page, token = browser.authorize(client), server.get_tokens(client)["refresh_token"]
     back = browser.sign_in_at_provider(browser.allow(page).location)
     code = server.get_code(client)
@@ -93,8 +90,10 @@ def test_another_generation_of_the_deployment_ends_every_sealed_value(server: OA
 
 
 @pytest.mark.parametrize("seconds", [-30, 30])
-def test_containers_whose_clocks_differ_by_half_a_minute_finish_a_sign_in(server: OAuthServer, seconds: int) -> None:
-    browser, client = server.new_browser(), server.new_client()
+def test_containers_whose_clocks_differ_by_half_a_minute_finish_a_sign_in(
+    server: OAuthServer, client: str, seconds: int
+) -> None:
+    browser = server.new_browser()
     page = browser.authorize(client)
     server.clock.advance(seconds)
     allowed = browser.allow(page)
