@@ -17,7 +17,7 @@ from mcp_functions.protocol.messages import Principal
 from tests.support.gateways import JWT
 
 if TYPE_CHECKING:
-    from mcp_functions.http.access_tokens import Identity
+    from mcp_functions.protocol.messages import Identity
 
 NOW = 1_785_000_000.0
 SETTINGS = settings.read({"MCP_STACK": "shop", **JWT, "MCP_JWT_AUDIENCE": "https://mcp.example/mcp,7example"})
