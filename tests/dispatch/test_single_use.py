@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcp_functions.testing.dynamodb import Fault
-    from tests.support.payments import Moment, Reply, Worker
+    from tests.support.payments import Moment, Worker
 
 AFTER_LEASE = INVOCATION_SECONDS + 2  # seconds after which another worker may run a round whose worker crashed
 CLAIM = ["GetItem", "PutItem"]
@@ -170,7 +170,7 @@ def test_one_of_two_simultaneous_requests_runs_and_both_get_its_response(service
         send(container)  # the first request of a container is slow
     start = Barrier(2)
 
-    def race(container: Worker) -> Reply:
+    def race(container: Worker) -> wire.Reply:
         start.wait()
         return send(container, state, APPROVE)
 
@@ -194,7 +194,7 @@ def test_a_request_during_a_running_round_is_told_to_retry(
 ) -> None:
     state = begin_payment(pay)
     other_container = service.new_container()
-    replies: list[Reply] = []
+    replies: list[wire.Reply] = []
     service.interruptions["before"] = lambda: replies.append(send(other_container, state, answers))
     assert send(pay, state, APPROVE).questions == ["note"]
     assert [reply.error for reply in replies] == [error]
@@ -248,7 +248,7 @@ def test_a_worker_that_outlives_its_lease_does_not_send_its_result(
 ) -> None:
     state = begin_payment(pay)
     second_worker = service.new_container()
-    second_replies: list[Reply] = []
+    second_replies: list[wire.Reply] = []
 
     def outlive_lease() -> None:
         service.now += AFTER_LEASE

@@ -23,13 +23,13 @@ from tests.support.payments import (
     INVOCATION_SECONDS,
     RETRY_LATER_ERROR,
     PaymentService,
-    Reply,
     WorkerCrash,
     send,
 )
 
 if TYPE_CHECKING:
     from mcp_functions.testing.dynamodb import Fault
+    from tests.support import wire
     from tests.support.payments import Moment
 
 ANSWERS: dict[str, dict[str, Any]] = {"yes": APPROVE, "no": DISAPPROVE, "note": ADD_NOTE, "nothing": {}}
@@ -125,7 +125,7 @@ class SingleUseMachine(RuleBasedStateMachine):
             assert sent.answer == "yes"
         return True
 
-    def _check_result(self, sent: Sent, reply: Reply) -> None:
+    def _check_result(self, sent: Sent, reply: wire.Reply) -> None:
         result = {name: value for name, value in reply.result.items() if name != "_meta"}
         assert self.results.setdefault(sent, result) == result, "the same request got two results"
         rivals = {other.answer for other in self.results if (other.flow, other.round) == (sent.flow, sent.round)}

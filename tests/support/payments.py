@@ -128,40 +128,12 @@ class PaymentService:
         return self.table_faults.pop(0) if self.table_faults else None
 
 
-@dataclass(frozen=True)
-class Reply:
-    """A JSON-RPC response of the tool."""
-
-    body: dict[str, Any]
-
-    @property
-    def error(self) -> dict[str, Any] | None:
-        return self.body.get("error")
-
-    @property
-    def result(self) -> dict[str, Any]:
-        result: dict[str, Any] = self.body["result"]
-        return result
-
-    @property
-    def state(self) -> str:
-        return str(self.result["requestState"])
-
-    @property
-    def questions(self) -> list[str]:
-        return sorted(self.result["inputRequests"])
-
-    @property
-    def text(self) -> str:
-        return str(self.result["content"][0]["text"])
-
-
 def send(
     worker: Worker,
     state: str | None = None,
     answers: Mapping[str, Any] | None = None,
     **options: Any,  # noqa: ANN401 - the options of wire.message
-) -> Reply:
+) -> wire.Reply:
     """Call the tool, or send a later round with its state and answers.
 
     Raises:
@@ -171,7 +143,7 @@ def send(
     params = {name: value for name, value in members.items() if value is not None}
     request = wire.message("tools/call", {"name": TOOL, "arguments": {}, **params}, **options)
     response = worker(wire.event(request), wire.Context(f"local_{TOOL}", INVOCATION_SECONDS * 1000))
-    return Reply(wire.read(response, "tools/call"))
+    return wire.Reply.of(response, "tools/call")
 
 
 def begin_payment(worker: Worker) -> str:
