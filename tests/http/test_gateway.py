@@ -199,7 +199,18 @@ def test_header_names_are_read_in_any_case() -> None:
     assert send(event)["statusCode"] == 200
 
 
-@pytest.mark.parametrize("event", [{}, {"Records": []}, {"version": "2.0"}])
+@pytest.mark.parametrize(
+    "event",
+    [
+        {},
+        {"version": "2.0"},
+        pytest.param({"Records": []}, id="a queue"),
+        pytest.param({"httpMethod": "POST", "path": "/mcp", "headers": {}, "requestContext": {}}, id="a REST API"),
+        pytest.param(
+            {"httpMethod": "POST", "path": "/", "headers": {}, "requestContext": {"elb": {}}}, id="a balancer"
+        ),
+    ],
+)
 def test_an_event_of_another_service_raises_an_error(event: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="not an HTTP request"):
         send(event)
