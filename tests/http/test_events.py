@@ -319,11 +319,6 @@ def test_an_open_server_has_no_principals(gateway: str) -> None:
     assert send(function, event).status == 200
 
 
-def test_only_the_log_names_a_misconfiguration(caplog: pytest.LogCaptureFixture) -> None:
-    assert send(deploy("jwt"), GATEWAYS["HTTP API"](call())).error == INTERNAL_ERROR
-    assert "AuthMode is jwt, but the event carries no such caller" in caplog.text
-
-
 def test_only_the_log_shows_why_a_token_was_refused(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", logger="mcp_functions")
     reply = send(deploy("jwt"), by_jwt(GATEWAYS["HTTP API"](call()), iss=ISSUER, sub="", email="ann@example.com"))
