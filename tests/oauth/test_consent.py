@@ -1,4 +1,7 @@
-"""The consent page comes before the provider is asked, and only the page itself can give the consent."""
+"""The consent page comes before the provider is asked, and only the page itself can give the consent.
+
+`page` is the consent page for `client`, which `browser` shows. `browser.allow(page)` sends the form of the page.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,29 @@ import hashlib
 import pytest
 
 from mcp_functions.oauth import answers
-from tests.oauth.oauth_server import HOST_REDIRECT, LOOPBACK_REDIRECT, RESOURCE, URL, OAuthServer, running_server
+from tests.oauth.oauth_server import (
+    HOST_REDIRECT,
+    LOOPBACK_REDIRECT,
+    RESOURCE,
+    URL,
+    Answer,
+    Browser,
+    OAuthServer,
+    running_server,
+)
 
 COOKIE = "__Host-mcp-browser"
 STOPPED = "Sign-in stopped"
+
+
+@pytest.fixture
+def browser(server: OAuthServer) -> Browser:
+    return server.new_browser()
+
+
+@pytest.fixture
+def page(browser: Browser, client: str) -> Answer:
+    return browser.authorize(client)
 
 
 def test_the_page_names_the_host_of_the_redirect_the_scopes_and_the_server(server: OAuthServer, client: str) -> None:
@@ -21,15 +43,13 @@ def test_the_page_names_the_host_of_the_redirect_the_scopes_and_the_server(serve
         assert text in page.body
 
 
-def test_the_provider_is_not_asked_before_the_user_has_consented(server: OAuthServer, client: str) -> None:
-    page = server.authorize(client)
+def test_the_provider_is_not_asked_before_the_user_has_consented(page: Answer) -> None:
     assert page.status == 200
     assert not page.location
 
 
 def test_markup_in_a_name_is_shown_as_text(server: OAuthServer) -> None:
-    client = server.new_client(client_name='<script>alert(1)</script>"><b>')
-    page = server.authorize(client)
+    page = server.authorize(server.new_client(client_name='<script>alert(1)</script>"><b>'))
     assert "<script" not in page.body
     assert "&lt;script&gt;" in page.body
 
@@ -51,10 +71,7 @@ def test_a_name_has_no_character_that_unicode_lets_a_page_leave_out(server: OAut
         assert server.register(client_name=name)["client_name"] == name
 
 
-def test_the_page_cannot_be_framed_loads_nothing_and_tells_no_other_site_its_address(
-    server: OAuthServer, client: str
-) -> None:
-    page = server.authorize(client)
+def test_the_page_cannot_be_framed_loads_nothing_and_tells_no_other_site_its_address(page: Answer) -> None:
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "frame-ancestors 'none'" in policy
@@ -77,26 +94,20 @@ def test_the_cookie_belongs_to_this_host_alone_and_no_script_reads_it(server: OA
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", f"{URL}.evil.example", "http://mcp.example"])
-def test_a_form_of_another_site_gives_no_consent(server: OAuthServer, client: str, origin: str) -> None:
-    browser = server.new_browser()
-    page = browser.authorize(client)
+def test_a_form_of_another_site_gives_no_consent(browser: Browser, page: Answer, origin: str) -> None:
     answer = browser.post("/authorize", {"request": page.consent_request, "decision": "allow"}, origin=origin)
     assert answer.status == 403
     assert not answer.location
 
 
-def test_a_form_without_an_origin_gives_no_consent(server: OAuthServer, client: str) -> None:
-    browser = server.new_browser()
-    page = browser.authorize(client)
+def test_a_form_without_an_origin_gives_no_consent(server: OAuthServer, browser: Browser, page: Answer) -> None:
     answer = server.send(
         "POST", "/authorize", form={"request": page.consent_request, "decision": "allow"}, cookies=browser.cookies
     )
     assert answer.status == 403
 
 
-def test_a_form_that_a_page_of_another_site_submits_gives_no_consent(server: OAuthServer, client: str) -> None:
-    browser = server.new_browser()
-    page = browser.authorize(client)
+def test_a_form_that_a_page_of_another_site_submits_gives_no_consent(browser: Browser, page: Answer) -> None:
     form = {"request": page.consent_request, "decision": "allow"}
     assert browser.post("/authorize", form, sec_fetch_site="cross-site").status == 403
 
@@ -110,14 +121,11 @@ def test_a_page_that_an_attacker_was_shown_gives_no_consent_in_another_browser(s
     assert STOPPED in answer.body
 
 
-def test_a_browser_without_a_cookie_gives_no_consent(server: OAuthServer, client: str) -> None:
-    page = server.authorize(client)
+def test_a_browser_without_a_cookie_gives_no_consent(server: OAuthServer, page: Answer) -> None:
     assert server.new_browser().allow(page).status == 403
 
 
-def test_a_user_who_cancels_is_sent_back_with_an_error(server: OAuthServer, client: str) -> None:
-    browser = server.new_browser()
-    page = browser.authorize(client)
+def test_a_user_who_cancels_is_sent_back_with_an_error(browser: Browser, page: Answer) -> None:
     answer = browser.post("/authorize", {"request": page.consent_request, "decision": "deny"})
     assert answer.status == 303  # no browser sends the form on to the host
     assert answer.location.startswith(HOST_REDIRECT)
@@ -128,21 +136,16 @@ def test_a_user_who_cancels_is_sent_back_with_an_error(server: OAuthServer, clie
     )
 
 
-def test_a_form_without_a_decision_is_no_consent(server: OAuthServer, client: str) -> None:
-    browser = server.new_browser()
-    page = browser.authorize(client)
+def test_a_form_without_a_decision_is_no_consent(browser: Browser, page: Answer) -> None:
     assert browser.post("/authorize", {"request": page.consent_request}).parameters["error"] == "access_denied"
 
 
-def test_a_page_is_of_use_for_ten_minutes(server: OAuthServer, client: str) -> None:
-    browser = server.new_browser()
-    page = browser.authorize(client)
+def test_a_page_is_of_use_for_ten_minutes(server: OAuthServer, browser: Browser, page: Answer) -> None:
     server.clock.advance(601)
     assert browser.allow(page).status == 400
 
 
-def test_a_browser_remembers_a_consent_if_its_user_says_so(server: OAuthServer, client: str) -> None:
-    browser = server.new_browser()
+def test_a_browser_remembers_a_consent_if_its_user_says_so(server: OAuthServer, client: str, browser: Browser) -> None:
     url = server.authorize_url(client)
     browser.allow(browser.get(url))
     assert browser.get(url).status == 200
@@ -152,16 +155,18 @@ def test_a_browser_remembers_a_consent_if_its_user_says_so(server: OAuthServer, 
     assert again.location.startswith(server.provider.url)
 
 
-def test_a_remembered_consent_is_for_one_client_and_its_scopes(server: OAuthServer, client: str) -> None:
-    browser = server.new_browser()
+def test_a_remembered_consent_is_for_one_client_and_its_scopes(
+    server: OAuthServer, client: str, browser: Browser
+) -> None:
     browser.allow(browser.authorize(client), remember="yes")
     assert browser.authorize(client).status == 303
     assert browser.authorize(client, scope="items.write").status == 200
     assert browser.authorize(server.new_client()).status == 200
 
 
-def test_a_remembered_consent_is_of_no_use_in_another_browser(server: OAuthServer, client: str) -> None:
-    browser = server.new_browser()
+def test_a_remembered_consent_is_of_no_use_in_another_browser(
+    server: OAuthServer, client: str, browser: Browser
+) -> None:
     browser.allow(browser.authorize(client), remember="yes")
     thief = server.new_browser()
     thief.authorize(client)
@@ -179,17 +184,16 @@ def test_a_consent_for_a_program_on_this_machine_is_never_remembered(server: OAu
     assert browser.get(url).status == 200
 
 
-def test_a_host_may_ask_for_the_page_although_the_browser_remembers(server: OAuthServer, client: str) -> None:
-    browser = server.new_browser()
+def test_a_host_may_ask_for_the_page_although_the_browser_remembers(client: str, browser: Browser) -> None:
     browser.allow(browser.authorize(client), remember="yes")
     for prompt in ("consent", "login consent"):
         assert browser.authorize(client, prompt=prompt).status == 200
     assert browser.authorize(client, prompt="select_account").parameters["prompt"] == "select_account"
 
 
-def test_a_browser_with_two_cookies_of_one_name_counts_as_one_without(server: OAuthServer, client: str) -> None:
-    browser = server.new_browser()
-    page = browser.authorize(client)
+def test_a_browser_with_two_cookies_of_one_name_counts_as_one_without(
+    server: OAuthServer, browser: Browser, page: Answer
+) -> None:
     event_cookies = {COOKIE: browser.cookies[COOKIE], f" {COOKIE}": "x" * 43}
     form = {"request": page.consent_request, "decision": "allow"}
     assert server.send("POST", "/authorize", form=form, cookies=event_cookies, headers={"origin": URL}).status == 403
