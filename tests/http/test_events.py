@@ -133,7 +133,7 @@ def test_a_response_has_the_form_that_the_gateway_reads(gateway: str, function: 
 
 
 @every_gateway
-@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "OPTIONS"])
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "HEAD", "PATCH", "OPTIONS"])
 def test_only_post_is_answered_over_every_gateway(gateway: str, method: str, function: LambdaFunction) -> None:
     event = GATEWAYS[gateway](HttpRequest(b"", (("Host", "h"), ("User-Agent", "u")), method))
     response = function(event, wire.Context())

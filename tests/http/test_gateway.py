@@ -93,12 +93,6 @@ def test_no_response_may_be_stored_or_sniffed_and_none_opens_a_session(event: di
     assert not names & {"mcp-session-id", "set-cookie", "access-control-allow-origin"}
 
 
-@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "HEAD", "PATCH", "OPTIONS"])
-def test_only_post_is_allowed(method: str) -> None:
-    response = send(wire.event(call(), http_method=method))
-    assert (response["statusCode"], response["headers"]["allow"], response["body"]) == (405, "POST", "")
-
-
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "", "https://ok.example:444", "HTTPS://OK.EXAMPLE"])
 def test_an_unknown_origin_is_forbidden(origin: str) -> None:
     response = send(wire.event(call(), headers={"origin": origin}))
@@ -130,14 +124,10 @@ def test_a_notification_reaches_no_handler() -> None:
     [
         pytest.param("", PARSE_ERROR, id="no text"),
         pytest.param("{", PARSE_ERROR, id="no JSON"),
-        pytest.param('{"jsonrpc":"2.0","id":1,"method":"x","method":"y"}', PARSE_ERROR, id="a repeated member"),
-        pytest.param("[" * 100 + "]" * 100, PARSE_ERROR, id="many levels"),
         pytest.param('"\ud800"', PARSE_ERROR, id="half a character"),
-        pytest.param("[]", INVALID_REQUEST, id="an empty batch"),
         pytest.param(json.dumps([call()]), INVALID_REQUEST, id="a batch"),
         pytest.param("{}", INVALID_REQUEST, id="no members"),
         pytest.param('{"jsonrpc":"2.0","id":null,"method":"x"}', INVALID_REQUEST, id="the id is null"),
-        pytest.param('{"jsonrpc":"2.0","id":1,"result":{}}', INVALID_REQUEST, id="a response"),
     ],
 )
 def test_a_body_that_is_not_one_message_is_400_without_an_id(body: str, expected: tuple[int, int]) -> None:
@@ -153,12 +143,6 @@ def test_a_missing_body_cannot_be_parsed() -> None:
     assert error(send(event)) == PARSE_ERROR
     del event["body"]
     assert error(send(event)) == PARSE_ERROR
-
-
-def test_a_body_in_base64_is_read() -> None:
-    sent = wire.message("tools/call", {"name": "add", "arguments": {"a": 1, "region": "żory"}})
-    event = wire.event(sent, base64=True, headers={"mcp-param-region": wire.header("żory")})
-    assert "żory" in send(event)["body"]
 
 
 @pytest.mark.parametrize("body", ["%%%", "e30", "e3 0=", "żółw", "e30=x"])
@@ -225,14 +209,6 @@ def test_a_response_has_the_id_of_its_request(id_: str | int, version: str) -> N
     id_of_response = json.loads(send(wire.event(call(id=id_, version=version)))["body"])["id"]
     assert id_of_response == id_
     assert type(id_of_response) is type(id_)
-
-
-@pytest.mark.parametrize(
-    "body",
-    ['{"jsonrpc":"1.0","id":"a","method":"x"}', '{"jsonrpc":"2.0","id":"a","method":"x","params":[]}'],
-)
-def test_an_error_bears_the_id_wherever_it_could_be_read(body: str) -> None:
-    assert json.loads(send(wire.event(body))["body"])["id"] == "a"
 
 
 # The order of the checks. A request begins with several mistakes, and each assertion is about one mistake less.
@@ -413,18 +389,6 @@ def test_a_request_without_an_authorizer_has_an_address_and_no_principal() -> No
     request = handled_request(wire.event(call()))
     assert request.principal is None
     assert request.address == "192.0.2.1"
-
-
-def test_a_signed_request_has_the_principal_that_iam_names() -> None:
-    event = wire.event(call(), context={"authorizer": {"iam": {"accountId": "1", "userId": "ann"}}})
-    request = handled_request(event, settings=SETTINGS._replace(auth_mode="iam"))
-    assert request.principal == ("aws:iam", "1/ann", "")
-
-
-@pytest.mark.parametrize("mode", ["iam", "jwt"])
-def test_a_route_without_its_authorizer_lets_no_request_in(mode: Any) -> None:  # noqa: ANN401
-    event = wire.event(call(), headers={"authorization": "Bearer x"})
-    assert error(send(event, settings=SETTINGS._replace(auth_mode=mode))) == (500, -32603)
 
 
 def test_the_event_is_kept_for_a_front_door() -> None:
