@@ -30,6 +30,7 @@ from tests.support import wire
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from mcp_functions.handlers.base import Handler
     from mcp_functions.http.gateway import LambdaFunction
 
 LIMIT = 4 * 1024 * 1024  # bytes of a body
@@ -212,8 +213,8 @@ def costly_value(request: pytest.FixtureRequest) -> str:
     ids=["any value", "numbers", "raw", "parcel", "parcels"],
 )
 def test_a_tool_takes_little_more_than_reading_its_arguments_does(
-    function: Any, costly_value: str, *, twice: bool
-) -> None:  # noqa: ANN401
+    function: Handler[..., Any], costly_value: str, *, twice: bool
+) -> None:
     handler = serve(function)
     handler(call_with("[]"), wire.Context())
     check_memory(handler, call_with(costly_value), twice=twice)
