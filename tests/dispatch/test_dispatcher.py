@@ -116,10 +116,7 @@ def test_a_conversation_of_three_rounds_runs_end_to_end(client: Client) -> None:
 
 @pytest.mark.parametrize(
     ("method", "params"),
-    [
-        ("prompts/get", {"name": "brief", "arguments": {"topic": "x"}}),
-        ("resources/read", {"uri": "notes://ann"}),
-    ],
+    [("prompts/get", {"name": "brief", "arguments": {"topic": "x"}}), ("resources/read", {"uri": "notes://ann"})],
 )
 def test_a_prompt_and_a_resource_hold_a_conversation_too(client: Client, method: str, params: dict[str, Any]) -> None:
     first = client.send(method, params)
@@ -131,8 +128,7 @@ def test_a_prompt_and_a_resource_hold_a_conversation_too(client: Client, method:
 
 
 @pytest.mark.parametrize(
-    "method",
-    ["server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list"],
+    "method", ["server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list"]
 )
 def test_the_dispatcher_answers_every_list(client: Client, method: str) -> None:
     reply = client.send(method)

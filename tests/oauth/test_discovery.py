@@ -155,10 +155,7 @@ def test_a_front_that_the_operator_stopped_asks_hosts_and_browsers_to_come_back(
     server: OAuthServer, client: str
 ) -> None:
     with changed_settings({"MCP_STOPPED_FUNCTIONS": "add, oauth"}):
-        stopped = [
-            server.send("POST", "/token", form={"client_id": client}),
-            server.authorize(client),
-        ]
+        stopped = [server.send("POST", "/token", form={"client_id": client}), server.authorize(client)]
     assert [(answer.status, answer.headers["retry-after"]) for answer in stopped] == [(503, "300")] * 2
     assert stopped[0].json["error"] == "temporarily_unavailable"
     with changed_settings({"MCP_STOPPED_FUNCTIONS": "add"}):

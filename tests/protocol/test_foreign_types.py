@@ -27,17 +27,7 @@ from mcp.server.mcpserver import Image as SdkImage
 from mcp.server.mcpserver.prompts.base import AssistantMessage, UserMessage
 from pydantic import BaseModel
 
-from mcp_functions import (
-    CallToolResult,
-    Image,
-    PromptMessage,
-    ResourceContents,
-    Sample,
-    Text,
-    prompt,
-    resource,
-    tool,
-)
+from mcp_functions import CallToolResult, Image, PromptMessage, ResourceContents, Sample, Text, prompt, resource, tool
 from mcp_functions.handlers.base import Handler
 from mcp_functions.protocol.errors import DeveloperError
 from tests.legacy.world import World
@@ -318,10 +308,7 @@ CONTENTS_JSON = {"uri": "a://c", "mimeType": "text/plain", "text": "hi"}
         (CONTENTS, [CONTENTS_JSON]),
         ([CONTENTS, ResourceContents("a://d", PNG)], [CONTENTS_JSON, {"uri": "a://d", "blob": DATA}]),
         (sdk.ReadResourceResult(contents=[CONTENTS]), [CONTENTS_JSON]),
-        (
-            [ReadResourceContents(PNG, "image/png")],
-            [{"uri": "a://b", "mimeType": "image/png", "blob": DATA}],
-        ),
+        ([ReadResourceContents(PNG, "image/png")], [{"uri": "a://b", "mimeType": "image/png", "blob": DATA}]),
         (bytearray(PNG), [{"uri": "a://b", "blob": DATA}]),
     ],
 )
@@ -486,10 +473,7 @@ def test_a_date_and_an_image_import_neither_pydantic_nor_the_sdk() -> None:
     ],
 )
 def test_the_return_annotation_decides_whether_a_list_or_a_union_is_content(
-    annotation: object,
-    value: object,
-    content: list[dict[str, Any]],
-    structured: object,
+    annotation: object, value: object, content: list[dict[str, Any]], structured: object
 ) -> None:
     result = call(value, annotation)
     assert result["content"] == content
