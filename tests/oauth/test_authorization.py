@@ -1,4 +1,7 @@
-"""/authorize checks the request of a host, and decides where an error goes."""
+"""`/authorize` checks the request of a host, and decides where an error goes.
+
+`server.authorize` opens a valid request in a new browser. A keyword replaces a parameter of the request; None removes it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A client id may be the URL of a metadata document. A stranger chose that URL, and maybe what its name resolves to."""
+"""A client id may be the URL of a metadata document. A stranger chose that URL, and maybe what its name resolves to.
+
+`site` serves the document at CLIENT, and records the names and addresses that are asked of it. `server` is an OAuth
+server whose network reaches only this site.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +43,7 @@ def running_site(tmp_path: Path) -> Iterator[Site]:
 
 
 @pytest.fixture(name="server")
-def running_world(site: Site) -> Iterator[OAuthServer]:
+def server_that_reaches_the_site(site: Site) -> Iterator[OAuthServer]:
     with running_server(network=site.network) as running:
         yield running
 
@@ -101,7 +105,7 @@ def test_a_failure_stays_in_memory_too(server: OAuthServer, site: Site) -> None:
     ],
 )
 def test_a_document_of_another_client_is_refused(server: OAuthServer, site: Site, changed: dict[str, Any]) -> None:
-    site.documents["/oauth/client.json"] = {**DOCUMENT, **changed}
+    site.documents[PATH] = {**DOCUMENT, **changed}
     assert refused(server)
 
 
@@ -130,7 +134,7 @@ def test_a_document_of_another_client_is_refused(server: OAuthServer, site: Site
     ],
 )
 def test_a_url_that_is_not_plain_https_is_not_fetched(server: OAuthServer, site: Site, url: str) -> None:
-    site.documents["/oauth/client.json"] = {**DOCUMENT, "client_id": url}
+    site.documents[PATH] = {**DOCUMENT, "client_id": url}
     assert refused(server, url)
     assert not site.connected
 
@@ -171,7 +175,7 @@ def test_a_redirect_is_not_followed(server: OAuthServer, site: Site) -> None:
 
 
 def test_a_document_over_five_kilobytes_is_refused(server: OAuthServer, site: Site) -> None:
-    site.documents["/oauth/client.json"] = {**DOCUMENT, "more": "x" * 5200}
+    site.documents[PATH] = {**DOCUMENT, "more": "x" * 5200}
     assert refused(server)
 
 
@@ -190,13 +194,13 @@ def test_a_document_that_is_not_json_is_refused(server: OAuthServer, site: Site,
 
 @pytest.mark.parametrize("body", [b"[]", b"{", b"", b"\xff", b"[" * 4000])
 def test_a_document_that_is_no_object_is_refused(server: OAuthServer, site: Site, body: bytes) -> None:
-    site.documents["/oauth/client.json"] = body
+    site.documents[PATH] = body
     assert refused(server)
 
 
 def test_a_site_without_the_hosts_certificate_is_refused(server: OAuthServer, site: Site) -> None:
     url = "https://other.example/oauth/client.json"
-    site.documents["/oauth/client.json"] = {**DOCUMENT, "client_id": url}
+    site.documents[PATH] = {**DOCUMENT, "client_id": url}
     assert refused(server, url)
     assert not site.hosts
 
@@ -267,7 +271,7 @@ def test_one_address_cannot_make_the_front_fetch_without_end(server: OAuthServer
 def test_a_client_with_a_document_may_sign_with_the_keys_at_its_url(server: OAuthServer, site: Site) -> None:
     signer, keys = Signer("ES256"), f"https://{HOST}/keys.json"
     signed = {"token_endpoint_auth_method": "private_key_jwt", "jwks_uri": keys}
-    site.documents |= {"/oauth/client.json": {**DOCUMENT, **signed}, "/keys.json": signer.jwks}
+    site.documents |= {PATH: {**DOCUMENT, **signed}, "/keys.json": signer.jwks}
     code = server.get_code(CLIENT)
     assert server.redeem(CLIENT, code).status == 401
     assert server.redeem(CLIENT, code, **assertion(Signer("ES256"), server, CLIENT)).status == 401

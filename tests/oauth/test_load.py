@@ -1,4 +1,4 @@
-"""Forged values cost little, and those who sent them."""
+"""Forged values cause few calls of KMS and of the provider, and a limit stops only those who send them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The front checks each answer of the provider, and only then answers the host."""
+"""The server checks each answer of the provider, and only then answers the host.
+
+A test gives `running_server` a function that changes the provider's JSON answers.
+"""
 
 from __future__ import annotations
 
