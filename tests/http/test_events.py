@@ -191,7 +191,7 @@ def test_unknown_headers_are_ignored_and_never_echoed(
 # Callers
 
 ANN, BEN = {"iss": ISSUER, "sub": "ann", "client_id": "app"}, {"iss": ISSUER, "sub": "ben", "client_id": "app"}
-# What a client, or a proxy that a client can avoid, may write into headers.
+# A client, or a proxy that a client can avoid, may write these headers.
 FORGED = (
     ("Authorization", "Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbm4iLCJpc3MiOiJodHRwczovL2lkLmV4YW1wbGUifQ."),
     ("X-Amzn-Oidc-Identity", "ann"),

@@ -1,6 +1,6 @@
 """`/authorize` checks the request of a host, and decides where an error goes.
 
-`server.authorize` opens a valid request in a new browser. A keyword replaces a parameter of the request; None removes it.
+`server.authorize` opens a valid request in a new browser. A keyword replaces one of its parameters; None removes it.
 """
 
 from __future__ import annotations
