@@ -1,4 +1,8 @@
-"""Whatever a body under the limit holds, a round takes little more memory than reading it does."""
+"""Whatever a body under the limit holds, a round takes little more memory than `json.loads` of the body does.
+
+`costly_value` is a JSON text of 128 KiB that is cheap to send and could be costly to read. `call_with` writes a call
+with this text in the place of PLACEHOLDER, and `check_memory` measures the round.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,6 @@ import json
 import tracemalloc
 from io import BytesIO
 from pathlib import Path
-from traceback import walk_tb
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,15 +30,16 @@ from tests.support import wire
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from mcp_functions.handlers.base import Handler
     from mcp_functions.http.gateway import LambdaFunction
 
 LIMIT = 4 * 1024 * 1024  # bytes of a body
-SIZE = 128 * 1024  # of those that are tried in every place, because the budget is a ratio
-FIXED = 96 * 1024  # bytes that a round takes whatever it is sent
+SIZE = 128 * 1024  # bytes of a costly value; less than the limit is enough, because the budget is a ratio
+FIXED = 96 * 1024  # bytes that any round takes
 CATALOG = Path(__file__).parents[2] / "functions" / "mcp" / "catalog.json"
-PLACE = "PLACE"  # the places in a message that get the costly value
+PLACEHOLDER = "PLACEHOLDER"
 NAME = "work"
-YES = {"words": {"action": "accept", "content": {"text": "yes"}}}
+ANSWER = {"words": {"action": "accept", "content": {"text": "yes"}}}
 
 
 class Words(BaseModel):
@@ -48,7 +52,7 @@ class Parcel(BaseModel):
 
 
 @tool(name=NAME)
-def plain(value: Any = None) -> str:  # noqa: ANN401 - JSON is any value
+def any_value(value: Any = None) -> str:  # noqa: ANN401 - JSON is any value
     return "done" if value is not NAME else ""
 
 
@@ -103,61 +107,61 @@ def once(value: Any = None, *, elicit: Elicit) -> str:  # noqa: ANN401
     return elicit("words", "Which?", Words).text[:3] if value is not NAME else ""
 
 
-def many(item: str, size: int) -> str:
+def list_of(item: str, size: int) -> str:
     return f"[{','.join([item] * ((size - 2) // (len(item.encode()) + 1)))}]"
 
 
-def members(value: str, size: int) -> str:
+def object_of(value: str, size: int) -> str:
     count = size // (len(value) + 9)
     return "{" + ",".join(f'"{number:x}":{value}' for number in range(count)) + "}"
 
 
-def text(character: str, size: int) -> str:
+def string_of(character: str, size: int) -> str:
     return f'"{character * ((size - 2) // len(character.encode()))}"'
 
 
-NASTY: dict[str, Callable[[int], str]] = {
-    "numbers of 309 digits": lambda size: many("1e308", size),
-    "numbers of many digits": lambda size: many("1" * 300, size),
-    "short numbers that are long in full": lambda size: many("1e15", size),
-    "fractions": lambda size: many("0.1", size),
-    "zeros": lambda size: many("0", size),
-    "nulls": lambda size: many("null", size),
-    "empty lists": lambda size: many("[]", size),
-    "empty objects": lambda size: many("{}", size),
-    "tiny objects": lambda size: many('{"":0}', size),
-    "lists as deep as they may be": lambda size: many("[" * 58 + "]" * 58, size),
-    "objects as deep as they may be": lambda size: many('{"a":' * 58 + "0" + "}" * 58, size),
-    "a million keys": lambda size: members("0", size),
-    "a million keys of lists": lambda size: members("[]", size),
-    "a key as long as the body": lambda size: f"{{{text('k', size - 4)}:0}}",
-    "empty strings": lambda size: many('""', size),
-    "strings of one character": lambda size: many('"é"', size),
-    "one long string": lambda size: text("x", size),
-    "quotes": lambda size: text('\\"', size),
-    "control characters": lambda size: text("\\u0001", size),
-    "Latin letters": lambda size: text("é", size),
-    "Chinese": lambda size: text("界", size),
-    "emoji": lambda size: text("😀", size),
-    "pairs of escapes": lambda size: many(r'"\ud83d\ude00"', size),
-    "one emoji among ASCII": lambda size: f'[{text("x", size - 12)},"😀"]',
-    "one escaped emoji among ASCII": lambda size: f'[{text("x", size - 20)},"\\ud83d\\ude00"]',
+COSTLY_VALUES: dict[str, Callable[[int], str]] = {
+    "numbers of 309 digits": lambda size: list_of("1e308", size),
+    "numbers of many digits": lambda size: list_of("1" * 300, size),
+    "short numbers that are long in full": lambda size: list_of("1e15", size),
+    "fractions": lambda size: list_of("0.1", size),
+    "zeros": lambda size: list_of("0", size),
+    "nulls": lambda size: list_of("null", size),
+    "empty lists": lambda size: list_of("[]", size),
+    "empty objects": lambda size: list_of("{}", size),
+    "tiny objects": lambda size: list_of('{"":0}', size),
+    "lists as deep as they may be": lambda size: list_of("[" * 58 + "]" * 58, size),
+    "objects as deep as they may be": lambda size: list_of('{"a":' * 58 + "0" + "}" * 58, size),
+    "a million keys": lambda size: object_of("0", size),
+    "a million keys of lists": lambda size: object_of("[]", size),
+    "a key as long as the body": lambda size: f"{{{string_of('k', size - 4)}:0}}",
+    "empty strings": lambda size: list_of('""', size),
+    "strings of one character": lambda size: list_of('"é"', size),
+    "one long string": lambda size: string_of("x", size),
+    "quotes": lambda size: string_of('\\"', size),
+    "control characters": lambda size: string_of("\\u0001", size),
+    "Latin letters": lambda size: string_of("é", size),
+    "Chinese": lambda size: string_of("界", size),
+    "emoji": lambda size: string_of("😀", size),
+    "pairs of escapes": lambda size: list_of(r'"\ud83d\ude00"', size),
+    "one emoji among ASCII": lambda size: f'[{string_of("x", size - 12)},"😀"]',
+    "one escaped emoji among ASCII": lambda size: f'[{string_of("x", size - 20)},"\\ud83d\\ude00"]',
 }
 
 
-def sent(raw: str, *, meta: Mapping[str, Any] = {}, **params: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Write a call with a nasty value in its arguments, or wherever PLACE stands."""
-    params = {"name": NAME, "arguments": {"value": PLACE}, **params}
+def call_with(raw: str, *, meta: Mapping[str, Any] = {}, **params: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Write a call with a JSON text in its arguments, or wherever PLACEHOLDER stands."""
+    params = {"name": NAME, "arguments": {"value": PLACEHOLDER}, **params}
     event = wire.event(wire.message("tools/call", params, meta=meta))
-    return {**event, "body": event["body"].replace(json.dumps(PLACE), raw)}
+    return {**event, "body": event["body"].replace(json.dumps(PLACEHOLDER), raw)}
 
 
 def state(response: Mapping[str, Any]) -> str:
     return str(wire.messages(response)[-1]["result"]["requestState"])
 
 
-def took(handler: LambdaFunction, event: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
-    """Send an event; say what was answered, and how many bytes that took at most."""
+def measure(handler: LambdaFunction, event: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
+    """Send an event; return the response, and the largest number of bytes that were in use."""
     gc.collect()
     tracemalloc.start()
     try:
@@ -167,8 +171,8 @@ def took(handler: LambdaFunction, event: Mapping[str, Any]) -> tuple[dict[str, A
         tracemalloc.stop()
 
 
-def allowed(body: str, *, twice: bool = False) -> int:
-    """Say how many bytes a round may take; `twice` where pydantic reads the values a second time, and keeps its own."""
+def budget(body: str, *, twice: bool = False) -> int:
+    """Return how many bytes a round may take; `twice`: pydantic reads the values again, and keeps its own."""
     gc.collect()
     tracemalloc.start()
     try:
@@ -180,89 +184,95 @@ def allowed(body: str, *, twice: bool = False) -> int:
     return (3 * read + 6 * size if twice else 2 * read + 3 * size) + FIXED
 
 
-def check(handler: LambdaFunction, event: Mapping[str, Any], *, twice: bool = False) -> dict[str, Any]:
-    most = allowed(event["body"], twice=twice)
-    response, peak = took(handler, event)
-    assert peak < most, f"{peak / most:.2f} of what is allowed: {response['body'][:200]}"
+def check_memory(handler: LambdaFunction, event: Mapping[str, Any], *, twice: bool = False) -> dict[str, Any]:
+    limit = budget(event["body"], twice=twice)
+    response, peak = measure(handler, event)
+    assert peak < limit, f"{peak / limit:.2f} of the budget: {response['body'][:200]}"
     assert response["statusCode"] in (200, 202, 400)
     assert len(response["body"]) < 4096
     return response
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _frozen() -> Iterator[None]:
-    """Let no collection look at what other tests have left."""
+def _no_garbage_of_other_tests() -> Iterator[None]:
+    """Keep the collector from the objects of other tests, which would change the measurements."""
     gc.collect()
     gc.freeze()
     yield
     gc.unfreeze()
 
 
-@pytest.fixture(params=NASTY)
-def nasty(request: pytest.FixtureRequest) -> str:
-    return NASTY[request.param](SIZE)
+@pytest.fixture(params=COSTLY_VALUES)
+def costly_value(request: pytest.FixtureRequest) -> str:
+    return COSTLY_VALUES[request.param](SIZE)
 
 
 @pytest.mark.parametrize(
     ("function", "twice"),
-    [(plain, False), (numbers, False), (raw, False), (parcel, True), (parcels, True)],
-    ids=["plain", "numbers", "raw", "parcel", "parcels"],
+    [(any_value, False), (numbers, False), (raw, False), (parcel, True), (parcels, True)],
+    ids=["any value", "numbers", "raw", "parcel", "parcels"],
 )
-def test_a_tool_takes_little_more_than_reading_its_arguments_does(function: Any, nasty: str, *, twice: bool) -> None:  # noqa: ANN401
+def test_a_tool_takes_little_more_than_reading_its_arguments_does(
+    function: Handler[..., Any], costly_value: str, *, twice: bool
+) -> None:
     handler = serve(function)
-    handler(sent("[]"), wire.Context())
-    check(handler, sent(nasty), twice=twice)
+    handler(call_with("[]"), wire.Context())
+    check_memory(handler, call_with(costly_value), twice=twice)
 
 
-def test_a_question_about_any_arguments_costs_as_little_and_so_does_its_answer(nasty: str) -> None:
+def test_a_question_about_any_arguments_costs_as_little_and_so_does_its_answer(costly_value: str) -> None:
     handler = serve(ask, codec=wire.Boxes())
-    handler(sent("1"), wire.Context())
-    first = check(handler, sent(nasty))
-    response = check(handler, sent(nasty, requestState=state(first), inputResponses=YES))
+    handler(call_with("1"), wire.Context())
+    first = check_memory(handler, call_with(costly_value))
+    response = check_memory(handler, call_with(costly_value, requestState=state(first), inputResponses=ANSWER))
     assert '"yes"' in response["body"]
 
 
 @pytest.mark.parametrize("function", [ask, once], ids=["ask", "once"])
-def test_any_answer_costs_as_little(function: Any, nasty: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
+def test_any_answer_costs_as_little(function: Any, costly_value: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
     monkeypatch.setattr(tables, "make_call", lambda: MemoryTable(TABLE))
     handler = serve(function, codec=wire.Boxes())
-    first = state(handler(sent("1", arguments={}), wire.Context(f"local_{NAME}")))
-    answer = {"words": {"action": "accept", "content": {"text": PLACE}}}
-    check(handler, sent(nasty, arguments={}, requestState=first, inputResponses=answer), twice=True)
+    first = state(handler(call_with("1", arguments={}), wire.Context(f"local_{NAME}")))
+    answer = {"words": {"action": "accept", "content": {"text": PLACEHOLDER}}}
+    check_memory(handler, call_with(costly_value, arguments={}, requestState=first, inputResponses=answer), twice=True)
 
 
 @pytest.mark.parametrize("where", ["params", "_meta", "requestState", "inputResponses", "progressToken", "name"])
-def test_members_beside_the_arguments_cost_as_little(where: str, nasty: str) -> None:
+def test_members_beside_the_arguments_cost_as_little(where: str, costly_value: str) -> None:
     handler = serve(ask, codec=wire.Boxes())
-    handler(sent("1"), wire.Context())
-    meta = {where: PLACE} if where in ("progressToken", "_meta") else {}
-    params = {where: PLACE} if not meta else {}
-    event = sent(nasty, arguments={}, meta=meta, **params)
+    handler(call_with("1"), wire.Context())
+    meta = {where: PLACEHOLDER} if where in ("progressToken", "_meta") else {}
+    params = {where: PLACEHOLDER} if not meta else {}
+    event = call_with(costly_value, arguments={}, meta=meta, **params)
     if where == "name":
         event["headers"].pop("mcp-name")
-    check(handler, event)
+    check_memory(handler, event)
 
 
 @pytest.mark.parametrize(
     "body", ['{"jsonrpc":"2.0","id":%s,"method":"tools/list"}', "%s", '{"jsonrpc":"2.0","id":1,"words":%s}']
 )
-def test_a_body_that_is_no_request_costs_as_little(body: str, nasty: str) -> None:
-    handler = serve(plain)
-    handler(sent("1"), wire.Context())
-    check(handler, {**sent("1"), "body": body % nasty})
+def test_a_body_that_is_no_request_costs_as_little(body: str, costly_value: str) -> None:
+    handler = serve(any_value)
+    handler(call_with("1"), wire.Context())
+    check_memory(handler, {**call_with("1"), "body": body % costly_value})
 
 
 @pytest.mark.parametrize("method", ["initialize", "tools/call"])
-def test_a_client_of_2025_costs_as_little(method: str, nasty: str) -> None:
-    handler = serve(plain)
-    params = {"protocolVersion": PLACE} if method == "initialize" else {"name": NAME, "arguments": {"value": PLACE}}
+def test_a_client_of_2025_costs_as_little(method: str, costly_value: str) -> None:
+    handler = serve(any_value)
+    params = (
+        {"protocolVersion": PLACEHOLDER}
+        if method == "initialize"
+        else {"name": NAME, "arguments": {"value": PLACEHOLDER}}
+    )
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
     event = wire.event(body, headers={"content-type": "application/json", "mcp-protocol-version": "2025-06-18"})
     handler(event, wire.Context())
-    check(handler, {**event, "body": body.replace(json.dumps(PLACE), nasty)})
+    check_memory(handler, {**event, "body": body.replace(json.dumps(PLACEHOLDER), costly_value)})
 
 
-class Silent:
+class EmptyLambda:
     """A client of Lambda's that returns an empty response to everything."""
 
     def invoke(self, **_call: object) -> dict[str, Any]:
@@ -273,20 +283,20 @@ class Silent:
         pass
 
 
-def test_the_front_door_costs_as_little(nasty: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forwarding, "lambda_client", Silent)
-    door = serve_catalog(CATALOG)
-    door(sent("1", name="add"), wire.Context("local_mcp"))
-    check(door, sent(nasty, name="add"))
+def test_the_front_door_costs_as_little(costly_value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forwarding, "lambda_client", EmptyLambda)
+    endpoint = serve_catalog(CATALOG)
+    endpoint(call_with("1", name="add"), wire.Context("local_mcp"))
+    check_memory(endpoint, call_with(costly_value, name="add"))
 
 
 def test_four_megabytes_of_the_largest_numbers_are_digested_in_bounded_memory() -> None:
-    event = wire.event(wire.message("tools/call", {"name": "plan_trip", "arguments": {"days": PLACE}}))
+    event = wire.event(wire.message("tools/call", {"name": "plan_trip", "arguments": {"days": PLACEHOLDER}}))
     handler = plan_trip.fresh()
     with deployed():
         handler(event, wire.Context("local_plan_trip"))
-        body = event["body"].replace(json.dumps(PLACE), many("1e308", LIMIT - 1024))
-        response = check(handler, {**event, "body": body})
+        body = event["body"].replace(json.dumps(PLACEHOLDER), list_of("1e308", LIMIT - 1024))
+        response = check_memory(handler, {**event, "body": body})
     assert "Argument 'days': must be an integer" in response["body"]
 
 
@@ -298,7 +308,7 @@ def test_no_collection_runs_while_a_body_is_read() -> None:
 
     gc.callbacks.append(watch)
     try:
-        json_reader.loads(many("[]", SIZE))
+        json_reader.loads(list_of("[]", SIZE))
     finally:
         gc.callbacks.remove(watch)
     assert gc.isenabled()
@@ -325,17 +335,17 @@ def test_garbage_collection_that_was_off_stays_off() -> None:
 @pytest.mark.parametrize("function", [parcel, raw], ids=["parcel", "raw"])
 def test_a_validator_checks_at_most_100_000_values(function: Any, value: str) -> None:  # noqa: ANN401
     handler = serve(function)
-    refused = handler(sent(many(value, 101_000 * (len(value) + 1))), wire.Context())
+    refused = handler(call_with(list_of(value, 101_000 * (len(value) + 1))), wire.Context())
     assert "more than 100000 values" in refused["body"]
-    checked = handler(sent(many(value, 30_000 * (len(value) + 1))), wire.Context())
+    checked = handler(call_with(list_of(value, 30_000 * (len(value) + 1))), wire.Context())
     assert "more than" not in checked["body"]
 
 
 def test_a_value_that_is_wrong_in_many_places_is_counted_and_not_explained() -> None:
-    few, lots = (f'{{"items":{many("null", 5 * count + 2)}}}' for count in (900, 1100))
+    few, lots = (f'{{"items":{list_of("null", 5 * count + 2)}}}' for count in (900, 1100))
     handler = serve(parcel)
-    assert "items.0 should be a valid integer" in handler(sent(few), wire.Context())["body"]
-    assert "does not fit in 1100 places" in handler(sent(lots), wire.Context())["body"]
+    assert "items.0 should be a valid integer" in handler(call_with(few), wire.Context())["body"]
+    assert "does not fit in 1100 places" in handler(call_with(lots), wire.Context())["body"]
 
 
 def test_the_items_of_a_mixed_list_are_compared_in_one_pass() -> None:
@@ -355,11 +365,11 @@ def test_the_items_of_a_mixed_list_are_compared_in_one_pass() -> None:
 
 @pytest.mark.parametrize("items", [[1, "a", 1], [{"a": 1, "b": 2}, {"b": 2, "a": 1.0}], [[], "x", []]])
 def test_an_item_that_comes_twice_is_found(items: list[Any]) -> None:
-    assert "does not fit 'uniqueItems'" in serve(single)(sent(json.dumps(items)), wire.Context())["body"]
+    assert "does not fit 'uniqueItems'" in serve(single)(call_with(json.dumps(items)), wire.Context())["body"]
 
 
 def test_true_and_1_are_two_items() -> None:
-    assert "done" in serve(single)(sent("[true,1,false,0,null]"), wire.Context())["body"]
+    assert "done" in serve(single)(call_with("[true,1,false,0,null]"), wire.Context())["body"]
 
 
 @pytest.mark.parametrize(
@@ -378,16 +388,18 @@ def test_an_error_repeats_little_of_the_request(message: dict[str, Any]) -> None
     assert len(response["body"]) < 2048
 
 
-def test_an_id_or_a_progress_token_of_more_than_8192_characters_is_refused() -> None:
-    handler = serve(plain)
-    for length, code in ((8192, None), (8193, -32600)):
-        event = wire.event(wire.message("tools/call", {"name": NAME, "arguments": {}}, id="x" * length))
-        message = wire.messages(handler(event, wire.Context()))[0]
-        assert message.get("error", {}).get("code") == code
-    for length, code in ((8192, None), (8193, -32602)):
-        event = sent("1", meta={"progressToken": "x" * length})
-        message = wire.messages(handler(event, wire.Context()))[0]
-        assert message.get("error", {}).get("code") == code
+@pytest.mark.parametrize(("length", "code"), [(8192, None), (8193, -32600)])
+def test_an_id_of_more_than_8192_characters_is_refused(length: int, code: int | None) -> None:
+    event = wire.event(wire.message("tools/call", {"name": NAME, "arguments": {}}, id="x" * length))
+    (message,) = wire.messages(serve(any_value)(event, wire.Context()))
+    assert message.get("error", {}).get("code") == code
+
+
+@pytest.mark.parametrize(("length", "code"), [(8192, None), (8193, -32602)])
+def test_a_progress_token_of_more_than_8192_characters_is_refused(length: int, code: int | None) -> None:
+    event = call_with("1", meta={"progressToken": "x" * length})
+    (message,) = wire.messages(serve(any_value)(event, wire.Context()))
+    assert message.get("error", {}).get("code") == code
 
 
 def test_a_handler_that_calls_itself_for_ever_writes_a_short_line(caplog: pytest.LogCaptureFixture) -> None:
@@ -415,7 +427,7 @@ def test_frames_that_are_left_out_are_counted(depth: int) -> None:
 
     with pytest.raises(ValueError, match=r"^$") as raised:
         fail(depth)
-    told = observability.frames(raised.value).split(" < ")
-    more = [int(part.removesuffix(" more")) for part in told if part.endswith(" more")]
-    assert len(told) - len(more) + sum(more) == len(list(walk_tb(raised.value.__traceback__))) == depth + 1
-    assert len(told) <= 15
+    parts = observability.frames(raised.value).split(" < ")
+    omitted = [int(part.removesuffix(" more")) for part in parts if part.endswith(" more")]
+    assert len(parts) - len(omitted) + sum(omitted) == depth + 1
+    assert len(parts) <= 15

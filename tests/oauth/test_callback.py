@@ -1,4 +1,8 @@
-"""The provider's answer counts only in the browser that began, and only from this provider."""
+"""The provider sends the browser back to `/callback`. Its answer counts in the browser that began, from this provider.
+
+`browser` has the consent of its user, who signed in as "ann" at the provider. `url` is the URL to which the provider
+redirects this browser.
+"""
 
 from __future__ import annotations
 
@@ -6,56 +10,59 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 
-from tests.oauth.world import HOST_REDIRECT, URL, Browser, World, claims
+from tests.oauth.oauth_server import HOST_REDIRECT, URL, Browser, OAuthServer, token_claims
 
 
-def began(world: World, browser: Browser) -> str:
-    """Return the address to which the provider sends the browser back."""
-    page = browser.get(world.authorize_url(world.register()["client_id"]))
-    return browser.sign_in_at_provider(browser.allow(page).location)
+@pytest.fixture
+def browser(server: OAuthServer) -> Browser:
+    return server.new_browser()
 
 
-def changed(url: str, **parameters: str | None) -> str:
-    merged = {**dict(parse_qsl(urlsplit(url).query)), **parameters}
-    return f"/callback?{urlencode({name: value for name, value in merged.items() if value is not None})}"
+@pytest.fixture
+def url(browser: Browser, client: str) -> str:
+    return browser.sign_in_at_provider(browser.allow(browser.authorize(client)).location)
 
 
-def test_a_callback_that_an_attacker_sends_to_a_victim_is_refused(world: World) -> None:
-    url, victim = began(world, world.browser()), world.browser()
-    victim.get(world.authorize_url(world.register()["client_id"]))
+def parameters_of(url: str) -> dict[str, str]:
+    return dict(parse_qsl(urlsplit(url).query))
+
+
+def changed(url: str, **changes: str | None) -> str:
+    """Change parameters of a URL; None removes one."""
+    parameters = {**parameters_of(url), **changes}
+    return f"/callback?{urlencode({name: value for name, value in parameters.items() if value is not None})}"
+
+
+def test_a_callback_that_an_attacker_sends_to_a_victim_is_refused(server: OAuthServer, client: str, url: str) -> None:
+    victim = server.new_browser()
+    victim.authorize(client)
     answer = victim.get(url)
     assert answer.status == 400
     assert not answer.location
 
 
-def test_a_callback_without_a_cookie_is_refused(world: World) -> None:
-    assert world.browser().get(began(world, world.browser())).status == 403
+def test_a_callback_without_a_cookie_is_refused(server: OAuthServer, url: str) -> None:
+    assert server.new_browser().get(url).status == 403
 
 
-def test_a_callback_of_another_issuer_is_refused(world: World) -> None:
-    browser = world.browser()
-    url = began(world, browser)
-    for issuer in ("https://evil.example", f"{world.provider.url}/", URL):
-        answer = browser.get(changed(url, iss=issuer))
-        assert answer.status == 400
-        assert not answer.location
+@pytest.mark.parametrize("issuer", ["https://evil.example", "{provider}/", URL])
+def test_a_callback_of_another_issuer_is_refused(server: OAuthServer, browser: Browser, url: str, issuer: str) -> None:
+    answer = browser.get(changed(url, iss=issuer.format(provider=server.provider.url)))
+    assert answer.status == 400
+    assert not answer.location
 
 
-def test_a_callback_without_an_issuer_is_refused_where_the_provider_always_says_it(world: World) -> None:
-    browser = world.browser()
-    assert browser.get(changed(began(world, browser), iss=None)).status == 400
+def test_a_callback_without_an_issuer_is_refused_where_the_provider_always_says_it(browser: Browser, url: str) -> None:
+    assert browser.get(changed(url, iss=None)).status == 400
 
 
 @pytest.mark.parametrize("state", [None, "state", "ks1.AAAA"])
-def test_a_callback_without_the_fronts_state_is_refused(world: World, state: str | None) -> None:
-    browser = world.browser()
-    assert browser.get(changed(began(world, browser), state=state)).status == 400
+def test_a_callback_without_the_fronts_state_is_refused(browser: Browser, url: str, state: str | None) -> None:
+    assert browser.get(changed(url, state=state)).status == 400
 
 
-def test_a_callback_is_of_use_for_ten_minutes(world: World) -> None:
-    browser = world.browser()
-    url = began(world, browser)
-    world.clock.advance(601)
+def test_a_callback_is_of_use_for_ten_minutes(server: OAuthServer, browser: Browser, url: str) -> None:
+    server.clock.advance(601)
     assert browser.get(url).status == 400
 
 
@@ -68,48 +75,49 @@ def test_a_callback_is_of_use_for_ten_minutes(world: World) -> None:
         ("<script>", "server_error"),
     ],
 )
-def test_the_host_hears_that_the_provider_did_not_sign_the_user_in(world: World, error: str, forwarded: str) -> None:
-    browser = world.browser()
-    url = changed(began(world, browser), code=None, error=error, error_description="planted-secret")
-    answer = browser.get(url)
+def test_the_host_hears_that_the_provider_did_not_sign_the_user_in(
+    browser: Browser, url: str, error: str, forwarded: str
+) -> None:
+    answer = browser.get(changed(url, code=None, error=error, error_description="planted-secret"))
     assert answer.location.startswith(HOST_REDIRECT)
-    assert (answer.parameters["error"], answer.parameters["iss"]) == (forwarded, URL)
+    assert answer.parameters["error"] == forwarded
+    assert answer.parameters["iss"] == URL
     assert "planted" not in answer.location
 
 
-def test_a_code_that_is_missing_or_too_long_is_an_error_for_the_host(world: World) -> None:
-    browser = world.browser()
-    url = began(world, browser)
-    assert browser.get(changed(url, code=None)).parameters["error"] == "server_error"
-    for code in ("c" * 4097, "\U0001f600" * 1000, '"', "a b", "\x00"):
-        assert browser.get(changed(url, code=code)).parameters["error"] == "server_error"
+@pytest.mark.parametrize("code", [None, "c" * 4097, "\U0001f600" * 1000, '"', "a b", "\x00"])
+def test_a_code_that_is_missing_too_long_or_malformed_is_an_error_for_the_host(
+    browser: Browser, url: str, code: str | None
+) -> None:
+    assert browser.get(changed(url, code=code)).parameters["error"] == "server_error"
+
+
+def test_a_code_of_the_provider_may_have_4096_characters(browser: Browser, url: str) -> None:
     assert browser.get(changed(url, code="c" * 4096)).parameters["code"]
 
 
-def test_a_host_gets_a_code_that_does_not_show_the_providers(world: World) -> None:
-    browser = world.browser()
-    url = began(world, browser)
-    provided = dict(parse_qsl(urlsplit(url).query))["code"]
-    assert provided not in browser.get(url).location
+def test_a_host_gets_a_code_that_does_not_show_the_providers(browser: Browser, url: str) -> None:
+    assert parameters_of(url)["code"] not in browser.get(url).location
 
 
-def test_a_code_of_one_sign_in_is_of_no_use_in_another_of_the_same_browser(world: World) -> None:
-    browser, client = world.browser(), world.register()["client_id"]
-    first, second = (browser.allow(browser.get(world.authorize_url(client))) for _ in range(2))
-    anns = browser.sign_in_at_provider(first.location, "ann")
-    bens = browser.sign_in_at_provider(second.location, "ben")
-    ben_code = dict(parse_qsl(urlsplit(bens).query))["code"]
-    mixed = browser.get(changed(anns, code=ben_code)).parameters["code"]
-    assert world.redeem(client, mixed).json["error"] == "invalid_grant"
-    own = world.redeem(client, browser.get(anns).parameters["code"])
-    assert claims(own.json["access_token"])["sub"] == "ann"
+def test_a_code_of_one_sign_in_is_of_no_use_in_another_of_the_same_browser(
+    server: OAuthServer, browser: Browser, client: str, url: str
+) -> None:
+    url_of_ben = browser.sign_in_at_provider(browser.allow(browser.authorize(client)).location, "ben")
+    mixed = browser.get(changed(url, code=parameters_of(url_of_ben)["code"]))
+    assert server.redeem(client, mixed.parameters["code"]).json["error"] == "invalid_grant"
+    unmixed = server.redeem(client, browser.get(url).parameters["code"])
+    assert token_claims(unmixed.json["access_token"])["sub"] == "ann"
 
 
-def test_two_sign_ins_in_two_tabs_of_one_browser_do_not_disturb_each_other(world: World) -> None:
-    browser, clients = world.browser(), [world.register()["client_id"] for _ in range(2)]
-    pages = [browser.get(world.authorize_url(client)) for client in clients]
-    links = [browser.allow(page).location for page in pages]
-    backs = [browser.sign_in_at_provider(link, person) for link, person in zip(links, ("ann", "ben"), strict=True)]
-    codes = [browser.get(back).parameters["code"] for back in reversed(backs)]
-    tokens = [world.redeem(*pair).json["access_token"] for pair in zip(reversed(clients), codes, strict=True)]
-    assert [claims(token)["sub"] for token in tokens] == ["ben", "ann"]
+def test_two_sign_ins_in_two_tabs_of_one_browser_do_not_disturb_each_other(
+    server: OAuthServer, browser: Browser
+) -> None:
+    clients = {"ann": server.new_client(), "ben": server.new_client()}
+    pages = {person: browser.authorize(client) for person, client in clients.items()}
+    links = {person: browser.allow(page).location for person, page in pages.items()}
+    urls = {person: browser.sign_in_at_provider(link, person) for person, link in links.items()}
+    for person in ("ben", "ann"):
+        code = browser.get(urls[person]).parameters["code"]
+        tokens = server.redeem(clients[person], code).json
+        assert token_claims(tokens["access_token"])["sub"] == person

@@ -153,9 +153,7 @@ def test_a_notification_whose_version_header_differs_from_its_meta_is_refused(
     assert response["error"]["code"] == HEADER_MISMATCH
 
 
-def test_a_client_of_2025_that_sends_the_header_of_an_argument_must_send_the_argument(
-    function: LambdaFunction,
-) -> None:
+def test_a_client_of_2025_that_sends_the_header_of_an_argument_must_send_the_argument(function: LambdaFunction) -> None:
     call = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "move", "arguments": {"to": "a"}}}
     _status, response = send(function, call, {"mcp-param-region": "us"})
     assert response["error"]["code"] == HEADER_MISMATCH

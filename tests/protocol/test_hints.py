@@ -17,13 +17,7 @@ from pydantic import BaseModel
 
 from mcp_functions import resource, tool
 
-HINTS = {
-    "title": "T",
-    "readOnlyHint": True,
-    "destructiveHint": False,
-    "idempotentHint": True,
-    "openWorldHint": False,
-}
+HINTS = {"title": "T", "readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
 ICON = sdk.Icon(src="https://x.example/i.png", mime_type="image/png", sizes=["48x48", "any"], theme="dark")
 
 

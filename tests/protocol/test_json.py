@@ -83,8 +83,7 @@ def test_a_response_is_refused(member: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "body",
-    ["1", '"x"', "null", "true", "{}", '{"jsonrpc":"2.0"}', '{"method":"x"}', '{"jsonrpc":2.0,"method":"x"}'],
+    "body", ["1", '"x"', "null", "true", "{}", '{"jsonrpc":"2.0"}', '{"method":"x"}', '{"jsonrpc":2.0,"method":"x"}']
 )
 def test_other_json_is_an_invalid_request(body: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
@@ -174,8 +173,7 @@ def test_an_integer_of_more_digits_than_python_reads_is_a_parse_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "value"),
-    [("1.0", 1), ("1e3", 1000), ("-0.0", 0), ("9007199254740992.0", 2**53), ("12300e-2", 123)],
+    ("text", "value"), [("1.0", 1), ("1e3", 1000), ("-0.0", 0), ("9007199254740992.0", 2**53), ("12300e-2", 123)]
 )
 def test_a_number_without_a_fraction_is_an_int(text: str, value: int) -> None:
     number = json_reader.loads(text)
