@@ -195,5 +195,5 @@ def test_a_question_whose_record_fails_is_not_sent(caplog: pytest.LogCaptureFixt
 
     talk = Conversation(serve(transfer, audit=write_record)).call(euros=7)
     assert talk.error["message"] == "Internal error"
-    assert "requestState" not in talk.body
+    assert "requestState" not in str(talk.body)
     assert "secrets" not in caplog.text
