@@ -40,7 +40,7 @@ def transfer(euros: int, *, elicit: Elicit) -> str:
     return f"{euros} EUR to {payee}: {consent}"
 
 
-# What a record says.
+# Each round has a record.
 
 
 def test_a_record_has_the_questions_of_its_round_and_the_answers_to_the_previous_ones(
@@ -111,7 +111,7 @@ def test_questions_to_the_client_and_its_model_are_recorded_by_their_methods(led
     ]
 
 
-# What a record says of answers.
+# A record says how each question was answered.
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
@@ -155,7 +155,7 @@ def test_a_record_never_has_the_content_of_an_answer(ledger: list[AuditRecord]) 
     assert "secret" not in str(ledger)
 
 
-# When a round is recorded.
+# Some rounds are recorded, others are not.
 
 
 def test_a_repeated_round_is_recorded_again_with_the_same_flow_and_number(ledger: list[AuditRecord]) -> None:

@@ -1,8 +1,8 @@
 """Low-level functions: they read InputResponses and RequestState, and return an InputRequiredResult to ask.
 
-These are the terms of the MCP specification. Such a function runs from its first line in every round, and decides
-itself what to ask next; `RequestState[Model]` brings back what it returned. `talk_to(tool)` is the client: `answer(…)`
-sends responses by key, with the sealed state of the previous round.
+These are the terms of the MCP specification. The function runs from its first line in every round, and decides itself
+what to ask next. `RequestState[Model]` brings back the state that it returned. `talk_to(tool)` is the client:
+`answer(…)` sends responses by key, with the encrypted state of the previous round.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from mcp_functions import (
 )
 from mcp_functions.protocol.errors import InputRequired
 from mcp_functions.rounds.input_requests import fingerprint
+from mcp_functions.rounds.low_level import MAX_CHECKED_CHARS
 from mcp_functions.rounds.round import Round, RoundRequest
 from tests.support.conversations import talk_to
 
@@ -55,13 +56,13 @@ def test_input_responses_are_a_mapping_by_key() -> None:
             "model": CreateMessageRequest("Well?", 9),
         }
         missing = {key: request for key, request in requests.items() if key not in responses}
-        return InputRequiredResult(missing) if missing else str([responses[key] for key in requests])
+        return InputRequiredResult(missing) if missing else str(sorted(responses.items()))
 
     talk = talk_to(ask_three).call()
     assert talk.asked == ["name", "roots", "model"]
     assert talk.answer(roots={"roots": []}).asked == ["name", "model"]
     talk.answer(model={"any": "thing"}, name={"action": "decline"})
-    assert talk.text == str([{"action": "decline"}, {"roots": []}, {"any": "thing"}])
+    assert talk.text == "[('model', {'any': 'thing'}), ('name', {'action': 'decline'}), ('roots', {'roots': []})]"
 
 
 def test_responses_without_a_question_are_unproven() -> None:
@@ -254,6 +255,7 @@ def write_state(state: BaseModel) -> dict[str, Any]:
         Strict.model_validate_json('{"day": "2027-01-02", "tags": ["a"]}'),
         Aliased(whereTo="Lisbon"),
         Nested(drafts={"x": [Draft(where="Lisbon")]}),
+        Draft(where="x" * MAX_CHECKED_CHARS),
     ],
     ids=lambda state: type(state).__name__,
 )
@@ -347,7 +349,7 @@ def test_a_recorded_step_that_is_too_deep_is_refused(author_error: AuthorError) 
 
 
 class MigratedDraft(BaseModel):
-    """Reads the older draft by a validator of its own."""
+    """Reads the older draft with a validator."""
 
     place: str | None = None
     rounds: int = 0

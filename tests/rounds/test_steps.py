@@ -383,7 +383,7 @@ def test_another_conversation_has_other_ids_and_random_numbers() -> None:
     assert talk.call().messages != question
 
 
-# What a step may not do.
+# Rules for authors.
 
 
 def test_a_step_may_not_run_inside_a_step(author_error: AuthorError) -> None:

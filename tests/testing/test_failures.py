@@ -1,4 +1,4 @@
-"""What a failing test shows: why a result is missing, the exception of the function, and its log line.
+"""A failing test shows why a result is missing, the exception of the function, and its log line.
 
 A client does not get the exception of a function, and the log has no message of it; only a `Conversation` shows both.
 """
