@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from tests.benchmarks import dialects
 from tests.benchmarks.lab import Process
-from tests.oauth import world as worlds
+from tests.oauth.oauth_server import RESOURCE, OAuthServer, running_server, token_claims
 
 if TYPE_CHECKING:
     from tests.benchmarks.lab import Item, Lab
-    from tests.oauth.world import World
 
 FUNCTION = "sign_in"
 METADATA = "/.well-known/oauth-authorization-server"
-DECIDED = {  # by the world of the tests, and by no contender
+DECIDED = {  # by the server of the tests, and by no contender
     "MCP_AUTH_MODE",
     "MCP_JWT_AUDIENCE",
     "MCP_JWT_ISSUER",
@@ -39,13 +38,13 @@ def took(lab: Lab, item: Item) -> tuple[int, int, int, int]:
         WrongAnswer: the sign-in failed.
 
     """
-    with worlds.running() as world:
+    with running_server() as server:
         variables = {name: os.environ[name] for name in DECIDED}
         entrant = item.entrant._replace(environ=(*item.entrant.environ, *variables.items()))
         began = time.monotonic_ns()
         process = Process(lab, item._replace(entrant=entrant), FUNCTION)
         try:
-            _sign_in(world, process)
+            _sign_in(server, process)
             wall = time.monotonic_ns() - began
             memory, modules = process.size()
             return process.cpu(), wall, memory, modules
@@ -53,16 +52,16 @@ def took(lab: Lab, item: Item) -> tuple[int, int, int, int]:
             process.close()
 
 
-def _sign_in(world: World, process: Process) -> None:
+def _sign_in(server: OAuthServer, process: Process) -> None:
     def answer(event: Any, _context: object) -> dict[str, Any]:  # noqa: ANN401 - an event
         return process.once(event)
 
-    world.warm = answer
-    world.clock.advance(time.time() - world.clock())  # the process has the machine's own clock
+    server.process = answer
+    server.clock.advance(time.time() - server.clock())  # the process has the machine's own clock
     try:
-        assert world.send("GET", METADATA).status == 200
-        tokens = world.tokens(world.register()["client_id"])
-        assert worlds.claims(tokens["access_token"])["aud"] == worlds.RESOURCE
+        assert server.send("GET", METADATA).status == 200
+        tokens = server.get_tokens(server.new_client())
+        assert token_claims(tokens["access_token"])["aud"] == RESOURCE
     except AssertionError as wrong:
         message = f"the sign-in failed: {wrong}"
         raise dialects.WrongAnswer(message) from wrong

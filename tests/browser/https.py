@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from mcp_functions.local.api_gateway.events import Moment, event, response
 from mcp_functions.local.loopback import HttpRequest, HttpResponse
-from tests.oauth.world import Context
+from tests.oauth.oauth_server import Context, OAuthServer
 from tests.support.certificates import server_context, write_certificate
 from tests.support.http_servers import listening
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.oauth.world import World
 
 FRONT = "mcp.example"
 HTML = (("content-type", "text/html; charset=utf-8"),)
@@ -29,17 +28,17 @@ HTML = (("content-type", "text/html; charset=utf-8"),)
 
 @dataclass
 class Sites:
-    """The front of a world, and the pages of other sites.
+    """The front of a server, and the pages of other sites.
 
     Attributes:
-        world: its front answers; each request reaches a new process.
+        server: its front answers; each request reaches a new process.
         port: of the server, on this machine.
         pages: HTML of other sites, by URL without its query. Any other URL of these sites has a page with "Landed".
         requests: all requests of the browser, the oldest first.
 
     """
 
-    world: World
+    server: OAuthServer
     port: int = 0
     pages: dict[str, str] = field(default_factory=dict)
     requests: list[HttpRequest] = field(default_factory=list)
@@ -50,8 +49,8 @@ class Sites:
         self.requests.append(request)
         if host != FRONT:
             return HttpResponse(200, HTML, self.pages.get(f"https://{host}{path}", "<p>Landed</p>").encode())
-        moment = Moment.at(self.world.clock())
-        answer = self.world.front()(event(request, path, moment), Context())
+        moment = Moment.at(self.server.clock())
+        answer = self.server.start_process()(event(request, path, moment), Context())
         return response(json.dumps(answer).encode(), moment)
 
     def header(self, path: str, name: str) -> str:
@@ -63,9 +62,9 @@ class Sites:
 
 
 @contextmanager
-def serving(world: World, folder: Path) -> Iterator[Sites]:
+def serving(server: OAuthServer, folder: Path) -> Iterator[Sites]:
     """Serve the sites. The browser has to ignore the error about the certificate, which no authority signed."""
-    sites = Sites(world)
+    sites = Sites(server)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

@@ -11,8 +11,7 @@ import pytest
 from mcp_functions.local.issuer import Behaviour
 from tests.browser import chromium, https
 from tests.browser.chromium import Tab
-from tests.oauth import world as worlds
-from tests.oauth.world import HOST_REDIRECT, LOOPBACK_REDIRECT, URL, claims
+from tests.oauth.oauth_server import HOST_REDIRECT, LOOPBACK_REDIRECT, URL, OAuthServer, running_server, token_claims
 from tests.support.consent import hidden
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
     from tests.browser.chromium import DevTools
     from tests.browser.https import Sites
-    from tests.oauth.world import World
 
 PAGE = "Allow access?"
 ATTACKER = "https://attacker.example/page"
@@ -30,15 +28,15 @@ TAB, ENTER, SPACE = 9, 13, 32
 
 
 @pytest.fixture(scope="module")
-def world() -> Iterator[World]:
+def server() -> Iterator[OAuthServer]:
     chromium.needed()
-    with worlds.running(behaviour=Behaviour(asks_for_user=True)) as running:
+    with running_server(behaviour=Behaviour(asks_for_user=True)) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def sites(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sites]:
-    with https.serving(world, tmp_path_factory.mktemp("sites")) as running:
+def sites(server: OAuthServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sites]:
+    with https.serving(server, tmp_path_factory.mktemp("sites")) as running:
         yield running
 
 
@@ -55,10 +53,10 @@ def tab(tools: DevTools) -> Tab:
     return Tab(tools)
 
 
-def link_of(world: World, redirect: str = HOST_REDIRECT) -> tuple[str, str]:
+def link_of(server: OAuthServer, redirect: str = HOST_REDIRECT) -> tuple[str, str]:
     """Register a host; return its client id, and the URL to which it sends the browser."""
-    client = world.register(redirect, client_name="Desk <b>&")["client_id"]
-    return client, URL + world.authorize_url(client, redirect_uri=redirect)
+    client = server.new_client(redirect, client_name="Desk <b>&")
+    return client, URL + server.authorize_url(client, redirect_uri=redirect)
 
 
 def landed(tab: Tab) -> dict[str, str]:
@@ -66,29 +64,31 @@ def landed(tab: Tab) -> dict[str, str]:
     return dict(parse_qsl(urlsplit(tab.url).query))
 
 
-def sign_in(tab: Tab, world: World, name: str) -> None:
-    tab.wait(f"location.origin == {world.provider.url!r} && document.querySelector('input[name=login_hint]')")
+def sign_in(tab: Tab, server: OAuthServer, name: str) -> None:
+    tab.wait(f"location.origin == {server.provider.url!r} && document.querySelector('input[name=login_hint]')")
     tab.evaluate("document.querySelector('input[name=login_hint]').focus()")
     tab.type(name)
     tab.click("button")
 
 
-def test_a_person_consents_signs_in_and_lands_at_the_host_with_a_code(world: World, sites: Sites, tab: Tab) -> None:
-    client, url = link_of(world)
+def test_a_person_consents_signs_in_and_lands_at_the_host_with_a_code(
+    server: OAuthServer, sites: Sites, tab: Tab
+) -> None:
+    client, url = link_of(server)
     tab.open(url, PAGE)
     tab.click(ALLOW)
-    sign_in(tab, world, "ann")
+    sign_in(tab, server, "ann")
     answer = landed(tab)
     assert (answer["state"], answer["iss"]) == ("host-state", URL)
-    tokens = world.redeem(client, answer["code"])
-    assert claims(tokens.json["access_token"])["sub"] == "ann"
+    tokens = server.redeem(client, answer["code"])
+    assert token_claims(tokens.json["access_token"])["sub"] == "ann"
     assert sites.header("/authorize", "origin") == URL
     assert "__Host-mcp-browser=" in sites.header("/callback", "cookie")
     assert tab.complaints == []
 
 
-def test_a_person_who_cancels_lands_at_the_host_with_an_error(world: World, tab: Tab) -> None:
-    tab.open(link_of(world)[1], PAGE)
+def test_a_person_who_cancels_lands_at_the_host_with_an_error(server: OAuthServer, tab: Tab) -> None:
+    tab.open(link_of(server)[1], PAGE)
     tab.click(CANCEL)
     answer = landed(tab)
     assert (answer["error"], answer["state"], answer["iss"]) == ("access_denied", "host-state", URL)
@@ -96,27 +96,27 @@ def test_a_person_who_cancels_lands_at_the_host_with_an_error(world: World, tab:
 
 
 def test_a_consent_is_asked_once_in_a_browser_that_remembers_it_and_again_in_another(
-    world: World, tools: DevTools, tab: Tab
+    server: OAuthServer, tools: DevTools, tab: Tab
 ) -> None:
-    _client, url = link_of(world)
+    _client, url = link_of(server)
     tab.open(url, PAGE)
     tab.click("input[name=remember]")
     tab.click(ALLOW)
-    sign_in(tab, world, "ann")
+    sign_in(tab, server, "ann")
     landed(tab)
     tab.open(url, "Sign in")
-    assert tab.url.startswith(world.provider.url)
+    assert tab.url.startswith(server.provider.url)
     other = Tab(tools)
     other.open(url, PAGE)
 
 
-def test_a_page_for_a_program_of_this_computer_offers_no_box_to_remember(world: World, tab: Tab) -> None:
-    tab.open(link_of(world, LOOPBACK_REDIRECT)[1], "a program on this computer")
+def test_a_page_for_a_program_of_this_computer_offers_no_box_to_remember(server: OAuthServer, tab: Tab) -> None:
+    tab.open(link_of(server, LOOPBACK_REDIRECT)[1], "a program on this computer")
     assert tab.evaluate("document.querySelectorAll('input[type=checkbox]').length") == 0
 
 
-def test_no_other_site_can_frame_the_page(world: World, sites: Sites, tab: Tab) -> None:
-    sites.pages[ATTACKER] = f"<p>Framed</p><iframe src='{escape(link_of(world)[1])}'></iframe>"
+def test_no_other_site_can_frame_the_page(server: OAuthServer, sites: Sites, tab: Tab) -> None:
+    sites.pages[ATTACKER] = f"<p>Framed</p><iframe src='{escape(link_of(server)[1])}'></iframe>"
     tab.open(ATTACKER, "Framed")
     assert sites.header("/authorize", "sec-fetch-dest") == "iframe"
     (complaint,) = tab.complaints
@@ -124,8 +124,8 @@ def test_no_other_site_can_frame_the_page(world: World, sites: Sites, tab: Tab) 
     assert "frame-ancestors 'none'" in complaint
 
 
-def test_no_other_site_can_send_the_pages_form(world: World, sites: Sites, tab: Tab) -> None:
-    tab.open(link_of(world)[1], PAGE)
+def test_no_other_site_can_send_the_pages_form(server: OAuthServer, sites: Sites, tab: Tab) -> None:
+    tab.open(link_of(server)[1], PAGE)
     value = hidden(str(tab.evaluate("document.documentElement.outerHTML")))
     fields = f"<input name=request value='{value}'><input name=decision value=allow>"
     sites.pages[ATTACKER] = f"<p>Form</p><form method=post action='{URL}/authorize'>{fields}<button>Go</button></form>"
@@ -136,8 +136,8 @@ def test_no_other_site_can_send_the_pages_form(world: World, sites: Sites, tab: 
     assert "mcp-browser" not in sites.header("/authorize", "cookie")
 
 
-def test_a_screen_reader_reads_who_asks_and_where_the_answer_goes(world: World, tab: Tab) -> None:
-    tab.open(link_of(world)[1], PAGE)
+def test_a_screen_reader_reads_who_asks_and_where_the_answer_goes(server: OAuthServer, tab: Tab) -> None:
+    tab.open(link_of(server)[1], PAGE)
     read = tab.accessible()
     for expected in (
         ("heading", PAGE),
@@ -151,32 +151,34 @@ def test_a_screen_reader_reads_who_asks_and_where_the_answer_goes(world: World, 
     assert tab.evaluate("document.documentElement.lang") == "en"
 
 
-def test_the_keyboard_alone_is_enough(world: World, tab: Tab) -> None:
-    tab.open(link_of(world)[1], PAGE)
+def test_the_keyboard_alone_is_enough(server: OAuthServer, tab: Tab) -> None:
+    tab.open(link_of(server)[1], PAGE)
     tab.press("Tab", TAB)
     tab.press(" ", SPACE, " ")
     assert tab.evaluate("document.querySelector('input[name=remember]').checked")
     tab.press("Tab", TAB)
     assert tab.evaluate("document.activeElement.innerText") == "Allow"
     tab.press("Enter", ENTER, "\r")
-    sign_in(tab, world, "ann")
+    sign_in(tab, server, "ann")
     assert landed(tab)["code"]
 
 
-def test_the_marks_of_a_name_cover_nothing_that_the_page_says_about_it(world: World, tab: Tab) -> None:
+def test_the_marks_of_a_name_cover_nothing_that_the_page_says_about_it(server: OAuthServer, tab: Tab) -> None:
     """Unicode stacks any number of marks above and below one letter."""
     pictures = []
     for name in ("A", "A" + "\u0301" * 79, "A" + "\u0323" * 79):
-        client = world.register(client_name=name)["client_id"]
-        tab.open(URL + world.authorize_url(client), PAGE)
+        client = server.new_client(client_name=name)
+        tab.open(URL + server.authorize_url(client), PAGE)
         pictures.append([tab.picture(f"{each}:nth-of-type({row})") for each, row in (("dt", 1), ("dt", 2), ("dd", 2))])
     assert pictures == [pictures[0]] * 3
 
 
 @pytest.mark.parametrize("width", [320, 1280])
-def test_the_page_fits_a_telephone_and_its_style_is_applied(world: World, tab: Tab, tmp_path: Path, width: int) -> None:
+def test_the_page_fits_a_telephone_and_its_style_is_applied(
+    server: OAuthServer, tab: Tab, tmp_path: Path, width: int
+) -> None:
     tab.do("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=width < 500)
-    tab.open(link_of(world)[1], PAGE)
+    tab.open(link_of(server)[1], PAGE)
     assert tab.evaluate("document.documentElement.scrollWidth") <= width  # type: ignore[operator]
     assert tab.evaluate("getComputedStyle(document.querySelector('dd')).marginLeft") == "0px"
     assert tab.complaints == []

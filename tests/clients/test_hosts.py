@@ -14,7 +14,7 @@ from mcp_functions.local import Harness, catalog
 from tests.clients.hosts import HOSTS
 from tests.clients.signing_in import CALLBACK
 from tests.clients.test_oauth import FUNCTIONS
-from tests.oauth.world import claims
+from tests.oauth.oauth_server import token_claims
 from tests.support import https_site, modes
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def test_a_client_signs_in_and_is_served(harness: Harness, seats: Seats, kind: s
     assert ("POST /register" in seen) == (how == REGISTRATION)
     assert seen.count("POST /token authorization_code") == 1
     assert harness.issuer
-    told = claims(ann.access_token)
+    told = token_claims(ann.access_token)
     assert (told["iss"], told["sub"], told["aud"]) == (harness.issuer.url, "ann", harness.url)
     (page,) = ann.pages
     assert ("desk.example" in page) == (how == DOCUMENT)

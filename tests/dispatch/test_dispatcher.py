@@ -1,15 +1,16 @@
-"""A method finds its handler, and the state of a conversation is believed only by the request it belongs to.
+"""The dispatcher finds the handler of a request, asks its questions, and accepts a state only where it belongs.
 
-Requests go in as events and come out as responses; the seal is `wire.Boxes`: nothing here is about cryptography.
-No `from __future__ import annotations` here: the functions below are read as an author writes them.
+`Client(tool, …)` has a Lambda function with these handlers. `call` calls a tool, or continues its conversation with a
+state and answers; `send` sends any other request. Both return the reply, which the official types have checked.
 """
+
+from __future__ import annotations
 
 import gc
 import json
 import logging
-from collections.abc import Mapping
 from contextlib import nullcontext
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pydantic import BaseModel
@@ -29,78 +30,19 @@ from mcp_functions import (
     serving,
     tool,
 )
-from mcp_functions.handlers.base import Handler
-from mcp_functions.http.exchange import Endpoint
-from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.seal.codec_adapter import CodecAdapter
-from mcp_functions.seal.request_state import RequestStates
-from mcp_functions.settings import Settings
 from tests.support import wire
-from tests.support.dispatching import dispatcher
+from tests.support.dispatching import Client
 
-REFUSED = {"code": -32602, "message": "Invalid or expired requestState", "data": {"reason": "invalid_request_state"}}
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_785_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-class App:
-    """A Lambda with some handlers; `send` returns the checked JSON-RPC response."""
-
-    def __init__(
-        self,
-        *handlers: Handler[..., Any],
-        keys: bool = True,
-        auth_mode: Literal["none", "iam"] = "none",
-        audience: str = "local/test/local",
-        boxes: wire.Boxes | None = None,
-        max_rounds: int = 16,
-    ) -> None:
-        self.clock = Clock()
-        self.status = 0
-        boxes = boxes or wire.Boxes()
-        settings = Settings(stack="local", auth_mode=auth_mode, server_name="test", server_version="1")
-
-        def states(*, lifetime: int, label: bytes = b"") -> RequestStates:  # noqa: ARG001 - one label
-            anonymous = auth_mode == "none"
-            return RequestStates(
-                CodecAdapter(boxes, b""),
-                now=self.clock,
-                lifetime_seconds=lifetime,
-                anonymous=anonymous,
-                max_rounds=max_rounds,
-            )
-
-        server = dispatcher(handlers, settings, audience, states if keys else None, now=self.clock)
-
-        self._function = LambdaFunction(lambda _name, _now: Endpoint(settings, server.answer), handlers, now=self.clock)
-
-    def send(self, method: str, params: Mapping[str, Any] | None = None, **options: Any) -> dict[str, Any]:  # noqa: ANN401
-        sent = wire.message(method, params, **options)
-        event = wire.event(sent, headers=options.get("headers", {}), context=options.get("context", {}))
-        response = self._function(event, wire.Context())
-        self.status = response["statusCode"]
-        received = wire.read(response, method)
-        assert received["id"] == sent["id"]
-        return received
-
-    def call(self, name: str, **params: Any) -> dict[str, Any]:  # noqa: ANN401
-        options = {key: params.pop(key) for key in ("id", "capabilities", "meta", "context") if key in params}
-        return self.send("tools/call", {"name": name, **params}, **options)
-
-
-def accept(**content: object) -> dict[str, Any]:
-    return {"action": "accept", "content": content}
-
-
-def text(received: dict[str, Any]) -> str:
-    (block,) = received["result"]["content"]
-    return str(block["text"])
+INVALID_STATE_ERROR = {
+    "code": -32602,
+    "message": "Invalid or expired requestState",
+    "data": {"reason": "invalid_request_state"},
+}
+INVALID_PARAMS = -32602
+METHOD_NOT_FOUND = -32601
 
 
 class Name(BaseModel):
@@ -112,7 +54,7 @@ class Age(BaseModel):
 
 
 @tool
-def greet(greeting: str, weight: float = 1, *, elicit: Elicit) -> str:  # noqa: ARG001 - it is bound all the same
+def greet(greeting: str, weight: float = 1, *, elicit: Elicit) -> str:  # noqa: ARG001 - a state is bound to it
     """Greet a person after two questions."""
     name = elicit("name", "Who are you?", Name).name
     age = elicit("age", f"How old are you, {name}?", Age).age
@@ -144,60 +86,58 @@ def notes() -> str:
     return "none"
 
 
-EVERY = (greet, wave, add, brief, note, notes)
+GREETING = {"greeting": "Hi"}  # arguments of `greet`
+ANN = {"name": {"action": "accept", "content": {"name": "Ann"}}}  # an answer to its first question
+AGE = {"age": {"action": "accept", "content": {"age": 33}}}  # and to its second
 
 
 @pytest.fixture
-def app() -> App:
-    return App(*EVERY)
+def client() -> Client:
+    return Client(greet, wave, add, brief, note, notes)
 
 
-def begun(app: App, **options: Any) -> str:  # noqa: ANN401
-    """Ask the first question, and return the state that it left."""
-    return str(app.call("greet", arguments={"greeting": "Hi"}, **options)["result"]["requestState"])
+@pytest.fixture
+def state(client: Client) -> str:
+    """Call `greet`, and return the state that came with its first question."""
+    return client.call("greet", GREETING).state
 
 
-def test_a_conversation_of_three_rounds_runs_end_to_end(app: App) -> None:
-    first = app.call("greet", arguments={"greeting": "Hi"}, id=1)["result"]
-    assert list(first["inputRequests"]) == ["name"]
-    second = app.call(
-        "greet",
-        arguments={"greeting": "Hi"},
-        requestState=first["requestState"],
-        inputResponses={"name": accept(name="Ann")},
-        id="two",
-    )["result"]
-    assert second["inputRequests"]["age"]["params"]["message"] == "How old are you, Ann?"
-    assert second["requestState"] != first["requestState"]
-    third = app.call(
-        "greet",
-        arguments={"greeting": "Hi"},
-        requestState=second["requestState"],
-        inputResponses={"age": accept(age=33)},
-        id=3,
-    )
-    assert text(third) == "Hi, Ann (33)"
-    assert third["result"]["resultType"] == "complete"
-    assert third["result"]["_meta"][wire.PREFIX + "serverInfo"] == {"name": "test", "version": "1"}
+def test_a_conversation_of_three_rounds_runs_end_to_end(client: Client) -> None:
+    first = client.call("greet", GREETING)
+    assert first.questions == ["name"]
+    second = client.call("greet", GREETING, state=first.state, answers=ANN)
+    assert second.result["inputRequests"]["age"]["params"]["message"] == "How old are you, Ann?"
+    assert second.state != first.state
+    third = client.call("greet", GREETING, state=second.state, answers=AGE)
+    assert third.text == "Hi, Ann (33)"
+    assert third.result["resultType"] == "complete"
+    assert third.result["_meta"][wire.PREFIX + "serverInfo"] == {"name": "test", "version": "1"}
 
 
-def test_a_prompt_and_a_resource_hold_a_conversation_too(app: App) -> None:
-    for method, params in (
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
         ("prompts/get", {"name": "brief", "arguments": {"topic": "x"}}),
         ("resources/read", {"uri": "notes://ann"}),
-    ):
-        first = app.send(method, params)["result"]
-        answered = {**params, "requestState": first["requestState"], "inputResponses": {"name": accept(name="Bo")}}
-        assert "Bo" in json.dumps(app.send(method, answered)["result"])
+    ],
+)
+def test_a_prompt_and_a_resource_hold_a_conversation_too(client: Client, method: str, params: dict[str, Any]) -> None:
+    first = client.send(method, params)
+    second = client.send(method, {**params, "requestState": first.state, "inputResponses": ANN})
+    assert "Ann" in json.dumps(second.result)
+
+
+# Methods and parameters
 
 
 @pytest.mark.parametrize(
     "method",
     ["server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list"],
 )
-def test_the_dispatcher_answers_every_list(app: App, method: str) -> None:
-    assert app.send(method)["result"]["resultType"] == "complete"
-    assert app.status == 200
+def test_the_dispatcher_answers_every_list(client: Client, method: str) -> None:
+    reply = client.send(method)
+    assert reply.status == 200
+    assert reply.result["resultType"] == "complete"
 
 
 @pytest.mark.parametrize(
@@ -219,9 +159,10 @@ def test_the_dispatcher_answers_every_list(app: App, method: str) -> None:
         "TOOLS/LIST",
     ],
 )
-def test_any_other_method_is_404_with_a_json_rpc_body(app: App, method: str) -> None:
-    assert app.send(method)["error"] == {"code": -32601, "message": "Method not found"}
-    assert app.status == 404
+def test_any_other_method_is_404_with_a_json_rpc_body(client: Client, method: str) -> None:
+    reply = client.send(method)
+    assert reply.status == 404
+    assert reply.error == {"code": METHOD_NOT_FOUND, "message": "Method not found"}
 
 
 @pytest.mark.parametrize(
@@ -235,25 +176,29 @@ def test_any_other_method_is_404_with_a_json_rpc_body(app: App, method: str) -> 
     ],
 )
 def test_a_method_that_is_not_advertised_is_404_too(method: str, params: dict[str, Any]) -> None:
-    app = App(add)
-    assert app.send(method, params)["error"]["code"] == -32601
-    assert app.status == 404
+    reply = Client(add).send(method, params)
+    assert reply.status == 404
+    assert reply.code == METHOD_NOT_FOUND
 
 
 @pytest.mark.parametrize(
-    ("method", "params", "data"),
+    ("method", "params"),
     [
-        ("tools/call", {"name": "nothing"}, None),
-        ("prompts/get", {"name": "greet"}, None),
-        ("resources/read", {"uri": "notes:///"}, {"uri": "notes:///"}),
-        ("tools/list", {"cursor": "x"}, None),
+        ("tools/call", {"name": "nothing"}),
+        pytest.param("prompts/get", {"name": "greet"}, id="the name of a tool"),
+        ("resources/read", {"uri": "notes:///"}),
+        ("tools/list", {"cursor": "x"}),
     ],
 )
-def test_an_unknown_name_is_a_200_with_an_error(
-    app: App, method: str, params: dict[str, Any], data: dict[str, Any] | None
-) -> None:
-    error = app.send(method, params)["error"]
-    assert (app.status, error["code"], error.get("data")) == (200, -32602, data)
+def test_an_unknown_name_is_a_200_with_an_error(client: Client, method: str, params: dict[str, Any]) -> None:
+    reply = client.send(method, params)
+    assert reply.status == 200
+    assert reply.code == INVALID_PARAMS
+
+
+def test_the_error_for_an_unknown_resource_has_its_uri(client: Client) -> None:
+    reply = client.send("resources/read", {"uri": "notes:///"})
+    assert reply.body["error"]["data"] == {"uri": "notes:///"}
 
 
 @pytest.mark.parametrize(
@@ -271,9 +216,10 @@ def test_an_unknown_name_is_a_200_with_an_error(
         ("tools/call", {"name": "add", "inputResponses": {"x": None}}),
     ],
 )
-def test_params_of_another_shape_are_400(app: App, method: str, params: dict[str, Any]) -> None:
-    assert app.send(method, params)["error"]["code"] == -32602
-    assert app.status == 400
+def test_params_of_another_shape_are_400(client: Client, method: str, params: dict[str, Any]) -> None:
+    reply = client.send(method, params)
+    assert reply.status == 400
+    assert reply.code == INVALID_PARAMS
 
 
 @pytest.mark.parametrize(
@@ -286,92 +232,80 @@ def test_params_of_another_shape_are_400(app: App, method: str, params: dict[str
         {"progressToken": None},
     ],
 )
-def test_reserved_meta_of_another_shape_is_400(app: App, meta: dict[str, Any]) -> None:
-    assert app.call("add", arguments={"a": 1, "b": 2}, meta=meta)["error"]["code"] == -32602
-    assert app.status == 400
+def test_reserved_meta_of_another_shape_is_400(client: Client, meta: dict[str, Any]) -> None:
+    reply = client.call("add", {"a": 1, "b": 2}, meta=meta)
+    assert reply.status == 400
+    assert reply.code == INVALID_PARAMS
 
 
-def test_arguments_that_do_not_fit_are_a_result(app: App) -> None:
-    result = app.call("add", arguments={"a": 1})["result"]
-    assert (app.status, result["isError"]) == (200, True)
+def test_arguments_that_do_not_fit_are_a_result(client: Client) -> None:
+    reply = client.call("add", {"a": 1})
+    assert reply.status == 200
+    assert reply.result["isError"] is True
 
 
 @pytest.mark.parametrize("arguments", [{}, {"topic": "x", "more": "y"}])
-def test_a_prompts_arguments_that_do_not_fit_are_an_error(app: App, arguments: dict[str, str]) -> None:
-    assert app.send("prompts/get", {"name": "brief", "arguments": arguments})["error"]["code"] == -32602
+def test_a_prompts_arguments_that_do_not_fit_are_an_error(client: Client, arguments: dict[str, str]) -> None:
+    assert client.send("prompts/get", {"name": "brief", "arguments": arguments}).code == INVALID_PARAMS
 
 
 # Questions
 
 
-def test_answers_without_a_state_do_not_replace_questions(app: App) -> None:
-    cold = {"name": accept(name="Eve"), "age": accept(age=1)}
-    result = app.call("greet", arguments={"greeting": "Hi"}, inputResponses=cold)["result"]
-    assert list(result["inputRequests"]) == ["name"]
+def test_answers_without_a_state_do_not_replace_questions(client: Client) -> None:
+    assert client.call("greet", GREETING, answers={**ANN, **AGE}).questions == ["name"]
 
 
-def test_an_early_answer_to_a_later_question_does_not_count(app: App) -> None:
-    early = {"name": accept(name="Ann"), "age": accept(age=1), "more": {"x": 1}}
-    result = app.call("greet", arguments={"greeting": "Hi"}, requestState=begun(app), inputResponses=early)["result"]
-    assert list(result["inputRequests"]) == ["age"]
+def test_an_early_answer_to_a_later_question_does_not_count(client: Client, state: str) -> None:
+    assert client.call("greet", GREETING, state=state, answers={**ANN, **AGE, "more": {"x": 1}}).questions == ["age"]
 
 
-def test_a_missing_answer_is_asked_again_with_a_new_state(app: App) -> None:
-    state = begun(app)
-    result = app.call("greet", arguments={"greeting": "Hi"}, requestState=state)["result"]
-    assert list(result["inputRequests"]) == ["name"]
-    assert result["requestState"] != state
+def test_a_missing_answer_is_asked_again_with_a_new_state(client: Client, state: str) -> None:
+    reply = client.call("greet", GREETING, state=state)
+    assert reply.questions == ["name"]
+    assert reply.state != state
 
 
-def test_a_question_with_an_invalid_answer_is_asked_again_with_the_reason(app: App) -> None:
-    answered = {"name": accept(name=7)}
-    result = app.call("greet", arguments={"greeting": "Hi"}, requestState=begun(app), inputResponses=answered)["result"]
-    message = result["inputRequests"]["name"]["params"]["message"]
+def test_a_question_with_an_invalid_answer_is_asked_again_with_the_reason(client: Client, state: str) -> None:
+    invalid = {"name": {"action": "accept", "content": {"name": 7}}}
+    reply = client.call("greet", GREETING, state=state, answers=invalid)
+    message = reply.result["inputRequests"]["name"]["params"]["message"]
     assert message == "Who are you? (Please answer again: name should be a valid string.)"
-    done = app.call(
-        "greet",
-        arguments={"greeting": "Hi"},
-        requestState=result["requestState"],
-        inputResponses={"name": accept(name="Ann")},
-    )
-    assert list(done["result"]["inputRequests"]) == ["age"]
+    assert client.call("greet", GREETING, state=reply.state, answers=ANN).questions == ["age"]
 
 
-def test_a_question_that_the_client_cannot_show_is_never_asked(app: App) -> None:
-    only_urls: dict[str, Any] = {"elicitation": {"url": {}}}
-    for declared in ({}, only_urls):
-        result = app.call("greet", arguments={"greeting": "Hi"}, capabilities=declared)["result"]
-        assert (app.status, result["resultType"], result["isError"]) == (200, "complete", True)
-        assert "It asks: Who are you? (name: string)." in result["content"][0]["text"]
+@pytest.mark.parametrize("capabilities", [{}, {"elicitation": {"url": {}}}], ids=["no capability", "only URLs"])
+def test_a_question_that_the_client_cannot_show_is_never_asked(client: Client, capabilities: dict[str, Any]) -> None:
+    reply = client.call("greet", GREETING, capabilities=capabilities)
+    assert reply.status == 200
+    assert reply.result["resultType"] == "complete"
+    assert reply.result["isError"] is True
+    assert "It asks: Who are you? (name: string)." in reply.text
 
 
 def test_a_client_gets_error_32021_only_from_a_tool_that_requires_the_capability() -> None:
     @tool(requires=["elicitation"])
-    def pays(*, elicit: Elicit, sample: Sample) -> str:
-        if sample.possible:
-            return str(sample("summary", "Summarise", max_tokens=5))
+    def pay(*, elicit: Elicit) -> str:
         elicit.url("bank", "Sign in to the bank", "https://bank.example/login")
         return ""
 
-    says = "The client lacks a required capability: "
-    app = App(pays)
-    error = app.call("pays", capabilities={"elicitation": {}})["error"]
-    assert (app.status, error["code"]) == (400, -32021)
-    assert error["message"] == (
-        f"{says}elicitation.url. The server would have asked: Sign in to the bank (https://bank.example/login)"
-    )
-    assert error["data"] == {"requiredCapabilities": {"elicitation": {"url": {}}}}
+    reply = Client(pay).call("pay", capabilities={"elicitation": {}})
+    assert reply.status == 400
+    assert reply.error == {
+        "code": -32021,
+        "message": "The client lacks a required capability: elicitation.url. "
+        "The server would have asked: Sign in to the bank (https://bank.example/login)",
+        "data": {"requiredCapabilities": {"elicitation": {"url": {}}}},
+    }
 
 
-def test_capabilities_are_those_of_each_request(app: App) -> None:
-    state, answered = begun(app), {"name": accept(name="Ann")}
-    params = {"arguments": {"greeting": "Hi"}, "requestState": state, "inputResponses": answered}
-    assert app.call("greet", **params, capabilities={})["result"]["isError"] is True
-    assert "inputRequests" in app.call("greet", **params)["result"]
+def test_capabilities_are_those_of_each_request(client: Client, state: str) -> None:
+    assert client.call("greet", GREETING, state=state, answers=ANN, capabilities={}).result["isError"] is True
+    assert client.call("greet", GREETING, state=state, answers=ANN).questions == ["age"]
 
 
-def test_a_client_without_capabilities_may_call_tools_without_questions(app: App) -> None:
-    assert text(app.call("add", arguments={"a": 1, "b": 2}, capabilities={})) == "3"
+def test_a_client_without_capabilities_may_call_tools_without_questions(client: Client) -> None:
+    assert client.call("add", {"a": 1, "b": 2}, capabilities={}).text == "3"
 
 
 def test_sampling_and_roots_are_asked_of_clients_that_have_them() -> None:
@@ -379,65 +313,77 @@ def test_sampling_and_roots_are_asked_of_clients_that_have_them() -> None:
     def summarise(*, sample: Sample) -> str:
         return str(sample("summary", "Summarise", max_tokens=5)["content"]["text"])
 
-    app = App(summarise)
-    assert app.call("summarise")["error"]["data"] == {"requiredCapabilities": {"sampling": {}}}
-    first = app.call("summarise", capabilities={"sampling": {}})["result"]
-    said = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "Short"}}
-    done = app.call("summarise", requestState=first["requestState"], inputResponses={"summary": said})
-    assert text(done) == "Short"
+    client = Client(summarise)
+    refusal = client.call("summarise")
+    assert refusal.body["error"]["data"] == {"requiredCapabilities": {"sampling": {}}}
+    first = client.call("summarise", capabilities={"sampling": {}})
+    sampled = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "Short"}}
+    assert client.call("summarise", state=first.state, answers={"summary": sampled}).text == "Short"
+
+
+# The low level: a function reads the state and the answers itself.
+
+
+class Draft(BaseModel):
+    rounds: int = 0
+
+
+class Anything(BaseModel):
+    value: Any = None
 
 
 def test_the_low_level_keeps_its_state_between_rounds() -> None:
-    class Draft(BaseModel):
-        rounds: int = 0
-
     @tool
     def count(*, responses: InputResponses, state: RequestState[Draft]) -> str | InputRequiredResult:
         if state.value.rounds == 2:
             return f"{state.value.rounds} {sorted(responses)}"
         return InputRequiredResult({"roots": ListRootsRequest()}, Draft(rounds=state.value.rounds + 1))
 
-    app, more = App(count), dict[str, Any]()
-    for _round in range(2):
-        result = app.call("count", capabilities={"roots": {}}, **more)["result"]
-        more = {"requestState": result["requestState"], "inputResponses": {"roots": {"roots": []}}}
-    assert text(app.call("count", capabilities={"roots": {}}, **more)) == "2 ['roots']"
+    client = Client(count)
+    roots: dict[str, Any] = {"roots": {"roots": []}}
+    first = client.call("count", capabilities={"roots": {}})
+    second = client.call("count", state=first.state, answers=roots, capabilities={"roots": {}})
+    assert client.call("count", state=second.state, answers=roots, capabilities={"roots": {}}).text == "2 ['roots']"
 
 
 def test_a_state_without_a_question_comes_with_empty_input_requests() -> None:
-    class Draft(BaseModel):
-        done: bool = False
-
     @tool
-    def twice(*, state: RequestState[Draft]) -> str | InputRequiredResult:
-        return "done" if state.value.done else InputRequiredResult(request_state=Draft(done=True))
+    def run_twice(*, state: RequestState[Draft]) -> str | InputRequiredResult:
+        return "done" if state.value.rounds else InputRequiredResult(request_state=Draft(rounds=1))
 
-    app = App(twice)
-    result = app.call("twice", capabilities={})["result"]
-    assert result["inputRequests"] == {}
-    assert text(app.call("twice", capabilities={}, requestState=result["requestState"])) == "done"
-
-
-# The state and the request it belongs to
+    client = Client(run_twice)
+    first = client.call("run_twice", capabilities={})
+    assert first.result["inputRequests"] == {}
+    assert client.call("run_twice", capabilities={}, state=first.state).text == "done"
 
 
-def test_a_retry_may_change_its_id_its_meta_and_the_spelling_of_its_numbers(app: App) -> None:
-    first = app.call("greet", arguments={"greeting": "Hi", "weight": 2})["result"]
-    result = app.call(
-        "greet",
-        arguments={"weight": 2.0, "greeting": "Hi"},
-        requestState=first["requestState"],
-        inputResponses={"name": accept(name="Ann")},
-        id="another",
-        meta={"traceparent": "00-1", wire.PREFIX + "clientInfo": {"name": "c", "version": "2"}},
-    )["result"]
-    assert list(result["inputRequests"]) == ["age"]
+def test_a_state_that_json_cannot_hold_is_the_authors_mistake(caplog: pytest.LogCaptureFixture) -> None:
+    @tool
+    def keep(*, state: RequestState[Anything]) -> str | InputRequiredResult:  # noqa: ARG001
+        return InputRequiredResult(request_state=Anything(value={"hunter2": object()}))
+
+    reply = Client(keep).call("keep")
+    assert reply.status == 200
+    assert reply.result["isError"] is True
+    assert caplog.messages
+    assert "hunter2" not in caplog.text
+
+
+# A state belongs to one conversation
+
+
+def test_a_retry_may_change_its_id_its_meta_and_the_spelling_of_its_numbers(client: Client) -> None:
+    first = client.call("greet", {"greeting": "Hi", "weight": 2})
+    meta = {"traceparent": "00-1", wire.PREFIX + "clientInfo": {"name": "c", "version": "2"}}
+    arguments = {"weight": 2.0, "greeting": "Hi"}
+    assert client.call("greet", arguments, state=first.state, answers=ANN, id="another", meta=meta).questions == ["age"]
 
 
 @pytest.mark.parametrize("state", ["", "box.99", "box.x", "ks1.AAAA", "x" * 10_000, None, 7, [], {}, True])
-def test_a_state_that_never_was_is_refused(app: App, state: Any) -> None:  # noqa: ANN401
-    assert app.call("greet", arguments={"greeting": "Hi"}, requestState=state)["error"] == REFUSED
-    assert app.status == 400
+def test_a_state_that_the_server_did_not_write_is_refused(client: Client, state: Any) -> None:  # noqa: ANN401
+    reply = client.send("tools/call", {"name": "greet", "arguments": GREETING, "requestState": state})
+    assert reply.status == 400
+    assert reply.error == INVALID_STATE_ERROR
 
 
 @pytest.mark.parametrize(
@@ -452,122 +398,132 @@ def test_a_state_that_never_was_is_refused(app: App, state: Any) -> None:  # noq
         ("resources/read", {"uri": "notes://greet"}),
     ],
 )
-def test_a_state_belongs_to_one_method_name_and_arguments(app: App, method: str, params: dict[str, Any]) -> None:
-    state = begun(app)
-    assert app.send(method, {**params, "requestState": state})["error"] == REFUSED
-    assert app.status == 400
+def test_a_state_belongs_to_one_method_name_and_arguments(
+    client: Client, state: str, method: str, params: dict[str, Any]
+) -> None:
+    reply = client.send(method, {**params, "requestState": state})
+    assert reply.status == 400
+    assert reply.error == INVALID_STATE_ERROR
 
 
-def test_a_state_belongs_to_one_uri(app: App) -> None:
-    state = app.send("resources/read", {"uri": "notes://ann"})["result"]["requestState"]
-    assert app.send("resources/read", {"uri": "notes://bob", "requestState": state})["error"] == REFUSED
+def test_a_state_belongs_to_one_uri(client: Client) -> None:
+    state = client.send("resources/read", {"uri": "notes://ann"}).state
+    assert client.send("resources/read", {"uri": "notes://bob", "requestState": state}).error == INVALID_STATE_ERROR
 
 
 def test_a_state_belongs_to_one_function() -> None:
-    boxes = wire.Boxes()
-    one, other = App(greet, boxes=boxes), App(greet, boxes=boxes, audience="local/other/local")
-    state = begun(one)
-    assert other.call("greet", arguments={"greeting": "Hi"}, requestState=state)["error"] == REFUSED
+    codec = wire.Boxes()
+    state = Client(greet, codec=codec).call("greet", GREETING).state
+    other = Client(greet, codec=codec, audience="local/other/local")
+    assert other.call("greet", GREETING, state=state).error == INVALID_STATE_ERROR
 
 
 def test_a_state_belongs_to_one_principal() -> None:
-    def signed_in(user: str) -> dict[str, Any]:
+    def signed_by(user: str) -> dict[str, Any]:
         return {"authorizer": {"iam": {"accountId": "1", "userId": user}}}
 
-    app = App(greet, auth_mode="iam")
-    state = begun(app, context=signed_in("ann"))
-    params = {"arguments": {"greeting": "Hi"}, "requestState": state, "inputResponses": {"name": accept(name="Ann")}}
-    assert app.call("greet", **params, context=signed_in("eve"))["error"] == REFUSED
-    assert "result" in app.call("greet", **params, context=signed_in("ann"))
+    client = Client(greet, auth_mode="iam")
+    state = client.call("greet", GREETING, context=signed_by("ann")).state
+    refusal = client.call("greet", GREETING, state=state, answers=ANN, context=signed_by("eve"))
+    assert refusal.error == INVALID_STATE_ERROR
+    assert client.call("greet", GREETING, state=state, answers=ANN, context=signed_by("ann")).questions == ["age"]
 
 
-def test_a_state_expires_after_the_time_its_handler_gives(app: App) -> None:
+def test_a_state_expires_after_the_time_its_handler_gives() -> None:
     @tool(answer_within=60)
     def hurry(*, elicit: Elicit) -> str:
         return elicit("name", "Quick, who are you?", Name).name
 
-    app = App(hurry)
-    state = app.call("hurry")["result"]["requestState"]
-    params = {"requestState": state, "inputResponses": {"name": accept(name="Ann")}}
-    app.clock.now += 59
-    assert text(app.call("hurry", **params)) == "Ann"
-    app.clock.now += 1
-    assert app.call("hurry", **params)["error"] == REFUSED
+    client = Client(hurry)
+    state = client.call("hurry").state
+    client.now += 59
+    assert client.call("hurry", state=state, answers=ANN).text == "Ann"
+    client.now += 1
+    assert client.call("hurry", state=state, answers=ANN).error == INVALID_STATE_ERROR
 
 
-def test_a_state_is_verified_even_if_the_handler_never_reads_it(app: App) -> None:
-    assert app.call("add", arguments={"a": 1, "b": 2}, requestState="x")["error"] == REFUSED
-    assert app.call("add", arguments={"a": "no number"}, requestState="x")["error"] == REFUSED
+@pytest.mark.parametrize("arguments", [{"a": 1, "b": 2}, {"a": "no number"}])
+def test_a_state_is_verified_even_if_the_handler_never_reads_it(client: Client, arguments: dict[str, Any]) -> None:
+    assert client.call("add", arguments, state="x").error == INVALID_STATE_ERROR
 
 
-def test_a_function_without_keys_refuses_every_state() -> None:
-    app = App(add, keys=False)
-    assert app.call("add", arguments={"a": 1, "b": 2}, requestState=begun(App(greet)))["error"] == REFUSED
-    assert app.status == 400
-    assert text(app.call("add", arguments={"a": 1, "b": 2})) == "3"
+def test_a_function_without_keys_refuses_every_state(state: str) -> None:
+    client = Client(add, has_keys=False)
+    reply = client.call("add", {"a": 1, "b": 2}, state=state)
+    assert reply.status == 400
+    assert reply.error == INVALID_STATE_ERROR
+    assert client.call("add", {"a": 1, "b": 2}).text == "3"
 
 
-def test_only_the_log_shows_why_a_state_was_refused(app: App, caplog: pytest.LogCaptureFixture) -> None:
-    state = begun(app)
-    with caplog.at_level(logging.INFO, "mcp_functions"):
-        app.call("greet", arguments={"greeting": "Bye"}, requestState=state)
-    assert caplog.messages == ["refused: -32602 arguments"]
+def test_only_the_log_shows_why_a_state_was_refused(
+    client: Client, state: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "mcp_functions")
+    client.call("greet", {"greeting": "Bye"}, state=state)
+    assert caplog.messages[-1] == "refused: -32602 arguments"
 
 
 def test_an_asking_function_without_keys_tells_its_operator(caplog: pytest.LogCaptureFixture) -> None:
-    app = App(greet, keys=False)
-    error = app.call("greet", arguments={"greeting": "Hi"})["error"]
-    assert (app.status, error) == (500, {"code": -32603, "message": "Internal error"})
+    reply = Client(greet, has_keys=False).call("greet", GREETING)
+    assert reply.status == 500
+    assert reply.error == {"code": -32603, "message": "Internal error"}
     assert caplog.messages == [
         "refused: -32603 greet asks, but MCP_KMS_KEYS is not set: its function needs the key and its policy"
     ]
 
 
-def test_an_endless_conversation_ends_with_a_message_for_the_model() -> None:
-    app, more = App(greet, brief, max_rounds=2), dict[str, Any]()
-    for _round in range(2):
-        more = {"requestState": app.call("greet", arguments={"greeting": "Hi"}, **more)["result"]["requestState"]}
-    result = app.call("greet", arguments={"greeting": "Hi"}, **more)["result"]
-    assert result["isError"] is True
-    assert "rounds" in result["content"][0]["text"]
-    params: dict[str, Any] = {"name": "brief", "arguments": {"topic": "x"}}
-    for _round in range(2):
-        params = {**params, "requestState": app.send("prompts/get", params)["result"]["requestState"]}
-    error = app.send("prompts/get", params)["error"]
-    assert (app.status, error["code"]) == (200, -32602)
-    assert "rounds" in error["message"]
+def test_a_tool_with_too_many_rounds_ends_with_a_message_for_the_model() -> None:
+    client = Client(greet, max_rounds=2)
+    first = client.call("greet", GREETING)
+    second = client.call("greet", GREETING, state=first.state)
+    third = client.call("greet", GREETING, state=second.state)
+    assert third.result["isError"] is True
+    assert "rounds" in third.text
+
+
+def test_a_prompt_with_too_many_rounds_ends_with_an_error() -> None:
+    client = Client(brief, max_rounds=1)
+    params = {"name": "brief", "arguments": {"topic": "x"}}
+    first = client.send("prompts/get", params)
+    second = client.send("prompts/get", {**params, "requestState": first.state})
+    assert second.status == 200
+    assert second.code == INVALID_PARAMS
+    assert "rounds" in second.body["error"]["message"]
 
 
 # Caching
 
 
-def test_a_resource_that_asked_must_not_be_kept(app: App) -> None:
-    first = app.send("resources/read", {"uri": "notes://ann"})["result"]
-    assert "ttlMs" not in first
-    answered = {"requestState": first["requestState"], "inputResponses": {"name": accept(name="Bo")}}
-    done = app.send("resources/read", {"uri": "notes://ann", **answered})["result"]
-    assert (done["ttlMs"], done["cacheScope"]) == (0, "private")
+def test_a_resource_that_asked_must_not_be_kept(client: Client) -> None:
+    first = client.send("resources/read", {"uri": "notes://ann"})
+    assert "ttlMs" not in first.result
+    params = {"uri": "notes://ann", "requestState": first.state, "inputResponses": ANN}
+    result = client.send("resources/read", params).result
+    assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
 
 
-def test_a_resource_without_questions_has_its_authors_cache_lifetime(app: App) -> None:
-    result = app.send("resources/read", {"uri": "notes://"})["result"]
+def test_a_resource_without_questions_has_its_authors_cache_lifetime(client: Client) -> None:
+    result = client.send("resources/read", {"uri": "notes://"}).result
     assert (result["ttlMs"], result["cacheScope"]) == (60_000, "public")
-    cold = app.send("resources/read", {"uri": "notes://", "inputResponses": {}})["result"]
-    assert (cold["ttlMs"], cold["cacheScope"]) == (0, "private")
+
+
+def test_a_resource_that_was_read_with_answers_must_not_be_kept(client: Client) -> None:
+    result = client.send("resources/read", {"uri": "notes://", "inputResponses": {}}).result
+    assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
 
 
 def test_an_exact_resource_is_read_before_a_template_that_fits_it_too() -> None:
     @resource("a://{x}")
-    def some(x: str) -> str:
+    def template(x: str) -> str:
         return x
 
     @resource("a://b")
     def exact() -> str:
         return "exact"
 
-    app = App(some, exact)
-    assert app.send("resources/read", {"uri": "a://b"})["result"]["contents"][0]["text"] == "exact"
-    assert app.send("resources/read", {"uri": "a://c"})["result"]["contents"][0]["text"] == "c"
+    client = Client(template, exact)
+    assert client.send("resources/read", {"uri": "a://b"}).result["contents"][0]["text"] == "exact"
+    assert client.send("resources/read", {"uri": "a://c"}).result["contents"][0]["text"] == "c"
 
 
 # The author's mistakes
@@ -575,47 +531,33 @@ def test_an_exact_resource_is_read_before_a_template_that_fits_it_too() -> None:
 
 def test_only_the_log_names_a_rule_that_an_author_breaks(caplog: pytest.LogCaptureFixture) -> None:
     @tool
-    def muddled(*, elicit: Elicit) -> str:
+    def ask_twice(*, elicit: Elicit) -> str:
         elicit("name", "Who are you?", Name)
         return elicit("name", "And you?", Name).name
 
-    app = App(muddled)
-    state = app.call("muddled")["result"]["requestState"]
-    result = app.call("muddled", requestState=state, inputResponses={"name": accept(name="hunter2")})["result"]
-    assert (app.status, result["isError"]) == (200, True)
-    (said,) = caplog.messages
-    assert said.startswith("failed: two different questions under the key …: give each question a key of its own at ")
-    assert f"{__file__}:" in said
+    client = Client(ask_twice)
+    secret = {"name": {"action": "accept", "content": {"name": "hunter2"}}}
+    reply = client.call("ask_twice", state=client.call("ask_twice").state, answers=secret)
+    assert reply.status == 200
+    assert reply.result["isError"] is True
+    (line,) = caplog.messages
+    assert line.startswith("failed: two different questions under the key …: give each question a key of its own at ")
+    assert f"{__file__}:" in line
     assert "hunter2" not in caplog.text
 
 
 def test_not_even_a_bare_except_keeps_a_question_from_being_asked() -> None:
     @tool
-    def greedy(*, elicit: Elicit) -> str:
+    def catch_all(*, elicit: Elicit) -> str:
         try:
             return elicit("name", "Who are you?", Name).name
         except:  # noqa: E722 - as a careless author writes
-            return "swallowed"
+            return "caught"
 
-    assert list(App(greedy).call("greedy")["result"]["inputRequests"]) == ["name"]
-
-
-def test_a_state_that_cannot_be_kept_is_the_authors_mistake(caplog: pytest.LogCaptureFixture) -> None:
-    class Loose(BaseModel):
-        value: Any = None
-
-    @tool
-    def keeper(*, state: RequestState[Loose]) -> str | InputRequiredResult:  # noqa: ARG001
-        return InputRequiredResult(request_state=Loose(value={"hunter2": object()}))
-
-    app = App(keeper)
-    assert app.call("keeper")["result"]["isError"] is True
-    assert app.status == 200
-    assert caplog.messages
-    assert "hunter2" not in caplog.text
+    assert Client(catch_all).call("catch_all").questions == ["name"]
 
 
-# Notifications and completions
+# Notifications
 
 
 @tool
@@ -628,14 +570,10 @@ def work(*, progress: Progress, log: Log) -> str:
     return "done"
 
 
-def notifications(meta: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    sent = wire.message("tools/call", {"name": "work"}, meta=meta)
-    settings = Settings(stack="local", auth_mode="none")
-    server = dispatcher((work,), settings, "a", None)
-    response = LambdaFunction(lambda _name, _now: Endpoint(settings, server.answer))(wire.event(sent), wire.Context())
-    *before, last = wire.messages(response)
-    assert last["result"]["content"][0]["text"] == "done"
-    return [(message["method"], message["params"]) for message in before]
+def notifications(meta: dict[str, Any]) -> list[dict[str, Any]]:
+    client = Client(work)
+    assert client.call("work", meta=meta).text == "done"
+    return client.messages[:-1]
 
 
 def test_a_client_that_requested_no_progress_gets_none() -> None:
@@ -644,42 +582,45 @@ def test_a_client_that_requested_no_progress_gets_none() -> None:
 
 @pytest.mark.parametrize("token", ["p1", 0, 7])
 def test_progress_goes_to_the_token_of_the_request_and_only_forward(token: str | int) -> None:
-    assert notifications({"progressToken": token}) == [
-        ("notifications/progress", {"progressToken": token, "progress": 1, "total": 2}),
-        ("notifications/progress", {"progressToken": token, "progress": 2, "total": 2, "message": "done"}),
-    ]
+    first, second = notifications({"progressToken": token})
+    assert first["method"] == second["method"] == "notifications/progress"
+    assert first["params"] == {"progressToken": token, "progress": 1, "total": 2}
+    assert second["params"] == {"progressToken": token, "progress": 2, "total": 2, "message": "done"}
 
 
 @pytest.mark.parametrize(
     ("level", "count"), [("debug", 2), ("info", 1), ("warning", 1), ("error", 0), ("emergency", 0)]
 )
 def test_log_messages_have_the_level_that_the_request_asks_for(level: str, count: int) -> None:
-    sent = notifications({wire.PREFIX + "logLevel": level})
-    assert [method for method, _params in sent] == ["notifications/message"] * count
-    if count:
-        assert sent[-1][1] == {"level": "warning", "data": {"disk": "full"}, "logger": "work"}
+    messages = notifications({wire.PREFIX + "logLevel": level})
+    assert [message["method"] for message in messages] == ["notifications/message"] * count
 
 
-@pytest.mark.parametrize("wrong", ["message", "logger", "data"])
-def test_a_report_that_json_cannot_hold_is_a_failure_of_the_tool(wrong: str, caplog: pytest.LogCaptureFixture) -> None:
-    thing: Any = object()
+def test_a_log_message_has_its_level_its_data_and_its_logger() -> None:
+    (message,) = notifications({wire.PREFIX + "logLevel": "warning"})
+    assert message["params"] == {"level": "warning", "data": {"disk": "full"}, "logger": "work"}
 
-    @tool
-    def reporting(*, progress: Progress, log: Log) -> str:
-        if wrong == "message":
-            progress(1, message=thing)
-        elif wrong == "logger":
-            log.error("full", logger=thing)
-        else:
-            log.error(thing)
+
+@pytest.mark.parametrize(
+    ("report", "rule"),
+    [
+        (lambda progress, _log: progress(1, message=object()), "is text, and not of type …"),
+        (lambda _progress, log: log.error("full", logger=object()), "JSON cannot carry what log.… was given"),
+        (lambda _progress, log: log.error(object()), "JSON cannot carry what log.… was given"),
+    ],
+    ids=["the message of progress", "the logger of a log message", "the data of a log message"],
+)
+def test_a_report_that_json_cannot_hold_is_a_failure_of_the_tool(
+    report: Callable[[Progress, Log], None], rule: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    @tool(name="work")
+    def report_and_work(*, progress: Progress, log: Log) -> str:
+        report(progress, log)
         return "done"
 
-    sent = wire.message(
-        "tools/call", {"name": "reporting"}, meta={"progressToken": 1, wire.PREFIX + "logLevel": "info"}
-    )
-    (message,) = wire.messages(serve(reporting)(wire.event(sent), wire.Context()))
-    assert message["result"]["isError"] is True
-    assert "is text, and not of type …" in caplog.text or "JSON cannot carry what log.… was given" in caplog.text
+    reply = Client(report_and_work).call("work", meta={"progressToken": 1, wire.PREFIX + "logLevel": "info"})
+    assert reply.result["isError"] is True
+    assert rule in caplog.text
 
 
 def test_a_total_that_json_cannot_hold_is_left_out() -> None:
@@ -688,10 +629,12 @@ def test_a_total_that_json_cannot_hold_is_left_out() -> None:
         progress(1, total=float("inf"))
         return "done"
 
-    sent = wire.message("tools/call", {"name": "endless"}, meta={"progressToken": 1})
-    told, last = wire.messages(serve(endless)(wire.event(sent), wire.Context()))
-    assert told["params"] == {"progressToken": 1, "progress": 1}
-    assert last["result"]["isError"] is False
+    client = Client(endless)
+    assert client.call("endless", meta={"progressToken": 1}).result["isError"] is False
+    assert client.messages[0]["params"] == {"progressToken": 1, "progress": 1}
+
+
+# Completions
 
 
 @prompt
@@ -704,19 +647,23 @@ def _languages(value: str, arguments: Mapping[str, str]) -> list[str]:
     return [word for word in ("polish", "portuguese", *arguments.values()) if word.startswith(value)]
 
 
-def completing(**params: Any) -> dict[str, Any]:  # noqa: ANN401
-    asked = {"ref": {"type": "ref/prompt", "name": "hello"}, "argument": {"name": "language", "value": "po"}}
-    return App(hello, note).send("completion/complete", {**asked, **params})
+def complete(**changes: Any) -> wire.Reply:  # noqa: ANN401 - JSON
+    """Complete "po", the beginning of a language. A keyword replaces a parameter of the request."""
+    params = {"ref": {"type": "ref/prompt", "name": "hello"}, "argument": {"name": "language", "value": "po"}}
+    return Client(hello, note).send("completion/complete", {**params, **changes})
 
 
 def test_an_argument_is_completed() -> None:
-    assert completing()["result"]["completion"]["values"] == ["polish", "portuguese"]
-    known = completing(context={"arguments": {"other": "pod"}})
-    assert known["result"]["completion"]["values"] == ["polish", "portuguese", "pod"]
+    assert complete().result["completion"]["values"] == ["polish", "portuguese"]
+
+
+def test_a_completion_may_depend_on_the_other_arguments() -> None:
+    reply = complete(context={"arguments": {"other": "pod"}})
+    assert reply.result["completion"]["values"] == ["polish", "portuguese", "pod"]
 
 
 @pytest.mark.parametrize(
-    "params",
+    "changes",
     [
         {"ref": {"type": "ref/prompt", "name": "nobody"}},
         {"ref": {"type": "ref/tool", "name": "hello"}},
@@ -728,21 +675,24 @@ def test_an_argument_is_completed() -> None:
         {"context": {"arguments": {"x": 1}}},
     ],
 )
-def test_a_completion_of_nothing_is_invalid_params(params: dict[str, Any]) -> None:
-    assert completing(**params)["error"]["code"] == -32602
+def test_a_completion_of_nothing_is_invalid_params(changes: dict[str, Any]) -> None:
+    assert complete(**changes).code == INVALID_PARAMS
 
 
-def test_a_resource_template_is_referred_to_by_its_template() -> None:
-    asked = {"ref": {"type": "ref/resource", "uri": "notes://{owner}"}, "argument": {"name": "owner", "value": ""}}
-    assert App(hello, note).send("completion/complete", asked)["result"]["completion"]["values"] == []
+def test_a_completion_names_a_resource_by_its_template() -> None:
+    reply = complete(ref={"type": "ref/resource", "uri": "notes://{owner}"}, argument={"name": "owner", "value": ""})
+    assert reply.result["completion"]["values"] == []
 
 
-def test_every_question_is_written_exactly_as_the_result_holds_it() -> None:
+# Texts that JSON escapes
+
+
+def test_every_kind_of_question_is_escaped_in_json() -> None:
     class Form(BaseModel):
         name: str = 'a "name" \\ ü'
 
-    class Odd(wire.Boxes):
-        """Makes tokens that JSON does not carry as they are."""
+    class EscapedCodec(wire.Boxes):
+        """Writes states that JSON must escape."""
 
         def seal(self, payload: bytes) -> str:
             return f'"\\ü{super().seal(payload)}'
@@ -757,44 +707,50 @@ def test_every_question_is_written_exactly_as_the_result_holds_it() -> None:
         elicit.url("page", f"Look at ü{a}", "https://example.com/ü")
         return f"{name} {sample('s', a, max_tokens=1)['role']}"
 
-    app = App(ask, boxes=Odd())
-    sent = {"arguments": {"a": 'ü"\\'}, "capabilities": {"elicitation": {"form": {}, "url": {}}, "sampling": {}}}
-    first = app.call("ask", **sent)["result"]
-    assert first["requestState"].startswith('"\\ü')
-    assert first["inputRequests"]['k"ey']["params"]["message"] == 'Who is "ü"\\"?\n\\'
-    answers = {'k"ey': accept(name='"'), "page": {"action": "accept"}}
-    second = app.call("ask", **sent, inputResponses=answers, requestState=first["requestState"])["result"]
-    third = app.call("ask", **sent, inputResponses=answers, requestState=second["requestState"])["result"]
-    assert [*third["inputRequests"]] == ["s"]
-    said = {"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"}
-    done = app.call("ask", **sent, inputResponses={"s": said}, requestState=third["requestState"])
-    assert text(done) == '" assistant'
+    client = Client(ask, codec=EscapedCodec())
+    arguments = {"a": 'ü"\\'}
+    capabilities: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}}
+    answers = {'k"ey': {"action": "accept", "content": {"name": '"'}}, "page": {"action": "accept"}}
+    sampled = {"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"}
+
+    first = client.call("ask", arguments, capabilities=capabilities)
+    assert first.state.startswith('"\\ü')
+    assert first.result["inputRequests"]['k"ey']["params"]["message"] == 'Who is "ü"\\"?\n\\'
+    second = client.call("ask", arguments, state=first.state, answers=answers, capabilities=capabilities)
+    third = client.call("ask", arguments, state=second.state, answers=answers, capabilities=capabilities)
+    assert third.questions == ["s"]
+    last = client.call("ask", arguments, state=third.state, answers={"s": sampled}, capabilities=capabilities)
+    assert last.text == '" assistant'
 
 
-@pytest.mark.parametrize("collects", [True, False])
-@pytest.mark.parametrize("fails", [True, False])
-def test_no_collection_runs_while_serve_imports_and_afterwards_all_is_as_it_was(
-    monkeypatch: pytest.MonkeyPatch, *, collects: bool, fails: bool
+# A garbage collection would slow the imports of a cold start.
+
+
+@pytest.mark.parametrize("enabled", [True, False], ids=["collector on", "collector off"])
+@pytest.mark.parametrize("error", [None, ImportError], ids=["import works", "import fails"])
+def test_no_collection_runs_while_serve_imports_and_the_collector_is_restored(
+    monkeypatch: pytest.MonkeyPatch, error: type[Exception] | None, *, enabled: bool
 ) -> None:
-    seen: list[bool] = []
+    enabled_at_import: list[bool] = []
 
-    def imported(_module: str) -> None:
-        seen.append(gc.isenabled())
-        if fails:
-            raise ImportError
+    def import_module(_module: str) -> None:
+        enabled_at_import.append(gc.isenabled())
+        if error:
+            raise error
 
-    @tool
-    def asks(*, elicit: Elicit) -> str:
-        return elicit("name", "Who?", Name).name
-
-    monkeypatch.setattr(serving, "import_module", imported)
-    before = gc.isenabled()
+    monkeypatch.setattr(serving, "import_module", import_module)
+    set_collector(enabled=enabled)
     try:
-        (gc.enable if collects else gc.disable)()
-        with pytest.raises(ImportError) if fails else nullcontext():
-            serving.serve(asks)
-        assert gc.isenabled() is collects
+        with pytest.raises(error) if error else nullcontext():
+            serve(wave)
+        assert gc.isenabled() is enabled
     finally:
-        (gc.enable if before else gc.disable)()
-    assert seen
-    assert not any(seen)
+        set_collector(enabled=True)
+    assert set(enabled_at_import) == {False}
+
+
+def set_collector(*, enabled: bool) -> None:
+    if enabled:
+        gc.enable()
+    else:
+        gc.disable()

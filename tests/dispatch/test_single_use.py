@@ -1,4 +1,8 @@
-"""Single use: of every round of a conversation one request runs, once, and who asks again hears the same."""
+"""With `single_use`, each round of a conversation runs once, and a repeated request gets the recorded response.
+
+The tool of `payments.PaymentService` pays in four rounds. `send` sends one round to a container of the tool and returns
+the reply. `begin_payment` sends two rounds; the state that it returns is for the answer to the question "approval".
+"""
 
 from __future__ import annotations
 
@@ -9,303 +13,335 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions import Elicit, Step, prompt, resource, serve, tool
-from mcp_functions import store as tables
-from mcp_functions.local.doubles import dynamodb as local
+from mcp_functions import Elicit, Step, prompt, resource, serve, store, tool
+from mcp_functions.local.doubles import dynamodb
 from mcp_functions.local.environment import TABLE
 from mcp_functions.testing import Conversation, deployed
 from tests.support import wire
-from tests.support.single_use import LATER, NO, NOTE, REFUSED, SECONDS, YES, Approval, World, said, state_of
+from tests.support.payments import (
+    ADD_NOTE,
+    ANSWER_SECONDS,
+    APPROVE,
+    DISAPPROVE,
+    INVALID_STATE_ERROR,
+    INVOCATION_SECONDS,
+    RETRY_LATER_ERROR,
+    Approval,
+    PaymentService,
+    WorkerCrash,
+    begin_payment,
+    send,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from mcp_functions.http.gateway import LambdaFunction
+    from mcp_functions.testing.dynamodb import Fault
+    from tests.support.payments import Moment, Worker
 
-
-@pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> World:
-    world = World()
-    monkeypatch.setattr(tables, "make_call", lambda: world.table)
-    return world
+AFTER_LEASE = INVOCATION_SECONDS + 2  # seconds after which another worker may run a round whose worker crashed
+CLAIM = ["GetItem", "PutItem"]
+RECORD = ["PutItem"]
 
 
 @pytest.fixture
-def pay(world: World) -> LambdaFunction:
-    return world.container()
+def service(monkeypatch: pytest.MonkeyPatch) -> PaymentService:
+    service = PaymentService()
+    monkeypatch.setattr(store, "make_call", lambda: service.table)
+    return service
 
 
-def asked(world: World, pay: LambdaFunction) -> str:
-    """Go as far as the question, and return the state that came with it."""
-    first = world.ask(pay)
-    assert said(first) == []
-    question = world.ask(pay, state_of(first))
-    assert said(question) == ["approval"]
-    return state_of(question)
+@pytest.fixture
+def pay(service: PaymentService) -> Worker:
+    return service.new_container()
 
 
-def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """Read the log, but for what every start and every good answer says."""
-    return [line for line in caplog.messages if not line.startswith(("AuthMode is none", "answered: "))]
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level(logging.INFO)
+    return caplog
 
 
-# A conversation as it should be
+def refusals(log: pytest.LogCaptureFixture) -> list[str]:
+    return [line for line in log.messages if line.startswith("refused: ")]
 
 
-def test_a_first_round_ends_before_its_first_step(world: World, pay: LambdaFunction) -> None:
-    for _ in range(3):
-        assert said(world.ask(pay)) == []
-    assert (world.looked_up, world.table.calls) == (0, [])
+# The rounds of one payment
 
 
-def test_every_round_is_claimed_before_it_runs_and_written_down_before_it_is_answered(
-    world: World, pay: LambdaFunction
+def test_a_first_round_ends_before_its_first_step(service: PaymentService, pay: Worker) -> None:
+    assert send(pay).questions == []
+    assert service.price_lookups == 0
+    assert service.table.calls == []
+
+
+def test_a_round_is_claimed_before_it_runs_and_recorded_before_the_response(
+    service: PaymentService, pay: Worker
 ) -> None:
-    state = asked(world, pay)
-    assert world.table.calls == ["GetItem", "PutItem", "PutItem"]
-    paid = world.ask(pay, state, YES)
-    assert said(paid) == ["note"]
-    assert said(world.ask(pay, state_of(paid), NOTE)) == "transfer 1: thanks"
-    assert world.table.calls == ["GetItem", "PutItem", "PutItem"] * 3
-    assert len(world.table.items) == 1
+    state = begin_payment(pay)
+    calls_at_transfer: list[str] = []
+    service.interruptions["before"] = lambda: calls_at_transfer.extend(service.table.calls)
+    assert send(pay, state, APPROVE).questions == ["note"]
+    assert calls_at_transfer == CLAIM + RECORD + CLAIM
+    assert service.table.calls == CLAIM + RECORD + CLAIM + RECORD
 
 
-def test_a_step_runs_once_in_a_repeated_round(world: World, pay: LambdaFunction) -> None:
-    state = asked(world, pay)
-    first = world.ask(pay, state, YES)
-    for again in (pay, world.container()):
-        assert world.ask(again, state, YES, id="another", meta={"progressToken": 1}) == {
-            **(first or {}),
-            "id": "another",
-        }
-    assert (world.looked_up, world.calls) == (1, 1)
+@pytest.mark.parametrize("container", ["the same", "another"])
+def test_a_step_runs_once_in_a_repeated_round(service: PaymentService, pay: Worker, container: str) -> None:
+    state = begin_payment(pay)
+    first = send(pay, state, APPROVE)
+    worker = {"the same": pay, "another": service.new_container()}[container]
+    repeated = send(worker, state, APPROVE, id="another", meta={"progressToken": 1})
+    assert repeated.body == {**first.body, "id": "another"}
+    assert service.price_lookups == 1
+    assert service.transfer_calls == 1
 
 
-def test_an_item_lives_as_long_as_any_state_of_its_conversation(world: World, pay: LambdaFunction) -> None:
-    began = world.now
-    asked(world, pay)
-    (item,) = world.table.items.values()
+def test_an_item_lives_as_long_as_any_state_of_its_conversation(service: PaymentService, pay: Worker) -> None:
+    longest_conversation = 6 * ANSWER_SECONDS
+    spare_seconds = 120
+    start = service.now
+    approved = send(pay, begin_payment(pay), APPROVE)
+    assert send(pay, approved.state, ADD_NOTE).text == "transfer 1: thanks"
+    (item,) = service.table.items.values()
     assert item["key"]["S"].startswith("local/pay/conversation/-/")
-    assert int(item["expires"]["N"]) == began + 6 * 86_400 + 120
+    assert int(item["expires"]["N"]) == start + longest_conversation + spare_seconds
 
 
-# Rewinding, forking, reordering
+def test_two_conversations_are_two_payments(service: PaymentService, pay: Worker) -> None:
+    send(pay, begin_payment(pay), APPROVE)
+    send(pay, begin_payment(pay), APPROVE)
+    assert list(service.transfers.values()) == [75, 75]
 
 
-def test_other_answers_to_the_same_question_are_refused(world: World, pay: LambdaFunction) -> None:
-    state = asked(world, pay)
-    world.ask(pay, state, YES)
-    for other in (NO, {}, None, {**YES, "more": {"action": "cancel"}}):
-        assert said(world.ask(pay, state, other)) == REFUSED
-    assert world.calls == 1
+# Other answers, and old states
 
 
-def test_a_round_that_is_over_does_not_come_back(
-    world: World, pay: LambdaFunction, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    "answers",
+    [
+        pytest.param(DISAPPROVE, id="another answer"),
+        pytest.param({}, id="empty answers"),
+        pytest.param(None, id="no answers"),
+        pytest.param({**APPROVE, "more": {"action": "cancel"}}, id="one answer more"),
+    ],
+)
+def test_other_answers_to_the_same_question_are_refused(
+    service: PaymentService, pay: Worker, answers: dict[str, Any] | None
 ) -> None:
-    caplog.set_level(logging.INFO)
-    state = asked(world, pay)
-    paid = world.ask(pay, state, YES)
-    world.ask(pay, state_of(paid), NOTE)
-    assert said(world.ask(pay, state, YES)) == REFUSED
-    assert said(world.ask(pay, state, NO)) == REFUSED
-    assert logged(caplog) == ["refused: -32602 used_rewound"] * 2
-    assert said(world.ask(pay, state_of(paid), NOTE)) == "transfer 1: thanks"
-    assert world.calls == 1
+    state = begin_payment(pay)
+    send(pay, state, APPROVE)
+    assert send(pay, state, answers).error == INVALID_STATE_ERROR
+    assert service.transfer_calls == 1
 
 
-def test_two_conversations_are_two_payments(world: World, pay: LambdaFunction) -> None:
-    for _ in range(2):
-        world.ask(pay, asked(world, pay), YES)
-    assert list(world.transfers.values()) == [75, 75]
+@pytest.mark.parametrize("answers", [APPROVE, DISAPPROVE], ids=["the same answer", "another answer"])
+def test_an_old_state_is_refused(pay: Worker, log: pytest.LogCaptureFixture, answers: dict[str, Any]) -> None:
+    state = begin_payment(pay)
+    approved = send(pay, state, APPROVE)
+    send(pay, approved.state, ADD_NOTE)
+    assert send(pay, state, answers).error == INVALID_STATE_ERROR
+    assert refusals(log) == ["refused: -32602 used_rewound"]
 
 
-def test_reject_refuses_even_the_same_request(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    pay = world.container("reject")
-    state = asked(world, pay)
-    paid = world.ask(pay, state, YES)
-    assert said(world.ask(pay, state, YES)) == REFUSED
-    assert logged(caplog) == ["refused: -32602 used_again"]
-    assert said(world.ask(pay, state_of(paid), NOTE)) == "transfer 1: thanks"
+def test_reject_refuses_even_the_same_request(service: PaymentService, log: pytest.LogCaptureFixture) -> None:
+    pay = service.new_container("reject")
+    state = begin_payment(pay)
+    approved = send(pay, state, APPROVE)
+    assert send(pay, state, APPROVE).error == INVALID_STATE_ERROR
+    assert refusals(log) == ["refused: -32602 used_again"]
+    assert send(pay, approved.state, ADD_NOTE).text == "transfer 1: thanks"
 
 
-def test_with_reject_no_answer_is_kept(world: World) -> None:
-    kept: list[Any] = []
-    seal = world.boxes.seal
-    world.boxes.seal = lambda payload, /: kept.append(payload) or seal(payload)  # type: ignore[func-returns-value, method-assign]
-    pay = world.container("reject")
-    paid = world.ask(pay, asked(world, pay), YES)
-    world.ask(pay, state_of(paid), NOTE)
-    assert b"transfer 1: thanks" not in b"".join(kept)
+def test_reject_records_no_result(service: PaymentService) -> None:
+    pay = service.new_container("reject")
+    approved = send(pay, begin_payment(pay), APPROVE)
+    send(pay, approved.state, ADD_NOTE)
+    assert b"transfer 1: thanks" not in b"".join(service.codec.payloads)
 
 
-# Races
+# Two requests at once
 
 
-def test_one_of_two_simultaneous_requests_runs_and_both_get_its_response(world: World, pay: LambdaFunction) -> None:
-    state, both = asked(world, pay), Barrier(2)
-    containers = [world.container(), world.container()]
+def test_one_of_two_simultaneous_requests_runs_and_both_get_its_response(service: PaymentService, pay: Worker) -> None:
+    state = begin_payment(pay)
+    containers = [service.new_container(), service.new_container()]
     for container in containers:
-        world.ask(container)  # warm
+        send(container)  # the first request of a container is slow
+    start = Barrier(2)
 
-    def race(container: LambdaFunction) -> Any:  # noqa: ANN401 - whatever it says
-        both.wait()
-        return said(world.ask(container, state, YES))
+    def race(container: Worker) -> wire.Reply:
+        start.wait()
+        return send(container, state, APPROVE)
 
     with ThreadPoolExecutor(2) as pool:
-        heard = list(pool.map(race, containers))
-    assert ["note"] in heard
-    assert all(answer in (["note"], LATER) for answer in heard)
-    assert [said(world.ask(container, state, YES)) for container in containers] == [["note"], ["note"]]
-    assert world.calls == 1
+        replies = list(pool.map(race, containers))
+    results = [reply.questions for reply in replies if reply.error != RETRY_LATER_ERROR]
+    assert results in ([["note"]], [["note"], ["note"]])
+    assert [send(container, state, APPROVE).questions for container in containers] == [["note"], ["note"]]
+    assert service.transfer_calls == 1
 
 
+@pytest.mark.parametrize(
+    ("answers", "error"),
+    [
+        pytest.param(APPROVE, RETRY_LATER_ERROR, id="the same answer"),
+        pytest.param(DISAPPROVE, INVALID_STATE_ERROR, id="another answer"),
+    ],
+)
 def test_a_request_during_a_running_round_is_told_to_retry(
-    world: World, pay: LambdaFunction, monkeypatch: pytest.MonkeyPatch
+    service: PaymentService, pay: Worker, answers: dict[str, Any], error: dict[str, Any]
 ) -> None:
-    state, rival, heard = asked(world, pay), world.container(), list[Any]()
-    transfer = world.transfer
-
-    def interrupted(euros: int, key: str) -> str:
-        heard.extend(said(world.ask(rival, state, answers)) for answers in (YES, NO))
-        return transfer(euros, key)
-
-    monkeypatch.setattr(world, "transfer", interrupted)
-    assert said(world.ask(world.container(), state, YES)) == ["note"]
-    assert heard == [LATER, REFUSED]
-    assert world.calls == 1
+    state = begin_payment(pay)
+    other_container = service.new_container()
+    replies: list[wire.Reply] = []
+    service.interruptions["before"] = lambda: replies.append(send(other_container, state, answers))
+    assert send(pay, state, APPROVE).questions == ["note"]
+    assert [reply.error for reply in replies] == [error]
+    assert service.transfer_calls == 1
 
 
-# Workers that die
+# Workers that crash, hang or fail
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_a_round_whose_worker_died_continues_after_its_lease(world: World, pay: LambdaFunction, when: str) -> None:
-    state = asked(world, pay)
-    world.kill = when
-    assert world.ask(pay, state, YES) is None
-    again = world.container()
-    assert said(world.ask(again, state, YES)) == LATER
-    world.now += SECONDS + 2
-    assert said(world.ask(again, state, NO)) == REFUSED  # a payment may have been made
-    assert said(world.ask(again, state, YES)) == ["note"]
-    assert len(world.transfers) == 1
-    assert world.calls == (1 if when == "before" else 2)  # under the same key
+def start_and_crash(service: PaymentService, pay: Worker, moment: Moment = "before") -> str:
+    """Crash the worker before or after the transfer, and return the state that it was called with."""
+    state = begin_payment(pay)
+    service.interruptions[moment] = service.crash
+    with pytest.raises(WorkerCrash):
+        send(pay, state, APPROVE)
+    return state
 
 
-def test_a_worker_that_was_believed_dead_is_not_heard(
-    world: World, pay: LambdaFunction, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("moment", "transfer_calls"),
+    [
+        pytest.param("before", 1, id="crash before the transfer"),
+        pytest.param("after", 2, id="crash after the transfer"),
+    ],
+)
+def test_a_round_whose_worker_died_continues_after_its_lease(
+    service: PaymentService, pay: Worker, moment: Moment, transfer_calls: int
 ) -> None:
-    caplog.set_level(logging.INFO)
-    state, heir, heard = asked(world, pay), world.container(), list[Any]()
-    transfer = world.transfer
-
-    def slow(euros: int, key: str) -> str:
-        monkeypatch.setattr(world, "transfer", transfer)
-        world.now += SECONDS + 2
-        heard.append(world.ask(heir, state, YES))
-        return transfer(euros, key)
-
-    monkeypatch.setattr(world, "transfer", slow)
-    assert said(world.ask(world.container(), state, YES)) == LATER
-    assert caplog.messages[-1] == "refused: -32603 used_overtaken"
-    assert said(heard[0]) == ["note"]
-    assert world.ask(pay, state, YES) == heard[0]
-    assert len(world.transfers) == 1
+    state = start_and_crash(service, pay, moment)
+    service.now += AFTER_LEASE
+    assert send(service.new_container(), state, APPROVE).questions == ["note"]
+    assert len(service.transfers) == 1  # the second call had the same idempotency key
+    assert service.transfer_calls == transfer_calls
 
 
-def test_a_function_that_fails_lets_its_round_go(
-    world: World, pay: LambdaFunction, monkeypatch: pytest.MonkeyPatch
+def test_a_round_whose_worker_died_waits_for_the_end_of_its_lease(service: PaymentService, pay: Worker) -> None:
+    state = start_and_crash(service, pay)
+    assert send(pay, state, APPROVE).error == RETRY_LATER_ERROR
+
+
+def test_other_answers_are_refused_after_the_lease_because_a_payment_may_have_been_made(
+    service: PaymentService, pay: Worker
 ) -> None:
-    state, transfer = asked(world, pay), world.transfer
+    state = start_and_crash(service, pay)
+    service.now += AFTER_LEASE
+    assert send(pay, state, DISAPPROVE).error == INVALID_STATE_ERROR
 
-    def broken(euros: int, key: str) -> str:
-        transfer(euros, key)
-        monkeypatch.setattr(world, "transfer", transfer)
+
+def test_a_worker_that_outlives_its_lease_does_not_send_its_result(
+    service: PaymentService, pay: Worker, log: pytest.LogCaptureFixture
+) -> None:
+    state = begin_payment(pay)
+    second_worker = service.new_container()
+    second_replies: list[wire.Reply] = []
+
+    def outlive_lease() -> None:
+        service.now += AFTER_LEASE
+        second_replies.append(send(second_worker, state, APPROVE))
+
+    service.interruptions["before"] = outlive_lease
+    assert send(pay, state, APPROVE).error == RETRY_LATER_ERROR
+    assert log.messages[-1] == "refused: -32603 used_overtaken"
+    assert second_replies == [send(pay, state, APPROVE)]
+    assert second_replies[0].questions == ["note"]
+    assert len(service.transfers) == 1
+
+
+def test_after_an_exception_the_same_request_runs_again_at_once(service: PaymentService, pay: Worker) -> None:
+    def fail() -> None:
         raise OSError
 
-    monkeypatch.setattr(world, "transfer", broken)
-    again = world.container()
-    assert "failed unexpectedly" in said(world.ask(again, state, YES))
-    assert said(world.ask(again, state, NO)) == REFUSED
-    assert said(world.ask(again, state, YES)) == ["note"]
-    assert len(world.transfers) == 1
+    state = begin_payment(pay)
+    service.interruptions["after"] = fail
+    assert "failed unexpectedly" in send(pay, state, APPROVE).text
+    assert send(pay, state, DISAPPROVE).error == INVALID_STATE_ERROR
+    assert send(pay, state, APPROVE).questions == ["note"]
+    assert len(service.transfers) == 1
 
 
-# The table in trouble
+# Faults of the table. It tries each operation twice.
 
 
 @pytest.mark.parametrize("fault", ["throttled", "unanswered", "lost"])
-def test_while_the_table_is_out_nothing_is_done(world: World, pay: LambdaFunction, fault: Any) -> None:  # noqa: ANN401
-    state = asked(world, pay)
-    world.faults = [fault] * 9
-    assert said(world.ask(pay, state, YES)) == LATER
-    assert world.calls == 0
-    world.faults, world.now = [], world.now + SECONDS + 2
-    assert said(world.ask(pay, state, YES)) == ["note"]
-    assert world.calls == 1
+def test_while_the_table_is_out_nothing_is_done(service: PaymentService, pay: Worker, fault: Fault) -> None:
+    state = begin_payment(pay)
+    service.table_faults = [fault] * 9
+    assert send(pay, state, APPROVE).error == RETRY_LATER_ERROR
+    assert service.transfer_calls == 0
 
 
 def test_a_table_that_denies_is_the_operators_work(
-    world: World, pay: LambdaFunction, caplog: pytest.LogCaptureFixture
+    service: PaymentService, pay: Worker, log: pytest.LogCaptureFixture
 ) -> None:
-    state = asked(world, pay)
-    world.faults = ["denied"]
-    assert said(world.ask(pay, state, YES)) == {"code": -32603, "message": "Internal error"}
-    assert logged(caplog) == ["refused: -32603 table:AccessDeniedException"]
-    assert world.calls == 0
+    state = begin_payment(pay)
+    service.table_faults = ["denied"]
+    assert send(pay, state, APPROVE).error == {"code": -32603, "message": "Internal error"}
+    assert refusals(log) == ["refused: -32603 table:AccessDeniedException"]
+    assert service.transfer_calls == 0
 
 
-def test_a_stored_claim_without_a_response_counts(world: World, pay: LambdaFunction) -> None:
-    state = asked(world, pay)
-    world.faults = [None, "lost"]
-    assert said(world.ask(pay, state, YES)) == ["note"]
-    assert world.calls == 1
+def test_a_stored_claim_without_a_response_counts(service: PaymentService, pay: Worker) -> None:
+    state = begin_payment(pay)
+    service.table_faults = [None, "lost"]  # the read, and the claim
+    assert send(pay, state, APPROVE).questions == ["note"]
+    assert service.transfer_calls == 1
 
 
-def test_an_answer_that_cannot_be_written_down_is_not_given(world: World, pay: LambdaFunction) -> None:
-    state = asked(world, pay)
-    world.faults = [None, None, "throttled", "throttled"]
-    assert said(world.ask(pay, state, YES)) == LATER
-    assert said(world.ask(pay, state, NO)) == REFUSED
-    world.now += SECONDS + 2
-    assert said(world.ask(pay, state, YES)) == ["note"]
-    assert len(world.transfers) == 1
+def test_a_result_that_cannot_be_recorded_is_not_sent(service: PaymentService, pay: Worker) -> None:
+    state = begin_payment(pay)
+    service.table_faults = [None, None, "throttled", "throttled"]  # the read, the claim, and two tries to record
+    assert send(pay, state, APPROVE).error == RETRY_LATER_ERROR
+    assert send(pay, state, DISAPPROVE).error == INVALID_STATE_ERROR
+    service.now += AFTER_LEASE
+    assert send(pay, state, APPROVE).questions == ["note"]
+    assert len(service.transfers) == 1
 
 
 def test_an_unreadable_item_does_not_allow_a_payment(
-    world: World, pay: LambdaFunction, caplog: pytest.LogCaptureFixture
+    service: PaymentService, pay: Worker, log: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO)
-    state = asked(world, pay)
-    (item,) = world.table.items.values()
-    item["sealed"] = {"S": "somebody else's"}
-    assert said(world.ask(pay, state, YES)) == REFUSED
-    assert caplog.messages[-1] == "refused: -32602 used_unreadable"
-    assert world.calls == 0
+    state = begin_payment(pay)
+    (item,) = service.table.items.values()
+    item["sealed"] = {"S": "not a sealed value"}
+    assert send(pay, state, APPROVE).error == INVALID_STATE_ERROR
+    assert refusals(log) == ["refused: -32602 used_unreadable"]
+    assert service.transfer_calls == 0
 
 
-def test_a_claim_that_others_always_win_is_to_be_tried_again(
-    world: World, pay: LambdaFunction, monkeypatch: pytest.MonkeyPatch
+def test_a_claim_that_loses_every_race_is_refused_until_later(
+    service: PaymentService, pay: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    state = asked(world, pay)
+    def lose(*_args: object, **_options: object) -> None:
+        raise store.Conflict
 
-    def contended(*_args: object, **_options: object) -> None:
-        raise tables.Conflict
-
+    state = begin_payment(pay)
     with monkeypatch.context() as patch:
-        patch.setattr(tables.SealedTable, "replace", contended)
-        assert said(world.ask(pay, state, YES)) == LATER
-    assert world.calls == 0
-    assert said(world.ask(pay, state, YES)) == ["note"]
+        patch.setattr(store.SealedTable, "replace", lose)
+        assert send(pay, state, APPROVE).error == RETRY_LATER_ERROR
+    assert service.transfer_calls == 0
+    assert send(pay, state, APPROVE).questions == ["note"]
 
 
-# Answers
+# Results that are recorded
 
 
-class Open:
-    """A seal that is none, as long as what is in it."""
+class PlainCodec:
+    """Writes a payload as text, so that a long result makes a large item."""
 
     def seal(self, payload: bytes, /) -> str:
         return payload.decode("latin-1")
@@ -314,140 +350,124 @@ class Open:
         return token.encode("latin-1")
 
 
-def test_an_answer_too_large_to_be_kept_is_given_once(world: World, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_result_too_large_for_the_table_is_sent_once(service: PaymentService, log: pytest.LogCaptureFixture) -> None:
     @tool(single_use="replay")
     def pay(*, elicit: Elicit) -> str:
         elicit("approval", "Pay?", Approval)
-        world.calls += 1
+        service.transfer_calls += 1
         return "x" * 400_000
 
-    caplog.set_level(logging.INFO)
-    function = serve(pay, codec=Open(), now=lambda: world.now)
-    state = state_of(world.ask(function))
-    assert said(world.ask(function, state, YES)) == "x" * 400_000
-    assert said(world.ask(function, state, YES)) == "This was done before, and its answer was not kept."
-    assert world.calls == 1
-    kept = next(line for line in caplog.records if getattr(line, "reason", None))
-    assert str(vars(kept)["reason"]).startswith("an item of ")
+    function = serve(pay, codec=PlainCodec(), now=lambda: service.now)
+    state = send(function).state
+    assert send(function, state, APPROVE).text == "x" * 400_000
+    assert send(function, state, APPROVE).text == "This was done before, and its answer was not kept."
+    assert service.transfer_calls == 1
+    (reason,) = [vars(line)["reason"] for line in log.records if vars(line).get("reason")]
+    assert reason.startswith("an item of ")
 
 
-def test_a_recorded_question_is_repeated_only_to_a_client_that_can_answer(world: World, pay: LambdaFunction) -> None:
-    state = asked(world, pay)
-    world.ask(pay, state, YES)
-    again = world.ask(pay, state, YES, capabilities={})
-    assert again
-    assert again["result"]["isError"] is True
+def test_a_recorded_question_is_repeated_only_to_a_client_that_can_answer(pay: Worker) -> None:
+    state = begin_payment(pay)
+    send(pay, state, APPROVE)
+    assert send(pay, state, APPROVE, capabilities={}).result["isError"] is True
 
 
-def test_a_recorded_error_is_repeated_too(world: World) -> None:
+def test_a_recorded_error_is_repeated_too(service: PaymentService) -> None:
+    runs: list[str] = []
+
     @tool(single_use="replay")
     def pay(*, elicit: Elicit) -> str:
-        world.calls += 1
+        runs.append("pay")
         elicit("approval", "Pay?", Approval)
         return "paid"
 
-    function = serve(pay, codec=world.boxes, now=lambda: world.now)
-    state = state_of(world.ask(function))
+    function = serve(pay, codec=service.codec, now=lambda: service.now)
     declined = {"approval": {"action": "decline"}}
-    first = world.ask(function, state, declined)
-    assert first
-    assert first["result"]["isError"]
-    assert world.ask(function, state, declined) == first
-    assert world.calls == 2
-
-
-# Conversations of different callers
+    state = send(function).state
+    first = send(function, state, declined)
+    assert first.result["isError"] is True
+    assert send(function, state, declined) == first
+    assert len(runs) == 2  # the call, and the declined question
 
 
 def test_another_principal_cannot_run_or_read_a_round() -> None:
-    ran: list[bool] = []
+    payments: list[bool] = []
 
     @tool(single_use="replay")
     def pay(*, elicit: Elicit) -> str:
-        ran.append(elicit("approval", "Pay?", Approval).pay)
+        payments.append(elicit("approval", "Pay?", Approval).pay)
         return "paid"
 
-    function = serve(pay)
     with deployed():
-        alice = Conversation(function, principal="alice").call()
+        alice = Conversation(serve(pay), principal="alice").call()
         alice.accept(approval={"pay": True})
-        thief = alice.as_("mallory")
-        assert thief.retry().error == REFUSED
+        assert alice.as_("mallory").retry().error == INVALID_STATE_ERROR
         assert alice.retry().text == "paid"
-    assert ran == [True]
+    assert payments == [True]
 
 
-# Where it may stand, and what it needs
+# Declarations and deployment
 
 
-def _asks(*, elicit: Elicit) -> str:
+def ask_approval(*, elicit: Elicit) -> str:
     return str(elicit("approval", "Pay?", Approval).pay)
 
 
+def ask_nothing(amount: int) -> int:
+    return amount
+
+
 @pytest.mark.parametrize(
-    ("make", "said_"),
+    ("decorate", "error"),
     [
-        (lambda: tool(single_use="once")(_asks), 'single_use is "replay" or "reject", not \'once\''),  # type: ignore[call-overload]
-        (lambda: tool(single_use="replay")(_never_asks), "single_use needs several rounds: add an `elicit`"),
-        (lambda: tool(single_use="replay", max_sheds=0)(_asks), "single_use needs max_sheds=1 or more"),
-        (lambda: prompt(single_use="replay")(_asks), "unexpected keyword argument 'single_use'"),  # type: ignore[call-overload]
-        (lambda: resource("a://b", single_use="replay")(_asks), "unexpected keyword argument 'single_use'"),  # type: ignore[call-arg]
+        (lambda: tool(single_use="once")(ask_approval), 'single_use is "replay" or "reject", not \'once\''),  # type: ignore[call-overload]
+        (lambda: tool(single_use="replay")(ask_nothing), "single_use needs several rounds: add an `elicit`"),
+        (lambda: tool(single_use="replay", max_sheds=0)(ask_approval), "single_use needs max_sheds=1 or more"),
+        (lambda: prompt(single_use="replay")(ask_approval), "unexpected keyword argument 'single_use'"),  # type: ignore[call-overload]
+        (lambda: resource("a://b", single_use="replay")(ask_approval), "unexpected keyword argument 'single_use'"),  # type: ignore[call-arg]
     ],
+    ids=["an unknown mode", "a tool that asks nothing", "no first round without steps", "a prompt", "a resource"],
 )
-def test_single_use_without_a_meaning_is_refused_at_decoration(make: Callable[[], object], said_: str) -> None:
-    with pytest.raises(TypeError) as refused:
-        make()
-    assert said_ in str(refused.value)
-
-
-def _never_asks(a: int) -> int:
-    return a
+def test_single_use_without_a_meaning_is_refused_at_decoration(decorate: Callable[[], object], error: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        decorate()
+    assert error in str(caught.value)
 
 
 @pytest.mark.parametrize("missing", ["MCP_TABLE", "MCP_KMS_KEYS"])
-def test_without_table_or_key_every_event_is_a_misconfiguration(missing: str, caplog: pytest.LogCaptureFixture) -> None:
-    function = serve(tool(name="pay", single_use="replay")(_asks))
+def test_without_table_or_key_every_event_is_a_misconfiguration(missing: str, log: pytest.LogCaptureFixture) -> None:
+    function = serve(tool(name="pay", single_use="replay")(ask_approval))
     with deployed(**{missing: None}):
         response = function(wire.event(wire.message("tools/list")), wire.Context())
     assert response["statusCode"] == 500
-    (line,) = caplog.messages
+    (line,) = refusals(log)
     assert line.startswith("refused: -32603 MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the tab")
 
 
-def test_a_conversation_from_before_single_use_continues(world: World) -> None:
-    before = world.container(None)
-    first = world.ask(before)
-    assert said(first) == ["approval"]
-    paid = world.ask(before, state_of(first), YES)
-    now = world.container()
-    assert said(world.ask(now, state_of(paid), NOTE)) == "transfer 1: thanks"
-    assert said(world.ask(now, state_of(first), YES)) == REFUSED
+def test_a_conversation_from_before_single_use_continues(service: PaymentService) -> None:
+    earlier_version = service.new_container(mode=None)
+    first = send(earlier_version)
+    approved = send(earlier_version, first.state, APPROVE)
+    pay = service.new_container()
+    assert send(pay, approved.state, ADD_NOTE).text == "transfer 1: thanks"
+    assert send(pay, first.state, APPROVE).error == INVALID_STATE_ERROR
 
 
-# Over moto, through boto3
+def test_with_dynamodb_of_moto_a_payment_is_made_once() -> None:
+    payments: list[str] = []
 
-
-@pytest.fixture
-def moto() -> Iterator[None]:
-    with deployed(local.Moto(local.table(TABLE))):
-        yield
-
-
-@pytest.mark.usefixtures("moto")
-def test_over_dynamodb_itself_a_payment_is_made_once() -> None:
-    calls: list[str] = []
+    def transfer(key: str) -> None:
+        payments.append(key)
 
     @tool(single_use="replay")
     def pay(*, elicit: Elicit, step: Step) -> str:
         elicit("approval", "Pay?", Approval)
-        return step.keyed("transfer", lambda key: calls.append(key) or "paid")  # type: ignore[func-returns-value]
+        step.keyed("transfer", transfer)
+        return "paid"
 
-    function = serve(pay)
-    talk = Conversation(function).call()
-    state = talk.state
-    assert talk.accept(approval={"pay": True}).text == "paid"
-    assert talk.retry().text == "paid"
-    talk.accept(approval={"pay": False})
-    assert talk.state == state
-    assert talk.error == REFUSED
-    assert len(calls) == 1
+    with deployed(dynamodb.Moto(dynamodb.table(TABLE))):
+        conversation = Conversation(serve(pay)).call()
+        assert conversation.accept(approval={"pay": True}).text == "paid"
+        assert conversation.retry().text == "paid"
+        assert conversation.accept(approval={"pay": False}).error == INVALID_STATE_ERROR
+    assert len(payments) == 1

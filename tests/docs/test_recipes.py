@@ -231,7 +231,7 @@ def test_a_conversation_goes_on_at_another_host() -> None:
     function = serve(get_weather.get_weather)
 
     def said(host: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-        event = gateways.http_api(gateways.sent(wire.message("tools/call", {**called, **more})))
+        event = gateways.http_api(gateways.http_request(wire.message("tools/call", {**called, **more})))
         event["headers"]["host"] = event["requestContext"]["domainName"] = host
         return wire.read(function(event, wire.Context("local_get_weather")), "tools/call")
 
@@ -252,7 +252,7 @@ def test_the_metadata_names_the_url_that_clients_use() -> None:
 
 
 def at_url(function: LambdaFunction, method: str, params: dict[str, Any], signer: str | None = None) -> dict[str, Any]:
-    event = gateways.function_url(gateways.sent(wire.message(method, params)))
+    event = gateways.function_url(gateways.http_request(wire.message(method, params)))
     return function(gateways.by_iam(event, signer) if signer else event, wire.Context("local_get_weather"))
 
 
@@ -269,7 +269,7 @@ def test_the_signer_of_a_function_url_is_the_signer_of_the_api() -> None:
         function = serve(get_weather.get_weather)
         asked = wire.read(at_url(function, "tools/call", called, "alice"), "tools/call")["result"]
         more = {**called, "requestState": asked["requestState"], "inputResponses": answers}
-        sent = gateways.http_api(gateways.sent(wire.message("tools/call", more)))
+        sent = gateways.http_api(gateways.http_request(wire.message("tools/call", more)))
         context = wire.Context("local_get_weather")
         told = wire.read(function(gateways.by_iam(sent, "alice"), context), "tools/call")
         assert "Current weather" in told["result"]["content"][0]["text"]
@@ -403,7 +403,9 @@ def test_the_endpoint_invokes_the_alias_if_it_is_told_to(qualifier: str) -> None
     offered = catalogs.build(version().handlers, "book")
     found = settings.read({"MCP_STACK": "local", "MCP_AUTH_MODE": "none", "MCP_QUALIFIER": qualifier})
     door = LambdaFunction(lambda _name, _now: Endpoint(found, FrontDoor(offered, found, lambda: lambdas, None).answer))
-    sent = gateways.http_api(gateways.sent(wire.message("tools/call", {"name": "book", "arguments": {"city": "Rome"}})))
+    sent = gateways.http_api(
+        gateways.http_request(wire.message("tools/call", {"name": "book", "arguments": {"city": "Rome"}}))
+    )
     assert door(sent, wire.Context("local_mcp"))["statusCode"] == 200
     assert lambdas.invoked == [f"local_book{qualifier}"]
 

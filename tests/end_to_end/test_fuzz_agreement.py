@@ -1,6 +1,6 @@
 """A damaged request gets the same response through every kind of API Gateway, directly and through the front door.
 
-GATEWAYS write a request (`Sent`) as the event of an HTTP API or a function URL, of AWS or of `sam local`. One test
+GATEWAYS write an `HttpRequest` as the event of an HTTP API or a function URL, of AWS or of `sam local`. One test
 damages the event itself: the function returns a response, or raises an error that says that it is no HTTP request.
 """
 
@@ -24,7 +24,7 @@ from mcp_functions import serve
 from tests.end_to_end.test_fuzz import JSON_VALUES, STATUSES, damage_member, damaged_text
 from tests.legacy import judging
 from tests.support import gateways, wire
-from tests.support.gateways import GATEWAYS, Sent
+from tests.support.gateways import GATEWAYS, HttpRequest
 from tests.support.placements import PLACEMENTS, place
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def deployed(placement: str) -> LambdaFunction:
 
 
 @cache
-def valid_requests() -> list[Sent]:
+def valid_requests() -> list[HttpRequest]:
     """Return valid requests; some have the request state of a first round."""
     messages = [wire.message(method) for method in LISTS]
     function = serve(*HANDLERS)
@@ -68,7 +68,7 @@ def valid_requests() -> list[Sent]:
         state = wire.read(response, method)["result"].get("requestState")
         if state:
             messages.append(wire.message(method, {**params, "inputResponses": ANSWERS, "requestState": state}))
-    return [gateways.sent(message) for message in messages]
+    return [gateways.http_request(message) for message in messages]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -99,7 +99,7 @@ HEADER_VALUES = PRINTABLE_TEXTS | st.sampled_from(
 
 
 @st.composite
-def damaged_bytes(draw: st.DrawFn, request: Sent) -> Sent:
+def damaged_bytes(draw: st.DrawFn, request: HttpRequest) -> HttpRequest:
     """Cut, replace or insert bytes of the body, in one to three places."""
     body = request.body
     for _ in range(draw(st.integers(1, 3))):
@@ -112,7 +112,7 @@ def damaged_bytes(draw: st.DrawFn, request: Sent) -> Sent:
 
 
 @st.composite
-def damaged_json(draw: st.DrawFn, request: Sent) -> Sent:
+def damaged_json(draw: st.DrawFn, request: HttpRequest) -> HttpRequest:
     """Replace, remove or add one value anywhere in the message."""
     message = json.loads(request.body)
     container = draw(st.sampled_from(_containers(message)))
@@ -124,7 +124,7 @@ def damaged_json(draw: st.DrawFn, request: Sent) -> Sent:
 
 
 @st.composite
-def damaged_headers(draw: st.DrawFn, request: Sent) -> Sent:
+def damaged_headers(draw: st.DrawFn, request: HttpRequest) -> HttpRequest:
     """Drop a header or change its value."""
     name = draw(HEADER_NAMES)
     value = draw(st.none() | HEADER_VALUES)
@@ -133,8 +133,8 @@ def damaged_headers(draw: st.DrawFn, request: Sent) -> Sent:
 
 
 @st.composite
-def damaged_requests(draw: st.DrawFn) -> Sent:
-    request: Sent = draw(st.sampled_from(valid_requests()))
+def damaged_requests(draw: st.DrawFn) -> HttpRequest:
+    request: HttpRequest = draw(st.sampled_from(valid_requests()))
     kinds = st.sampled_from([damaged_bytes, damaged_json, damaged_headers])
     for damage in draw(st.lists(kinds, min_size=1, max_size=3)):
         if damage is damaged_json and not _is_json(request.body):
@@ -158,10 +158,10 @@ def _is_json(body: bytes) -> bool:
         return False
 
 
-def request_of_2025(method: str, meta: object = None, *named: tuple[str, str]) -> Sent:
+def request_of_2025(method: str, meta: object = None, *named: tuple[str, str]) -> HttpRequest:
     """Write a request of 2025: none of its headers names 2026, and its body is in no envelope."""
     message = {**wire.message(method), "params": {"_meta": meta}}
-    request = gateways.sent(wire.message(method)).without("Mcp-Protocol-Version").with_headers(*named)
+    request = gateways.http_request(wire.message(method)).without("Mcp-Protocol-Version").with_headers(*named)
     return replace(request, body=json.dumps(message).encode())
 
 
@@ -191,7 +191,7 @@ def send(function: LambdaFunction, event: dict[str, Any]) -> tuple[int, Any]:
     return response["statusCode"], message
 
 
-def events_of(request: Sent) -> dict[str, dict[str, Any]]:
+def events_of(request: HttpRequest) -> dict[str, dict[str, Any]]:
     """Write the request for every gateway that can carry it: some carry text alone."""
     events = {}
     for name, write in GATEWAYS.items():
@@ -206,7 +206,7 @@ def events_of(request: Sent) -> dict[str, dict[str, Any]]:
 @given(damaged_requests())
 @example(request_of_2025("server/discover", None, ("Mcp-Protocol-Version", "2025-11-25")))  # not found, with status 200
 @example(request_of_2025("tools/list", wire.message("tools/list")))  # an envelope inside `_meta` is none
-def test_every_gateway_and_both_placements_return_the_same_response(request: Sent) -> None:
+def test_every_gateway_and_both_placements_return_the_same_response(request: HttpRequest) -> None:
     events = events_of(request)
     assert "HTTP API, base64" in events
     expected = send(deployed("direct"), events["HTTP API, base64"])
@@ -247,6 +247,6 @@ def test_a_damaged_event_gets_a_response_or_an_error_that_names_the_reason(event
 
 @settings(max_examples=50, suppress_health_check=SLOW)
 @given(damaged_requests(), st.sampled_from(PLACEMENTS))
-def test_a_repeated_damaged_request_gets_the_same_response(request: Sent, placement: str) -> None:
+def test_a_repeated_damaged_request_gets_the_same_response(request: HttpRequest, placement: str) -> None:
     event = GATEWAYS["HTTP API, base64"](request)
     assert send(deployed(placement), event) == send(deployed(placement), event)

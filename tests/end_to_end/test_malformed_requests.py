@@ -16,7 +16,7 @@ import pytest
 from mcp_functions import Progress, tool
 from mcp_functions.http.gateway import LambdaFunction
 from tests.support import gateways, wire
-from tests.support.gateways import Event, Sent
+from tests.support.gateways import Event, HttpRequest
 from tests.support.placements import PLACEMENTS, place
 
 LIMIT = 20_000  # bytes of a body; a small limit keeps the rows over it small
@@ -44,7 +44,7 @@ def produce(size: int, unit: str = "x", *, progress: Progress) -> str:
 
 CALL_MESSAGE = wire.message("tools/call", {"name": "touch", "arguments": {"mark": SECRET}})
 CALL = json.dumps(CALL_MESSAGE, separators=(",", ":"))
-HEADERS = gateways.sent(CALL_MESSAGE).headers
+HEADERS = gateways.http_request(CALL_MESSAGE).headers
 
 
 def with_argument(json_text: str) -> str:
@@ -357,22 +357,22 @@ def _no_calls() -> None:
     calls.clear()
 
 
-def as_text(request: Sent) -> Event:
+def as_text(request: HttpRequest) -> Event:
     return {**event_without_body(request), "body": request.body.decode(), "isBase64Encoded": False}
 
 
-def as_base64(request: Sent) -> Event:
+def as_base64(request: HttpRequest) -> Event:
     return {**event_without_body(request), "body": base64.b64encode(request.body).decode(), "isBase64Encoded": True}
 
 
-def event_without_body(request: Sent) -> Event:
+def event_without_body(request: HttpRequest) -> Event:
     event = gateways.http_api(request.without("content-type"))
     return {**event, "headers": {name.lower(): value for name, value in request.headers}}
 
 
 def post(
     function: LambdaFunction,
-    write_event: Callable[[Sent], Event],
+    write_event: Callable[[HttpRequest], Event],
     body: bytes,
     headers: dict[str, str | None] | None = None,
 ) -> dict[str, Any]:
@@ -380,7 +380,7 @@ def post(
     changes = headers or {}
     kept = [(name, value) for name, value in HEADERS if name.lower() not in changes]
     added = [(name, value) for name, value in changes.items() if value is not None]
-    event = write_event(Sent(body, (*kept, *added)))
+    event = write_event(HttpRequest(body, (*kept, *added)))
     return function(json.loads(json.dumps(event)), wire.Context("local_all"))
 
 
@@ -410,7 +410,7 @@ def rows(*, with_body: bool) -> list[Any]:
 
 @pytest.mark.parametrize(("row", "write_event"), rows(with_body=True))
 def test_every_malformed_request_gets_its_error_and_runs_nothing(
-    row: Row, write_event: Callable[[Sent], Event], function: LambdaFunction
+    row: Row, write_event: Callable[[HttpRequest], Event], function: LambdaFunction
 ) -> None:
     response = post(function, write_event, row.raw, row.headers)
     assert response["statusCode"] == row.status, response["body"]
@@ -425,7 +425,7 @@ def test_every_malformed_request_gets_its_error_and_runs_nothing(
 
 @pytest.mark.parametrize(("row", "write_event"), rows(with_body=False))
 def test_a_notification_and_a_foreign_origin_get_only_a_status_and_run_nothing(
-    row: Row, write_event: Callable[[Sent], Event], function: LambdaFunction
+    row: Row, write_event: Callable[[HttpRequest], Event], function: LambdaFunction
 ) -> None:
     response = post(function, write_event, row.raw, row.headers)
     assert response["statusCode"] == row.status
@@ -436,7 +436,7 @@ def test_a_notification_and_a_foreign_origin_get_only_a_status_and_run_nothing(
 @pytest.mark.parametrize(("body", "headers"), [pytest.param(body, headers, id=name) for name, body, headers in UNUSUAL])
 @pytest.mark.parametrize("write_event", [as_text, as_base64])
 def test_unusual_but_valid_requests_are_answered(
-    body: str, headers: dict[str, str | None], write_event: Callable[[Sent], Event], function: LambdaFunction
+    body: str, headers: dict[str, str | None], write_event: Callable[[HttpRequest], Event], function: LambdaFunction
 ) -> None:
     response = post(function, write_event, body.encode(), headers)
     message = wire.read(response, "tools/call")
@@ -472,7 +472,9 @@ every_placement = pytest.mark.parametrize("placement", PLACEMENTS)
 
 @every_placement
 @pytest.mark.parametrize("write_event", [as_text, as_base64])
-def test_a_function_reads_four_mebibytes_by_default(placement: str, write_event: Callable[[Sent], Event]) -> None:
+def test_a_function_reads_four_mebibytes_by_default(
+    placement: str, write_event: Callable[[HttpRequest], Event]
+) -> None:
     assert len(LARGEST_CALL) == FOUR_MEBIBYTES
     assert post(place(placement, touch), write_event, LARGEST_CALL)["statusCode"] == 200
     assert len(calls) == 1
@@ -480,7 +482,7 @@ def test_a_function_reads_four_mebibytes_by_default(placement: str, write_event:
 
 @every_placement
 @pytest.mark.parametrize("write_event", [as_text, as_base64])
-def test_one_byte_more_is_refused_by_default(placement: str, write_event: Callable[[Sent], Event]) -> None:
+def test_one_byte_more_is_refused_by_default(placement: str, write_event: Callable[[HttpRequest], Event]) -> None:
     response = post(place(placement, touch), write_event, LARGEST_CALL + b" ")
     assert_error(response, status=413, code=-32600)
     assert calls == []
@@ -488,12 +490,12 @@ def test_one_byte_more_is_refused_by_default(placement: str, write_event: Callab
 
 @pytest.mark.parametrize("body", ["!", "e30", "é", "e30=\n", "e3 0="])
 def test_invalid_base64_is_a_parse_error(body: str, function: LambdaFunction) -> None:
-    event = {**as_text(Sent(b"", HEADERS)), "body": body, "isBase64Encoded": True}
+    event = {**as_text(HttpRequest(b"", HEADERS)), "body": body, "isBase64Encoded": True}
     assert_error(function(event, wire.Context("local_all")), status=400, code=-32700)
 
 
 def test_half_of_a_surrogate_pair_in_the_event_is_a_parse_error(function: LambdaFunction) -> None:
-    event = {**as_text(Sent(b"", HEADERS)), "body": with_argument('"\ud800"')}
+    event = {**as_text(HttpRequest(b"", HEADERS)), "body": with_argument('"\ud800"')}
     assert_error(function(event, wire.Context("local_all")), status=400, code=-32700)
     assert calls == []
 
@@ -503,7 +505,7 @@ def test_half_of_a_surrogate_pair_in_the_event_is_a_parse_error(function: Lambda
 
 def call_produce(function: LambdaFunction, size: int, unit: str = "x", **options: Any) -> dict[str, Any]:  # noqa: ANN401
     message = wire.message("tools/call", {"name": "produce", "arguments": {"size": size, "unit": unit}}, **options)
-    response = function(gateways.http_api(gateways.sent(message)), wire.Context("local_all"))
+    response = function(gateways.http_api(gateways.http_request(message)), wire.Context("local_all"))
     assert len(json.dumps(response).encode()) <= LAMBDA_BYTES
     return response
 

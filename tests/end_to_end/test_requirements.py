@@ -358,7 +358,7 @@ def test_an_event_stream_has_no_event_ids_and_no_retry(function: LambdaFunction)
 )
 def test_every_cancellation_is_accepted(params: dict[str, Any], function: LambdaFunction) -> None:
     message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
-    response = function(gateways.http_api(gateways.sent(message)), wire.Context("local_all"))
+    response = function(gateways.http_api(gateways.http_request(message)), wire.Context("local_all"))
     assert response["statusCode"] == 202
     assert response["body"] == ""
 

@@ -59,7 +59,9 @@ def test_a_token_names_its_caller() -> None:
 
 def test_a_signature_names_its_caller(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_AUTH_MODE", "iam")
-    event = gateways.by_iam(gateways.http_api(gateways.sent(wire.message("tools/call", {"name": "whoami"}))), "ann")
+    event = gateways.by_iam(
+        gateways.http_api(gateways.http_request(wire.message("tools/call", {"name": "whoami"}))), "ann"
+    )
     said = wire.read(serve(whoami)(event, wire.Context()), "tools/call")["result"]["structuredContent"]
     assert (said["issuer"], said["subject"]) == ("aws:iam", "123456789012/AROAEXAMPLE:ann")
     assert (said["known"], said["client"], said["scopes"]) == (True, "", [])
@@ -98,7 +100,7 @@ def test_no_token_reaches_the_function() -> None:
         return "seen"
 
     handler, secret = serve(look), "eyJhbGciOiJSUzI1NiJ9.hunter2"
-    event = gateways.http_api(gateways.sent(wire.message("tools/call", {"name": "look"})))
+    event = gateways.http_api(gateways.http_request(wire.message("tools/call", {"name": "look"})))
     event["headers"]["authorization"] = f"Bearer {secret}"
     with pytest.MonkeyPatch.context() as patch:
         for name, value in gateways.JWT.items():

@@ -14,7 +14,7 @@ from mcp_functions.protocol.errors import ContentTooLarge, InsufficientScope, Ou
 from mcp_functions.protocol.messages import Request, Result
 from mcp_functions.settings import Settings
 from tests.support import gateways, wire
-from tests.support.gateways import GATEWAYS, JWT, Sent
+from tests.support.gateways import GATEWAYS, JWT, HttpRequest
 from tests.support.placements import PLACEMENTS, place
 
 OURS, OTHER = "https://app.example", "https://evil.example"
@@ -115,7 +115,7 @@ def test_no_origin_is_allowed_by_default(closed: LambdaFunction) -> None:
 @pytest.mark.parametrize("name", GATEWAYS)
 def test_a_preflight_over_every_gateway(name: str, function: LambdaFunction) -> None:
     asked = (("Host", "h"), ("Origin", OURS), ("Access-Control-Request-Method", "POST"))
-    event = GATEWAYS[name](Sent(b"", asked, "OPTIONS"))
+    event = GATEWAYS[name](HttpRequest(b"", asked, "OPTIONS"))
     response = function(event, wire.Context("local_all"))
     assert (response["statusCode"], response["headers"]["access-control-allow-origin"]) == (204, OURS)
 

@@ -1,12 +1,14 @@
-"""Events in, responses out: what HTTP says, in which order things are checked, and what never leaves.
+"""A `LambdaFunction` takes an event of API Gateway and returns an HTTP response with a JSON-RPC message.
 
-No `from __future__ import annotations` here: the functions below are read as an author writes them.
+The function under test has the tool `add`, or `handle`, which takes the place of the dispatcher. `send` invokes it;
+`wire.message` writes a JSON-RPC request and `wire.event` the event with it. `error` returns the status and the code.
 """
+
+from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pytest
 from hypothesis import given
@@ -21,10 +23,23 @@ from mcp_functions.settings import Settings
 from tests.support import wire
 from tests.support.dispatching import dispatcher
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 NOW = 1_785_000_000.0
 SETTINGS = Settings(
     stack="local", auth_mode="none", allowed_origins=frozenset({"https://ok.example"}), max_body_bytes=2000
 )
+SERVER_INFO = {wire.PREFIX + "serverInfo": {"name": "s", "version": "1"}}  # every result has it
+EMPTY_RESULT = {"resultType": "complete", "content": [], "_meta": SERVER_INFO}
+# The status and the code of errors.
+PARSE_ERROR = (400, -32700)
+INVALID_REQUEST = (400, -32600)
+INVALID_PARAMS = (400, -32602)
+HEADER_MISMATCH = (400, -32020)
+UNSUPPORTED_VERSION = (400, -32022)
+METHOD_NOT_FOUND = (404, -32601)
+UNKNOWN_TOOL = (200, -32602)
 
 
 @tool
@@ -33,19 +48,21 @@ def add(a: int, region: Annotated[str, Header("Region")] = "eu", *, progress: Pr
     return f"{region} {a + 1}"
 
 
-def function(answer: Callable[[Request], Any] | None = None, settings: Settings = SETTINGS) -> LambdaFunction:
-    door = answer or dispatcher((add,), settings, "local/test/local", None).answer
-    return LambdaFunction(lambda _name, _now: Endpoint(settings, door), now=lambda: NOW)
-
-
 def send(
-    event: dict[str, Any], answer: Callable[[Request], Any] | None = None, settings: Settings = SETTINGS
+    event: dict[str, Any],
+    handle: Callable[[Request], Any] | None = None,
+    *,
+    settings: Settings = SETTINGS,
+    context: wire.Context | None = None,
 ) -> dict[str, Any]:
-    return function(answer, settings)(event, wire.Context())
+    handle = handle or dispatcher((add,), settings, audience="local/test/local", states=None).answer
+    endpoint = Endpoint(settings, handle)
+    function = LambdaFunction(lambda _name, _now: endpoint, now=lambda: NOW)
+    return function(event, context or wire.Context())
 
 
-def call(**changed: Any) -> dict[str, Any]:  # noqa: ANN401
-    return wire.message("tools/call", {"name": "add", "arguments": {"a": 1}}, **changed)
+def call(**options: Any) -> dict[str, Any]:  # noqa: ANN401 - the options of wire.message
+    return wire.message("tools/call", {"name": "add", "arguments": {"a": 1}}, **options)
 
 
 def error(response: dict[str, Any]) -> tuple[int, int]:
@@ -63,12 +80,17 @@ def test_a_request_is_answered_in_json() -> None:
     assert wire.read(response, "tools/call")["result"]["content"] == [{"type": "text", "text": "eu 2"}]
 
 
-@pytest.mark.parametrize("event", [wire.event(call()), wire.event("{"), wire.event(call(), http_method="GET")])
+@pytest.mark.parametrize(
+    "event",
+    [wire.event(call()), wire.event("{"), wire.event(call(), http_method="GET")],
+    ids=["a result", "an error", "a refused method"],
+)
 def test_no_response_may_be_stored_or_sniffed_and_none_opens_a_session(event: dict[str, Any]) -> None:
-    sent = send(event)["headers"]
-    assert sent["cache-control"] == "no-store"
-    assert sent["x-content-type-options"] == "nosniff"
-    assert not {"mcp-session-id", "set-cookie", "access-control-allow-origin"} & {name.lower() for name in sent}
+    headers = send(event)["headers"]
+    assert headers["cache-control"] == "no-store"
+    assert headers["x-content-type-options"] == "nosniff"
+    names = {name.lower() for name in headers}
+    assert not names & {"mcp-session-id", "set-cookie", "access-control-allow-origin"}
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "HEAD", "PATCH", "OPTIONS"])
@@ -83,58 +105,54 @@ def test_an_unknown_origin_is_forbidden(origin: str) -> None:
     assert (response["statusCode"], response["body"]) == (403, "")
 
 
-def test_a_known_origin_and_no_origin_are_welcome() -> None:
-    assert send(wire.event(call(), headers={"origin": "https://ok.example"}))["statusCode"] == 200
-    assert send(wire.event(call(), headers={"origin": None}))["statusCode"] == 200
+@pytest.mark.parametrize("origin", ["https://ok.example", None])
+def test_a_known_origin_and_no_origin_are_allowed(origin: str | None) -> None:
+    assert send(wire.event(call(), headers={"origin": origin}))["statusCode"] == 200
 
 
-def test_the_origin_is_checked_before_the_method_and_the_body() -> None:
-    assert send(wire.event("{", http_method="GET", headers={"Origin": "https://evil.example"}))["statusCode"] == 403
-
-
-def test_a_notification_is_accepted_without_a_body() -> None:
-    for params in ({}, {"requestId": 1}):
-        sent = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
-        response = send(wire.event(sent, headers={"mcp-method": None, "mcp-protocol-version": None}))
-        assert (response["statusCode"], response["body"]) == (202, "")
+@pytest.mark.parametrize("params", [{}, {"requestId": 1}])
+def test_a_notification_is_accepted_without_a_body(params: dict[str, Any]) -> None:
+    notification = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+    response = send(wire.event(notification, headers={"mcp-method": None, "mcp-protocol-version": None}))
+    assert (response["statusCode"], response["body"]) == (202, "")
 
 
 def test_a_notification_reaches_no_handler() -> None:
-    def never(_request: Request) -> Result:
+    def handle(_request: Request) -> Result:
         pytest.fail("a notification was handled")
 
-    sent = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "add"}}
-    assert send(wire.event(sent), never)["statusCode"] == 202
+    notification = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "add"}}
+    assert send(wire.event(notification), handle)["statusCode"] == 202
 
 
 @pytest.mark.parametrize(
-    ("body", "code"),
+    ("body", "expected"),
     [
-        ("", -32700),
-        ("{", -32700),
-        ('{"jsonrpc":"2.0","id":1,"method":"x","method":"y"}', -32700),
-        ("[" * 100 + "]" * 100, -32700),
-        ('"\ud800"', -32700),
-        ("[]", -32600),
-        (json.dumps([call()]), -32600),
-        ("{}", -32600),
-        ('{"jsonrpc":"2.0","id":null,"method":"x"}', -32600),
-        ('{"jsonrpc":"2.0","id":1,"result":{}}', -32600),
+        pytest.param("", PARSE_ERROR, id="no text"),
+        pytest.param("{", PARSE_ERROR, id="no JSON"),
+        pytest.param('{"jsonrpc":"2.0","id":1,"method":"x","method":"y"}', PARSE_ERROR, id="a repeated member"),
+        pytest.param("[" * 100 + "]" * 100, PARSE_ERROR, id="many levels"),
+        pytest.param('"\ud800"', PARSE_ERROR, id="half a character"),
+        pytest.param("[]", INVALID_REQUEST, id="an empty batch"),
+        pytest.param(json.dumps([call()]), INVALID_REQUEST, id="a batch"),
+        pytest.param("{}", INVALID_REQUEST, id="no members"),
+        pytest.param('{"jsonrpc":"2.0","id":null,"method":"x"}', INVALID_REQUEST, id="the id is null"),
+        pytest.param('{"jsonrpc":"2.0","id":1,"result":{}}', INVALID_REQUEST, id="a response"),
     ],
 )
-def test_a_body_that_is_not_one_message_is_400_without_an_id(body: str, code: int) -> None:
+def test_a_body_that_is_not_one_message_is_400_without_an_id(body: str, expected: tuple[int, int]) -> None:
     response = send({**wire.event("{}"), "body": body})
-    assert error(response) == (400, code)
-    received = json.loads(response["body"])
-    assert "id" not in received
-    wire.check(received, "")
+    assert error(response) == expected
+    message = json.loads(response["body"])
+    assert "id" not in message
+    wire.check(message, "")
 
 
-def test_a_missing_body_is_an_unreadable_one() -> None:
-    event = wire.event(call())
+def test_a_missing_body_cannot_be_parsed() -> None:
+    event = {**wire.event(call()), "body": None}
+    assert error(send(event)) == PARSE_ERROR
     del event["body"]
-    assert error(send(event)) == (400, -32700)
-    assert error(send({**event, "body": None})) == (400, -32700)
+    assert error(send(event)) == PARSE_ERROR
 
 
 def test_a_body_in_base64_is_read() -> None:
@@ -144,21 +162,16 @@ def test_a_body_in_base64_is_read() -> None:
 
 
 @pytest.mark.parametrize("body", ["%%%", "e30", "e3 0=", "żółw", "e30=x"])
-def test_a_body_that_is_not_the_base64_it_claims_to_be_is_unreadable(body: str) -> None:
-    assert error(send({**wire.event("{}"), "body": body, "isBase64Encoded": True})) == (400, -32700)
+def test_a_body_that_is_not_canonical_base64_is_refused(body: str) -> None:
+    assert error(send({**wire.event("{}"), "body": body, "isBase64Encoded": True})) == PARSE_ERROR
 
 
 @pytest.mark.parametrize("base64", [False, True])
-def test_a_body_over_the_limit_is_413_and_is_not_parsed(base64: bool) -> None:  # noqa: FBT001
-    fitting = json.dumps(call())
-    fitting += " " * (SETTINGS.max_body_bytes - len(fitting))
-    assert send({**wire.event(call(), base64=base64), **wire_body(fitting, base64=base64)})["statusCode"] == 200
-    large = {**wire.event(call(), base64=base64), **wire_body(fitting + " ", base64=base64)}
-    assert error(send(large)) == (413, -32600)
-
-
-def wire_body(body: str, *, base64: bool) -> dict[str, Any]:
-    return {key: value for key, value in wire.event(body, base64=base64).items() if key in {"body", "isBase64Encoded"}}
+def test_a_body_over_the_limit_is_413_and_is_not_parsed(*, base64: bool) -> None:
+    longest_body = json.dumps(call()).ljust(SETTINGS.max_body_bytes)
+    headers = wire.headers(call())
+    assert send(wire.event(longest_body, base64=base64, headers=headers))["statusCode"] == 200
+    assert error(send(wire.event(longest_body + " ", base64=base64, headers=headers))) == (413, -32600)
 
 
 def test_the_limit_counts_bytes_and_not_characters() -> None:
@@ -169,15 +182,15 @@ def test_the_limit_counts_bytes_and_not_characters() -> None:
 
 
 @pytest.mark.parametrize(
-    "changed", [{"content-type": "text/plain"}, {"content-type": "text/json"}, {"content-encoding": "gzip"}]
+    "headers", [{"content-type": "text/plain"}, {"content-type": "text/json"}, {"content-encoding": "gzip"}]
 )
-def test_a_body_of_another_kind_is_415(changed: dict[str, str]) -> None:
-    assert error(send(wire.event(call(), headers=changed))) == (415, -32600)
+def test_a_body_of_another_media_type_or_encoding_is_415(headers: dict[str, str]) -> None:
+    assert error(send(wire.event(call(), headers=headers))) == (415, -32600)
 
 
-@pytest.mark.parametrize("media", ["application/json; charset=utf-8", "Application/JSON", None])
-def test_json_may_say_its_charset_or_nothing(media: str | None) -> None:
-    assert send(wire.event(call(), headers={"content-type": media}))["statusCode"] == 200
+@pytest.mark.parametrize("content_type", ["application/json; charset=utf-8", "Application/JSON", None])
+def test_json_may_have_a_charset_or_no_content_type(content_type: str | None) -> None:
+    assert send(wire.event(call(), headers={"content-type": content_type}))["statusCode"] == 200
 
 
 def test_header_names_are_read_in_any_case() -> None:
@@ -186,94 +199,102 @@ def test_header_names_are_read_in_any_case() -> None:
     assert send(event)["statusCode"] == 200
 
 
-def test_an_event_that_is_not_http_is_the_operators_mistake() -> None:
-    strangers: list[dict[str, Any]] = [{}, {"Records": []}, {"version": "2.0"}]
-    for event in strangers:
-        with pytest.raises(ValueError, match="not an HTTP request"):
-            send(event)
+@pytest.mark.parametrize(
+    "event",
+    [
+        {},
+        {"version": "2.0"},
+        pytest.param({"Records": []}, id="a queue"),
+        pytest.param({"httpMethod": "POST", "path": "/mcp", "headers": {}, "requestContext": {}}, id="a REST API"),
+        pytest.param(
+            {"httpMethod": "POST", "path": "/", "headers": {}, "requestContext": {"elb": {}}}, id="a balancer"
+        ),
+    ],
+)
+def test_an_event_of_another_service_raises_an_error(event: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="not an HTTP request"):
+        send(event)
 
 
 # The id
 
 
 @pytest.mark.parametrize("id_", [0, 1, "1", "", "ключ", 2**60])
-def test_the_id_comes_back_with_its_type(id_: str | int) -> None:
-    for response in (send(wire.event(call(id=id_))), send(wire.event(call(id=id_, version="v999")))):
-        received = json.loads(response["body"])["id"]
-        assert (received, type(received)) == (id_, type(id_))
+@pytest.mark.parametrize("version", [wire.VERSION, "v999"], ids=["a result", "an error"])
+def test_a_response_has_the_id_of_its_request(id_: str | int, version: str) -> None:
+    id_of_response = json.loads(send(wire.event(call(id=id_, version=version)))["body"])["id"]
+    assert id_of_response == id_
+    assert type(id_of_response) is type(id_)
 
 
-def test_an_error_bears_the_id_wherever_it_could_be_read() -> None:
-    for body in ('{"jsonrpc":"1.0","id":"a","method":"x"}', '{"jsonrpc":"2.0","id":"a","method":"x","params":[]}'):
-        assert json.loads(send(wire.event(body))["body"])["id"] == "a"
+@pytest.mark.parametrize(
+    "body",
+    ['{"jsonrpc":"1.0","id":"a","method":"x"}', '{"jsonrpc":"2.0","id":"a","method":"x","params":[]}'],
+)
+def test_an_error_bears_the_id_wherever_it_could_be_read(body: str) -> None:
+    assert json.loads(send(wire.event(body))["body"])["id"] == "a"
 
 
-# The order of the checks: everything is wrong at first, and is mended one by one.
+# The order of the checks. A request begins with several mistakes, and each assertion is about one mistake less.
 
 
-def test_checks_come_in_the_order_of_the_specification() -> None:
-    sent: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "no/such", "params": {}}
-    event: dict[str, Any] = {**wire.event("{"), "headers": {"origin": "https://evil.example"}}
-    event["requestContext"]["http"]["method"] = "GET"
+def test_http_is_checked_before_the_message() -> None:
+    def event(body: str, http_method: str = "POST", **headers: str) -> dict[str, Any]:
+        return {**wire.event(body, http_method=http_method), "headers": headers}
 
-    def status() -> int:
-        return int(send(event)["statusCode"])
+    assert send(event("{", "GET", origin="https://evil.example"))["statusCode"] == 403
+    assert send(event("{", "GET"))["statusCode"] == 405
+    assert error(send(event("{"))) == PARSE_ERROR
+    assert error(send(event("[]"))) == INVALID_REQUEST
+    assert error(send(event('{"jsonrpc":"2.0","id":1,"method":"no/such","params":{}}'))) == INVALID_PARAMS  # no _meta
 
-    def refused() -> tuple[int, int]:
-        return error(send({**event, "body": json.dumps(sent)}))
 
-    def headers(**more: str) -> None:
-        event["headers"] |= {name.replace("_", "-"): value for name, value in more.items()}
+def test_headers_are_checked_before_the_version_and_the_version_before_the_method() -> None:
+    message = wire.message("no/such", version="v999")
+    without_both = {"mcp-protocol-version": None, "mcp-method": None}
+    assert error(send(wire.event(message, headers=without_both))) == HEADER_MISMATCH
+    assert error(send(wire.event(message, headers={"mcp-method": None}))) == HEADER_MISMATCH
+    assert error(send(wire.event(message))) == UNSUPPORTED_VERSION
+    assert error(send(wire.event(wire.message("no/such")))) == METHOD_NOT_FOUND
 
-    assert status() == 403
-    event["headers"] = {}
-    assert status() == 405
-    event["requestContext"]["http"]["method"] = "POST"
-    assert error(send(event)) == (400, -32700)
-    assert error(send({**event, "body": "[]"})) == (400, -32600)
-    assert refused() == (400, -32602)  # no _meta
-    sent["params"]["_meta"] = wire.message("x", version="v999")["params"]["_meta"]
-    assert refused() == (400, -32020)  # no MCP-Protocol-Version
-    headers(mcp_protocol_version="v999")
-    assert refused() == (400, -32020)  # no Mcp-Method
-    headers(mcp_method="no/such")
-    assert refused() == (400, -32022)  # both say v999
-    sent["params"]["_meta"] = wire.message("x")["params"]["_meta"]
-    headers(mcp_protocol_version=wire.VERSION)
-    assert refused() == (404, -32601)  # no such method
-    sent["method"], sent["params"]["name"] = "tools/call", "nothing"
-    headers(mcp_method="tools/call")
-    assert refused() == (400, -32020)  # no Mcp-Name
-    headers(mcp_name="nothing")
-    assert refused() == (200, -32602)  # no such tool
-    sent["params"] |= {"name": "add", "requestState": "x", "inputResponses": 7, "arguments": {"a": "x", "region": "pl"}}
-    headers(mcp_name="add")
-    assert refused() == (400, -32020)  # no Mcp-Param-Region
-    headers(mcp_param_region="pl")
-    assert refused() == (400, -32602)  # inputResponses
-    del sent["params"]["inputResponses"]
-    response = send({**event, "body": json.dumps(sent)})
-    assert json.loads(response["body"])["error"]["message"] == "Invalid or expired requestState"
-    del sent["params"]["requestState"]
-    received = wire.read(send({**event, "body": json.dumps(sent)}), "tools/call")
-    assert received["result"]["isError"] is True  # the argument `a`
-    sent["params"]["arguments"]["a"] = 1
-    received = wire.read(send({**event, "body": json.dumps(sent)}), "tools/call")
-    assert received["result"]["content"][0]["text"] == "pl 2"
+
+def test_a_call_is_checked_in_order_name_parameters_answers_state_arguments() -> None:
+    arguments: dict[str, Any] = {"a": "no number", "region": "pl"}
+    params = {"name": "add", "arguments": arguments, "inputResponses": 7, "requestState": "x"}
+
+    def call(headers: dict[str, str | None] | None = None) -> dict[str, Any]:
+        all_headers = {"mcp-param-region": "pl", **(headers or {})}
+        return send(wire.event(wire.message("tools/call", params), headers=all_headers))
+
+    assert error(call({"mcp-name": None})) == HEADER_MISMATCH
+    assert error(call({"mcp-param-region": None})) == HEADER_MISMATCH
+    assert error(call()) == INVALID_PARAMS  # inputResponses
+    del params["inputResponses"]
+    assert json.loads(call()["body"])["error"]["message"] == "Invalid or expired requestState"
+    del params["requestState"]
+    assert wire.read(call(), "tools/call")["result"]["isError"] is True  # the argument `a`
+    arguments["a"] = 1
+    assert wire.read(call(), "tools/call")["result"]["content"][0]["text"] == "pl 2"
+
+
+def test_the_tool_is_looked_up_before_its_parameters_are_checked() -> None:
+    message = wire.message("tools/call", {"name": "nothing", "arguments": {"region": "pl"}, "inputResponses": 7})
+    assert error(send(wire.event(message, headers={"mcp-name": None}))) == HEADER_MISMATCH
+    assert error(send(wire.event(message))) == UNKNOWN_TOOL
 
 
 # Information that never leaves the server
 
 
-def broken(request: Request) -> Result:
-    message = f"hunter2 {request.params}"  # the worst that could happen
+def fail(request: Request) -> Result:
+    message = f"hunter2 {request.params}"
     raise LookupError(message)
 
 
 def test_an_exceptions_text_is_neither_answered_nor_logged(caplog: pytest.LogCaptureFixture) -> None:
-    sent = wire.message("tools/call", {"name": "add", "arguments": {"secret": "hunter3"}}, id="r1")
-    with caplog.at_level(logging.DEBUG):
-        response = send(wire.event(sent), broken)
+    caplog.set_level(logging.DEBUG)
+    message = wire.message("tools/call", {"name": "add", "arguments": {"secret": "hunter3"}}, id="r1")
+    response = send(wire.event(message), fail)
     assert response["statusCode"] == 200
     assert json.loads(response["body"]) == {
         "jsonrpc": "2.0",
@@ -281,11 +302,11 @@ def test_an_exceptions_text_is_neither_answered_nor_logged(caplog: pytest.LogCap
         "error": {"code": -32603, "message": "Internal error"},
     }
     assert "hunter" not in caplog.text
-    (said,) = caplog.records
-    assert said.levelname == "ERROR"
-    assert said.getMessage().startswith("failed: LookupError at ")
-    assert f"{__file__}:{broken.__code__.co_firstlineno + 2} in broken" in said.getMessage()
-    assert said.exc_info is None
+    (record,) = caplog.records
+    assert record.levelname == "ERROR"
+    assert record.getMessage().startswith("failed: LookupError at ")
+    assert f"{__file__}:{fail.__code__.co_firstlineno + 2} in fail" in record.getMessage()
+    assert record.exc_info is None
 
 
 def test_a_refusal_is_logged_by_code_and_reason_alone(caplog: pytest.LogCaptureFixture) -> None:
@@ -295,118 +316,125 @@ def test_a_refusal_is_logged_by_code_and_reason_alone(caplog: pytest.LogCaptureF
     assert caplog.records[0].levelname == "INFO"
 
 
-def test_a_result_that_json_cannot_hold_is_an_internal_error() -> None:
-    def answer(_request: Request) -> Result:
-        return Result({"resultType": "complete", "content": object()})
-
-    assert error(send(wire.event(call()), answer)) == (200, -32603)
-
-
-def test_a_result_that_lambda_would_not_carry_is_an_error_and_not_a_crash() -> None:
-    def answer(_request: Request) -> Result:
-        return Result({"resultType": "complete", "content": [{"type": "text", "text": "ż" * 4_000_000}]})
-
-    assert error(send(wire.event(call()), answer)) == (200, -32603)
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(object(), id="no JSON"),
+        pytest.param([{"type": "text", "text": "ż" * 4_000_000}], id="more than Lambda may return"),
+    ],
+)
+def test_a_result_that_cannot_be_sent_is_an_internal_error(content: Any) -> None:  # noqa: ANN401
+    result = Result({"resultType": "complete", "content": content})
+    assert error(send(wire.event(call()), lambda _request: result)) == (200, -32603)
 
 
 def test_a_temporary_failure_has_a_retry_after_header(caplog: pytest.LogCaptureFixture) -> None:
-    def answer(_request: Request) -> Result:
+    def handle(_request: Request) -> Result:
         raise TemporarilyUnavailable("kms_throttled", retry_after=7)  # noqa: EM101 - an enumerated word
 
-    response = send(wire.event(call()), answer)
+    response = send(wire.event(call()), handle)
     assert error(response) == (503, -32603)
     assert response["headers"]["retry-after"] == "7"
-    received = json.loads(response["body"])
-    assert received["error"]["data"] == {"retryable": True}
+    assert json.loads(response["body"])["error"]["data"] == {"retryable": True}
     assert caplog.messages == ["refused: -32603 kms_throttled"]
     assert "kms" not in response["body"]
 
 
-def test_a_misconfigured_function_writes_the_reason_to_the_log() -> None:
-    def wired(_name: str, _now: object) -> Endpoint:
+# A LambdaFunction gets a factory of its endpoint, because the settings can be read only in an invocation.
+
+
+def test_the_response_of_a_misconfigured_function_does_not_show_the_reason() -> None:
+    def make_endpoint(_name: str, _now: object) -> Endpoint:
         message = "hunter2"
         raise OSError(message)
 
-    response = LambdaFunction(wired)(wire.event(call()), wire.Context())
+    response = LambdaFunction(make_endpoint)(wire.event(call()), wire.Context())
     assert error(response) == (500, -32603)
     assert "hunter2" not in response["body"]
 
 
-# Wiring, deadline, caller
-
-
-def test_a_function_is_wired_once_with_its_physical_name() -> None:
+def test_the_endpoint_is_made_once_at_the_first_event_with_the_name_of_the_function() -> None:
     names = []
 
-    def wired(name: str, _now: object) -> Endpoint:
+    def make_endpoint(name: str, _now: object) -> Endpoint:
         names.append(name)
-        return Endpoint(SETTINGS, dispatcher((add,), SETTINGS, "a", None).answer)
+        return Endpoint(SETTINGS, lambda _request: Result(EMPTY_RESULT))
 
-    made = LambdaFunction(wired)
+    function = LambdaFunction(make_endpoint)
     assert names == []
-    for _event in range(2):
-        made(wire.event(call()), wire.Context("local_add"))
+    function(wire.event(call()), wire.Context("local_add"))
+    function(wire.event(call()), wire.Context("local_add"))
     assert names == ["local_add"]
 
 
-def seen(event: dict[str, Any], context: wire.Context | None = None, settings: Settings = SETTINGS) -> Request:
+# The request that the handler gets
+
+
+def handled_request(event: dict[str, Any], **options: Any) -> Request:  # noqa: ANN401 - the options of send
     requests: list[Request] = []
 
-    def answer(request: Request) -> Result:
+    def handle(request: Request) -> Result:
         requests.append(request)
-        meta = {"_meta": {wire.PREFIX + "serverInfo": {"name": "s", "version": "1"}}}
-        return Result({"resultType": "complete", "content": [], **meta})
+        return Result(EMPTY_RESULT)
 
-    response = function(answer, settings)(event, context or wire.Context())
-    assert response["statusCode"] == 200
+    assert send(event, handle, **options)["statusCode"] == 200
     return requests[0]
 
 
+# API Gateway ends a request 30 seconds after it began, and Lambda ends an invocation after its own timeout.
+
+
 @pytest.mark.parametrize(
-    ("remaining_ms", "began", "deadline"),
+    ("remaining_ms", "seconds_left"), [(60_000, 30), (10_000, 10)], ids=["API Gateway ends first", "Lambda ends first"]
+)
+def test_without_a_start_a_request_began_now(remaining_ms: int, seconds_left: int) -> None:
+    request = handled_request(wire.event(call()), context=wire.Context(remaining_ms=remaining_ms))
+    assert request.deadline == pytest.approx(NOW + seconds_left)
+
+
+@pytest.mark.parametrize(
+    ("began", "seconds_left"),
     [
-        (60_000, None, NOW + 30),
-        (10_000, None, NOW + 10),
-        (60_000, NOW - 5, NOW + 25),
-        (10_000, NOW - 25, NOW + 5),
-        (60_000, NOW - 29, NOW + 1),
-        (60_000, NOW - 45, NOW + 30),  # no request is that old: the two clocks differ by less than a minute
-        (60_000, NOW - 3600, NOW + 30),  # a stopped clock: says nothing
-        (60_000, NOW + 5, NOW + 30),
-        (60_000, NOW / 1000, NOW + 30),  # seconds, as SAM local writes them
+        pytest.param(NOW - 5, 25, id="5 seconds ago"),
+        pytest.param(NOW - 29, 1, id="29 seconds ago"),
+        pytest.param(NOW - 45, 30, id="longer ago than a request takes: the clocks differ"),
+        pytest.param(NOW - 3600, 30, id="an hour ago: the clock of sam local stops"),
+        pytest.param(NOW + 5, 30, id="in the future: the clocks differ"),
+        pytest.param(NOW / 1000, 30, id="in seconds, as sam local writes it"),
     ],
 )
-def test_a_request_ends_when_lambda_or_api_gateway_ends(
-    remaining_ms: int, began: float | None, deadline: float
-) -> None:
-    context = {} if began is None else {"timeEpoch": int(began * 1000)}
-    request = seen(wire.event(call(), context=context), wire.Context(remaining_ms=remaining_ms))
-    assert request.deadline == pytest.approx(deadline)
+def test_a_request_ends_when_lambda_or_api_gateway_ends(began: float, seconds_left: int) -> None:
+    event = wire.event(call(), context={"timeEpoch": int(began * 1000)})
+    request = handled_request(event, context=wire.Context(remaining_ms=60_000))
+    assert request.deadline == pytest.approx(NOW + seconds_left)
 
 
-def test_the_caller_is_known_by_principal_and_address() -> None:
-    request = seen(wire.event(call()))
-    assert (request.principal, request.address) == (None, "192.0.2.1")
-    authorizer = {"authorizer": {"iam": {"accountId": "1", "userId": "ann"}}}
-    request = seen(wire.event(call(), context=authorizer), settings=SETTINGS._replace(auth_mode="iam"))
+def test_a_request_without_an_authorizer_has_an_address_and_no_principal() -> None:
+    request = handled_request(wire.event(call()))
+    assert request.principal is None
+    assert request.address == "192.0.2.1"
+
+
+def test_a_signed_request_has_the_principal_that_iam_names() -> None:
+    event = wire.event(call(), context={"authorizer": {"iam": {"accountId": "1", "userId": "ann"}}})
+    request = handled_request(event, settings=SETTINGS._replace(auth_mode="iam"))
     assert request.principal == ("aws:iam", "1/ann", "")
 
 
 @pytest.mark.parametrize("mode", ["iam", "jwt"])
 def test_a_route_without_its_authorizer_lets_no_request_in(mode: Any) -> None:  # noqa: ANN401
-    sent = wire.event(call(), headers={"authorization": "Bearer x"})
-    assert error(send(sent, settings=SETTINGS._replace(auth_mode=mode))) == (500, -32603)
+    event = wire.event(call(), headers={"authorization": "Bearer x"})
+    assert error(send(event, settings=SETTINGS._replace(auth_mode=mode))) == (500, -32603)
 
 
 def test_the_event_is_kept_for_a_front_door() -> None:
     event = wire.event(call())
-    assert seen(event).event == event
+    assert handled_request(event).event == event
 
 
 def test_another_functions_response_is_passed_on_unchanged() -> None:
-    inner = send(wire.event(call()))
-    response = send(wire.event(call()), lambda _request: ForwardedResponse({**inner, "cookies": ["kept"]}))
-    assert response == {**inner, "cookies": ["kept"]}
+    forwarded = {**send(wire.event(call())), "cookies": ["a=b"]}
+    assert send(wire.event(call()), lambda _request: ForwardedResponse(forwarded)) == forwarded
 
 
 # Streams
@@ -424,28 +452,28 @@ def test_reports_precede_the_result_in_one_stream() -> None:
 
 
 @pytest.mark.parametrize(
-    "accepted",
+    "accept",
     [
         "application/json",
         "application/json, text/html",
         "",
         "text/event-stream;q=0",
-        "text/event-stream; Q=0.000, */*",
-        "*/*;q=1, text/*;q=0",
-        "text/event-streams, application/text/event-stream",
+        pytest.param("text/event-stream; Q=0.000, */*", id="zero for the exact type, and anything else"),
+        pytest.param("*/*;q=1, text/*;q=0", id="anything but text"),
+        pytest.param("text/event-streams, application/text/event-stream", id="similar types"),
         "text/event-stream;q=nan",
         "text/event-stream;q=2",
         "text/event-stream;q=much",
     ],
 )
-def test_a_client_that_takes_no_stream_gets_the_result_alone(accepted: str) -> None:
-    response = send(wire.event(call(meta={"progressToken": "p"}), headers={"accept": accepted}))
+def test_a_client_that_accepts_no_stream_gets_the_result_alone(accept: str) -> None:
+    response = send(wire.event(call(meta={"progressToken": "p"}), headers={"accept": accept}))
     assert response["headers"]["content-type"] == "application/json"
     assert wire.read(response, "tools/call")["result"]["isError"] is False
 
 
 @pytest.mark.parametrize(
-    "accepted",
+    "accept",
     [
         "text/event-stream",
         "*/*",
@@ -454,43 +482,32 @@ def test_a_client_that_takes_no_stream_gets_the_result_alone(accepted: str) -> N
         None,
         "text/event-stream;q=0.001, application/json",
         "Text/Event-Stream ; charset=utf-8 ; q=0.5",
-        "text/*;q=0, text/event-stream",
-        "*/*;q=0, text/*;q=0.1",
-        "text/event-stream;q=0, text/event-stream",
+        pytest.param("text/*;q=0, text/event-stream", id="the exact type, and no other text"),
+        pytest.param("*/*;q=0, text/*;q=0.1", id="text, and nothing else"),
+        pytest.param("text/event-stream;q=0, text/event-stream", id="both no and yes"),
     ],
 )
-def test_a_client_that_takes_anything_gets_a_stream(accepted: str | None) -> None:
-    response = send(wire.event(call(meta={"progressToken": "p"}), headers={"accept": accepted}))
+def test_a_client_that_accepts_a_stream_gets_one(accept: str | None) -> None:
+    response = send(wire.event(call(meta={"progressToken": "p"}), headers={"accept": accept}))
     assert response["headers"]["content-type"] == "text/event-stream"
 
 
-def test_lines_of_a_message_do_not_break_a_stream() -> None:
-    def answer(_request: Request) -> Result:
-        told = {
-            "jsonrpc": "2.0",
-            "method": "notifications/message",
-            "params": {"level": "info", "data": "a\n\ndata: b\r"},
-        }
-        meta = {"_meta": {wire.PREFIX + "serverInfo": {"name": "s", "version": "1"}}}
-        return Result({"resultType": "complete", "content": [], **meta}, (told,))
-
-    told, _result = wire.messages(send(wire.event(call()), answer))
-    assert told["params"]["data"] == "a\n\ndata: b\r"
+def test_line_ends_in_a_message_do_not_break_a_stream() -> None:
+    params = {"level": "info", "data": "a\n\ndata: b\r"}
+    notification = {"jsonrpc": "2.0", "method": "notifications/message", "params": params}
+    response = send(wire.event(call()), lambda _request: Result(EMPTY_RESULT, (notification,)))
+    assert wire.messages(response)[0] == notification
 
 
-@given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
-def test_no_body_makes_a_healthy_function_fail(body: bytes) -> None:
-    text = body.decode("latin-1")
-    for encoded in (False, True):
-        response = send({**wire.event("{}"), "body": text, "isBase64Encoded": encoded})
-        assert response["statusCode"] in {202, 400}
+@pytest.mark.parametrize("base64", [False, True])
+@given(body=st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
+def test_no_body_makes_a_function_fail(body: bytes, *, base64: bool) -> None:
+    response = send({**wire.event("{}"), "body": body.decode("latin-1"), "isBase64Encoded": base64})
+    assert response["statusCode"] in {202, 400}
 
 
-@pytest.mark.parametrize("token", ["ks1.QUJD-_", 'an "own" codec\'s \\ token', "ключ"])
-def test_every_sealed_state_is_escaped_in_json(token: str) -> None:
-    told = {"io.modelcontextprotocol/serverInfo": {"name": "shop", "version": "0"}}
-    result = {"resultType": "input_required", "inputRequests": {}, "requestState": token, "_meta": told}
-    endpoint = Endpoint(Settings("shop", auth_mode="none"), lambda _request: Result(result))
-    event = wire.event(wire.message("tools/call", {"name": "ask", "arguments": {}}))
-    response = LambdaFunction(lambda _name, _now: endpoint)(event, wire.Context())
+@pytest.mark.parametrize("token", ["ks1.QUJD-_", 'the "own" \\ token of a codec', "ключ"])
+def test_every_request_state_is_escaped_in_json(token: str) -> None:
+    result = {"resultType": "input_required", "inputRequests": {}, "requestState": token, "_meta": SERVER_INFO}
+    response = send(wire.event(call()), lambda _request: Result(result))
     assert json.loads(response["body"])["result"] == result

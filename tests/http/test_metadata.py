@@ -14,7 +14,7 @@ from mcp_functions import serve, serve_catalog, tool
 from mcp_functions.handlers import catalog
 from mcp_functions.http.gateway import LambdaFunction
 from tests.support import gateways, wire
-from tests.support.gateways import GATEWAYS, JWT, Sent
+from tests.support.gateways import GATEWAYS, JWT, HttpRequest
 
 ROOT = "/.well-known/oauth-protected-resource"
 PATHS = [ROOT, f"{ROOT}/mcp"]
@@ -94,7 +94,7 @@ def test_the_official_client_understands_it(function: LambdaFunction) -> None:
 
 @pytest.mark.parametrize("name", ["HTTP API", "HTTP API, sam local"])
 def test_every_gateway_brings_the_path(name: str, function: LambdaFunction) -> None:
-    event = GATEWAYS[name](Sent(b"", (("Host", "h"), ("User-Agent", "u")), "GET"))
+    event = GATEWAYS[name](HttpRequest(b"", (("Host", "h"), ("User-Agent", "u")), "GET"))
     event["rawPath"] = PATHS[0]
     response = function(event, wire.Context("local_mcp"))
     assert (response["statusCode"], json.loads(response["body"])) == (200, DOCUMENT)

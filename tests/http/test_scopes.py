@@ -182,11 +182,13 @@ def test_signed_callers_have_no_scopes_so_the_operator_must_act(
 ) -> None:
     monkeypatch.setenv("MCP_AUTH_MODE", "iam")
     function = serve(close, look)
-    event = gateways.by_iam(gateways.http_api(gateways.sent(wire.message(*CLOSE))), "ann")
+    event = gateways.by_iam(gateways.http_api(gateways.http_request(wire.message(*CLOSE))), "ann")
     assert function(event, wire.Context("local_all"))["statusCode"] == 500
     expected = "close needs scopes, which only tokens have: deploy with AuthMode jwt, or remove its scopes"
     assert expected in caplog.text
-    event = gateways.by_iam(gateways.http_api(gateways.sent(wire.message("tools/call", {"name": "look"}))), "ann")
+    event = gateways.by_iam(
+        gateways.http_api(gateways.http_request(wire.message("tools/call", {"name": "look"}))), "ann"
+    )
     assert function(event, wire.Context("local_all"))["statusCode"] == 200
 
 

@@ -15,12 +15,24 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from mcp_functions import store as tables
-from tests.support.single_use import LATER, NO, NOTE, REFUSED, SECONDS, YES, World, said
+from tests.support.payments import (
+    ADD_NOTE,
+    APPROVE,
+    DISAPPROVE,
+    INVALID_STATE_ERROR,
+    INVOCATION_SECONDS,
+    RETRY_LATER_ERROR,
+    PaymentService,
+    WorkerCrash,
+    send,
+)
 
 if TYPE_CHECKING:
     from mcp_functions.testing.dynamodb import Fault
+    from tests.support import wire
+    from tests.support.payments import Moment
 
-ANSWERS: dict[str, dict[str, Any]] = {"yes": YES, "no": NO, "note": NOTE, "nothing": {}}
+ANSWERS: dict[str, dict[str, Any]] = {"yes": APPROVE, "no": DISAPPROVE, "note": ADD_NOTE, "nothing": {}}
 FAULTS: list[Fault] = [None, None, "throttled", "lost", "unanswered"]
 
 
@@ -39,11 +51,11 @@ class SingleUseMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.patch = pytest.MonkeyPatch()
-        self.world = World()
-        self.patch.setattr(tables, "make_call", lambda: self.world.table)
-        self.containers = [self.world.container(), self.world.container()]
+        self.service = PaymentService()
+        self.patch.setattr(tables, "make_call", lambda: self.service.table)
+        self.containers = [self.service.new_container(), self.service.new_container()]
         self.states: list[tuple[int, str, int]] = []  # flow, state, rounds that it counts
-        self.heard: dict[Sent, Any] = {}
+        self.results: dict[Sent, dict[str, Any]] = {}
         self.sent: list[Sent] = []
         self.paid: dict[int, set[str]] = defaultdict(set)  # flow -> keys of its transfers
 
@@ -61,10 +73,9 @@ class SingleUseMachine(RuleBasedStateMachine):
     @rule()
     def another(self) -> None:
         flow = len({flow for flow, _, _ in self.states})
-        body = self.world.ask(self.containers[0])
-        assert said(body) == []  # it has done nothing yet
-        assert body
-        self.states.append((flow, body["result"]["requestState"], 1))
+        first = send(self.containers[0])
+        assert first.questions == []  # the tool has done nothing yet
+        self.states.append((flow, first.state, 1))
 
     @rule(which=st.integers(0, 50), answer=st.sampled_from(sorted(ANSWERS)), container=st.integers(0, 1))
     def answer(self, which: int, answer: str, container: int) -> None:
@@ -78,60 +89,64 @@ class SingleUseMachine(RuleBasedStateMachine):
         self._send(self.sent[-1 - which % len(self.sent)], container)
 
     @rule(when=st.sampled_from(["before", "after"]))
-    def a_worker_will_die(self, when: str) -> None:
-        self.world.kill = when
+    def a_worker_will_crash(self, when: Moment) -> None:
+        self.service.interruptions = {when: self.service.crash}
 
     @rule(faults=st.lists(st.sampled_from(FAULTS), max_size=5))
     def the_table_is_in_trouble(self, faults: list[Fault]) -> None:
-        self.world.faults = list(faults)
+        self.service.table_faults = list(faults)
 
-    @rule(seconds=st.sampled_from([1, SECONDS, SECONDS + 2, 600]))
+    @rule(seconds=st.sampled_from([1, INVOCATION_SECONDS, INVOCATION_SECONDS + 2, 600]))
     def time_passes(self, seconds: int) -> None:
-        self.world.now += seconds
+        self.service.now += seconds
 
     @rule()
     def the_table_forgets_what_has_ended(self) -> None:
-        self.world.table.expire(self.world.now)
+        self.service.table.expire(self.service.now)
 
     @rule(which=st.integers(0, 1))
     def a_container_is_new(self, which: int) -> None:
-        self.containers[which] = self.world.container()
+        self.containers[which] = self.service.new_container()
 
-    def _send(self, sent: Sent, container: int) -> Any:  # noqa: ANN401 - whatever it says
-        before, calls = set(self.world.transfers), self.world.calls
-        body = self.world.ask(self.containers[container], sent.state, ANSWERS[sent.answer])
+    def _send(self, sent: Sent, container: int) -> bool:
+        """Send a request; return whether the client got a result."""
+        transfers_before, calls_before = set(self.service.transfers), self.service.transfer_calls
+        try:
+            reply = send(self.containers[container], sent.state, ANSWERS[sent.answer])
+        except WorkerCrash:
+            reply = None
         self.sent.append(sent)
-        self.paid[sent.flow] |= set(self.world.transfers) - before
+        self.paid[sent.flow] |= set(self.service.transfers) - transfers_before
         assert len(self.paid[sent.flow]) <= 1, "a conversation was charged twice"
-        heard = said(body)
-        if body is None or heard in (LATER, REFUSED):
-            return heard
-        self._hears(sent, body)
-        if calls != self.world.calls:
+        if reply is None or reply.error in (RETRY_LATER_ERROR, INVALID_STATE_ERROR):
+            return False
+        self._check_result(sent, reply)
+        if calls_before != self.service.transfer_calls:
             assert sent.answer == "yes"
-        return heard
+        return True
 
-    def _hears(self, sent: Sent, body: dict[str, Any]) -> None:
-        result = {name: value for name, value in body["result"].items() if name != "_meta"}
-        assert self.heard.setdefault(sent, result) == result, "the same request was told two things"
-        rivals = {other.answer for other in self.heard if (other.flow, other.round) == (sent.flow, sent.round)}
+    def _check_result(self, sent: Sent, reply: wire.Reply) -> None:
+        result = {name: value for name, value in reply.result.items() if name != "_meta"}
+        assert self.results.setdefault(sent, result) == result, "the same request got two results"
+        rivals = {other.answer for other in self.results if (other.flow, other.round) == (sent.flow, sent.round)}
         assert rivals == {sent.answer}, "two requests ran as the same round"
-        match said(body):
-            case "Nothing was paid.":
-                assert not self.paid[sent.flow]
-            case str():
-                assert len(self.paid[sent.flow]) == 1
-        if "requestState" in result and (known := (sent.flow, result["requestState"], sent.round)) not in self.states:
-            self.states.append(known)
+        if "requestState" in result:
+            known = (sent.flow, reply.state, sent.round)
+            if known not in self.states:
+                self.states.append(known)
+        elif reply.text == "Nothing was paid.":
+            assert not self.paid[sent.flow]
+        else:
+            assert len(self.paid[sent.flow]) == 1
 
     def _settle(self) -> None:
         """Once the faults end, some request of every conversation gets an answer: no correct client is stuck."""
-        self.world.faults, self.world.kill = [], None
-        self.world.now += SECONDS + 2
+        self.service.table_faults, self.service.interruptions = [], {}
+        self.service.now += INVOCATION_SECONDS + 2
         for flow in {sent.flow for sent in self.sent}:
             latest = max(sent.round for sent in self.sent if sent.flow == flow)
             last = dict.fromkeys(sent for sent in self.sent if (sent.flow, sent.round) == (flow, latest))
-            assert any(self._send(sent, 0) not in (LATER, REFUSED) for sent in last), "nobody is answered"
+            assert any(self._send(sent, 0) for sent in last), "no client gets a result"
 
 
 SingleUseMachine.TestCase.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)

@@ -4,15 +4,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.oauth import world as worlds
+from tests.oauth.oauth_server import running_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.oauth.world import World
+    from tests.oauth.oauth_server import OAuthServer
 
 
 @pytest.fixture
-def world() -> Iterator[World]:
-    with worlds.running() as running:
-        yield running
+def server() -> Iterator[OAuthServer]:
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture
+def client(server: OAuthServer) -> str:
+    """Register a client, and return its id."""
+    return server.new_client()

@@ -6,8 +6,18 @@ import json
 
 import pytest
 
-from tests.oauth import world as worlds
-from tests.oauth.world import HOST_REDIRECT, LOOPBACK_REDIRECT, RESOURCE, URL, World
+from tests.oauth.oauth_server import (
+    CLIENT_AT_PROVIDER,
+    HOST_REDIRECT,
+    LOOPBACK_REDIRECT,
+    RESOURCE,
+    URL,
+    OAuthServer,
+    changed_settings,
+    pkce_challenge,
+    running_server,
+    token_claims,
+)
 
 EVIL = "https://evil.example/callback"
 
@@ -26,8 +36,10 @@ EVIL = "https://evil.example/callback"
         None,
     ],
 )
-def test_nothing_is_sent_to_a_redirect_that_is_not_registered(world: World, redirect: str | None) -> None:
-    answer = world.browser().get(world.authorize_url(world.register()["client_id"], redirect_uri=redirect))
+def test_nothing_is_sent_to_a_redirect_that_is_not_registered(
+    server: OAuthServer, client: str, redirect: str | None
+) -> None:
+    answer = server.authorize(client, redirect_uri=redirect)
     assert answer.status == 400
     assert not answer.location
     assert "evil" not in answer.body
@@ -45,17 +57,17 @@ def test_nothing_is_sent_to_a_redirect_that_is_not_registered(world: World, redi
         "http://127.0.0.1:999999/callback",
     ],
 )
-def test_only_the_port_of_a_loopback_redirect_may_be_another(world: World, redirect: str) -> None:
-    client = world.register(LOOPBACK_REDIRECT)["client_id"]
-    assert world.browser().get(world.authorize_url(client, redirect_uri=redirect)).status == 400
+def test_only_the_port_of_a_loopback_redirect_may_be_another(server: OAuthServer, redirect: str) -> None:
+    client = server.new_client(LOOPBACK_REDIRECT)
+    assert server.authorize(client, redirect_uri=redirect).status == 400
 
 
-def test_an_error_page_tells_nothing(world: World) -> None:
+def test_an_error_page_tells_nothing(server: OAuthServer) -> None:
     pages = [
-        world.browser().get(world.authorize_url("planted-secret-client")),
-        world.browser().get(world.authorize_url(world.register()["client_id"], redirect_uri=EVIL)),
-        world.browser().get("/callback?code=c&state=s"),
-        world.browser().get("/authorize"),
+        server.authorize("planted-secret-client"),
+        server.authorize(server.new_client(), redirect_uri=EVIL),
+        server.new_browser().get("/callback?code=c&state=s"),
+        server.new_browser().get("/authorize"),
     ]
     assert {page.body for page in pages} == {pages[0].body}
     assert all(page.headers["content-type"].startswith("text/html") for page in pages)
@@ -86,9 +98,11 @@ CLIENTS = json.dumps([{"client_id": "desk", "redirect_uris": [HOST_REDIRECT]}])
 
 
 @pytest.mark.parametrize(("changed", "error"), WRONG)
-def test_a_host_hears_what_is_wrong_with_its_request(world: World, changed: dict[str, str | None], error: str) -> None:
-    with worlds.applied({"MCP_OAUTH_CLIENTS": CLIENTS}):
-        answer = world.browser().get(world.authorize_url("desk", **changed))
+def test_a_host_hears_what_is_wrong_with_its_request(
+    server: OAuthServer, changed: dict[str, str | None], error: str
+) -> None:
+    with changed_settings({"MCP_OAUTH_CLIENTS": CLIENTS}):
+        answer = server.authorize("desk", **changed)
     assert answer.status == 303
     assert answer.location.startswith(HOST_REDIRECT)
     assert (answer.parameters["error"], answer.parameters["state"], answer.parameters["iss"]) == (
@@ -100,74 +114,73 @@ def test_a_host_hears_what_is_wrong_with_its_request(world: World, changed: dict
 
 @pytest.mark.parametrize(("changed", "_error"), WRONG)
 def test_an_error_redirects_nobody_to_a_client_that_registered_itself(
-    world: World, changed: dict[str, str | None], _error: str
+    server: OAuthServer, client: str, changed: dict[str, str | None], _error: str
 ) -> None:
-    answer = world.browser().get(world.authorize_url(world.register()["client_id"], **changed))
+    answer = server.authorize(client, **changed)
     assert (answer.status, answer.location) == (400, "")
 
 
-def test_a_client_hears_of_its_error_in_a_browser_that_remembers_its_consent(world: World) -> None:
-    browser, client = world.browser(), world.register()["client_id"]
-    browser.allow(browser.get(world.authorize_url(client)), remember="yes")
-    assert browser.get(world.authorize_url(client, prompt="none")).parameters["error"] == "interaction_required"
-    assert world.browser().get(world.authorize_url(client, prompt="none")).status == 400
-    assert browser.get(world.authorize_url(client, prompt="none", scope="items.write")).status == 400
-    assert browser.get(world.authorize_url(world.register()["client_id"], prompt="none")).status == 400
+def test_a_client_hears_of_its_error_in_a_browser_that_remembers_its_consent(server: OAuthServer, client: str) -> None:
+    browser = server.new_browser()
+    browser.allow(browser.authorize(client), remember="yes")
+    assert browser.authorize(client, prompt="none").parameters["error"] == "interaction_required"
+    assert server.authorize(client, prompt="none").status == 400
+    assert browser.authorize(client, prompt="none", scope="items.write").status == 400
+    assert browser.authorize(server.new_client(), prompt="none").status == 400
 
 
-def test_a_host_that_names_no_resource_means_this_server(world: World) -> None:
-    client = world.register()["client_id"]
-    assert worlds.claims(world.tokens(client, resource=None)["access_token"])["aud"] == RESOURCE
+def test_a_host_that_names_no_resource_means_this_server(server: OAuthServer, client: str) -> None:
+    assert token_claims(server.get_tokens(client, resource=None)["access_token"])["aud"] == RESOURCE
 
 
 def test_a_resource_at_the_root_may_end_with_a_slash() -> None:
-    with worlds.running({"MCP_RESOURCE_URL": URL}) as world:
-        assert world.browser().get(world.authorize_url(world.register()["client_id"], resource=f"{URL}/")).status == 200
+    with running_server({"MCP_RESOURCE_URL": URL}) as server:
+        assert server.authorize(server.new_client(), resource=f"{URL}/").status == 200
 
 
-def test_a_host_that_asks_for_no_scope_gets_those_of_the_server(world: World) -> None:
-    page = world.browser().get(
-        world.authorize_url(world.register()["client_id"], scope="openid offline_access profile")
-    )
+def test_a_host_that_asks_for_no_scope_gets_those_of_the_server(server: OAuthServer, client: str) -> None:
+    page = server.new_browser().get(server.authorize_url(client, scope="openid offline_access profile"))
     assert "items.read, items.write" in page.body
 
 
 @pytest.mark.parametrize("scope", ["aws.cognito.signin.user.admin", "items.read", "openid items.read"])
 def test_a_server_that_lists_no_scope_refuses_every_scope(scope: str) -> None:
-    with worlds.running({"MCP_SCOPES_SUPPORTED": "", "MCP_OAUTH_CLIENTS": CLIENTS}) as world:
-        assert world.browser().get(world.authorize_url("desk", scope=scope)).parameters["error"] == "invalid_scope"
-        browser = world.browser()
-        page = browser.get(world.authorize_url("desk", scope="openid offline_access"))
+    with running_server({"MCP_SCOPES_SUPPORTED": "", "MCP_OAUTH_CLIENTS": CLIENTS}) as server:
+        assert server.authorize("desk", scope=scope).parameters["error"] == "invalid_scope"
+        browser = server.new_browser()
+        page = browser.authorize("desk", scope="openid offline_access")
         assert browser.allow(page).parameters["scope"] == "openid"
 
 
-def test_a_parameter_that_is_there_twice_is_refused(world: World) -> None:
-    url = world.authorize_url(world.register()["client_id"])
-    assert world.browser().get(f"{url}&redirect_uri={EVIL}").status == 400
-    assert world.browser().get(f"{url}&scope=items.write").status == 400
+def test_a_parameter_that_is_there_twice_is_refused(server: OAuthServer, client: str) -> None:
+    url = server.authorize_url(client)
+    assert server.new_browser().get(f"{url}&redirect_uri={EVIL}").status == 400
+    assert server.new_browser().get(f"{url}&scope=items.write").status == 400
 
 
-def test_a_state_that_would_not_fit_into_an_address_is_refused(world: World) -> None:
-    answer = world.browser().get(world.authorize_url(world.register()["client_id"], state="s" * 1537))
+def test_a_state_that_would_not_fit_into_an_address_is_refused(server: OAuthServer) -> None:
+    answer = server.authorize(server.new_client(), state="s" * 1537)
     assert answer.status == 400
-    foreign = world.browser().get(world.authorize_url(world.register()["client_id"], state="\U0001f600"))
+    foreign = server.authorize(server.new_client(), state="\U0001f600")
     assert foreign.status == 400
-    longest = world.code(world.register()["client_id"], state="s" * 1536)
+    longest = server.sign_in(server.new_client(), state="s" * 1536)
     assert longest.parameters["state"] == "s" * 1536
 
 
 @pytest.mark.parametrize("query", ["a=%ff", "&".join(f"p{n}=1" for n in range(40)), "x=" + "y" * 40000])
-def test_a_query_that_cannot_be_read_is_refused(world: World, query: str) -> None:
-    assert world.browser().get(f"/authorize?{query}").status == 400
+def test_a_query_that_cannot_be_read_is_refused(server: OAuthServer, query: str) -> None:
+    assert server.new_browser().get(f"/authorize?{query}").status == 400
 
 
-def test_the_provider_is_asked_with_a_pkce_challenge_a_nonce_and_a_state_of_the_fronts_own(world: World) -> None:
-    browser, client = world.browser(), world.register()["client_id"]
-    parameters = browser.allow(browser.get(world.authorize_url(client))).parameters
-    assert parameters["client_id"] == worlds.CLIENT_AT_PROVIDER
+def test_the_provider_is_asked_with_a_pkce_challenge_a_nonce_and_a_state_of_the_fronts_own(
+    server: OAuthServer, client: str
+) -> None:
+    browser = server.new_browser()
+    parameters = browser.allow(browser.authorize(client)).parameters
+    assert parameters["client_id"] == CLIENT_AT_PROVIDER
     assert parameters["redirect_uri"] == f"{URL}/callback"
     assert parameters["code_challenge_method"] == "S256"
-    assert parameters["code_challenge"] != worlds.challenge()
+    assert parameters["code_challenge"] != pkce_challenge()
     assert parameters["state"].startswith("ks1.")
     assert "host-state" not in parameters["state"]
     assert len(parameters["nonce"]) == 43
@@ -175,25 +188,27 @@ def test_the_provider_is_asked_with_a_pkce_challenge_a_nonce_and_a_state_of_the_
     assert parameters["scope"] == "openid items.read"
 
 
-def test_two_sign_ins_share_no_secret(world: World) -> None:
-    browser, client = world.browser(), world.register()["client_id"]
-    first, second = (browser.allow(browser.get(world.authorize_url(client))).parameters for _ in range(2))
+def test_two_sign_ins_share_no_secret(server: OAuthServer, client: str) -> None:
+    browser = server.new_browser()
+    first, second = (browser.allow(browser.authorize(client)).parameters for _ in range(2))
     assert first["nonce"] != second["nonce"]
     assert first["code_challenge"] != second["code_challenge"]
     assert first["nonce"] not in first["code_challenge"]
 
 
-def test_a_browser_is_redirected_with_303_so_that_no_form_is_sent_to_the_provider(world: World) -> None:
-    browser = world.browser()
-    answer = browser.allow(browser.get(world.authorize_url(world.register()["client_id"])))
+def test_a_browser_is_redirected_with_303_so_that_no_form_is_sent_to_the_provider(
+    server: OAuthServer, client: str
+) -> None:
+    browser = server.new_browser()
+    answer = browser.allow(browser.authorize(client))
     assert answer.status == 303
     assert answer.headers["referrer-policy"] == "no-referrer"
 
 
 def test_a_scope_is_asked_for_in_the_providers_words() -> None:
     changes = {"MCP_OAUTH_SCOPE_PREFIX": "api://shop/", "MCP_OAUTH_EXTRA_SCOPES": "offline_access"}
-    with worlds.running(changes) as world:
-        browser, client = world.browser(), world.register()["client_id"]
-        parameters = browser.allow(browser.get(world.authorize_url(client))).parameters
+    with running_server(changes) as server:
+        browser, client = server.new_browser(), server.new_client()
+        parameters = browser.allow(browser.authorize(client)).parameters
         assert parameters["scope"] == "openid offline_access api://shop/items.read"
-        assert world.tokens(client)["scope"] == "items.read"
+        assert server.get_tokens(client)["scope"] == "items.read"

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from tests.oauth.test_provider import provider_with, signing_in
+from typing import TYPE_CHECKING
+
+from tests.oauth.test_provider import sign_in
 from tests.support.strict_kms import run_python
+
+if TYPE_CHECKING:
+    from tests.oauth.oauth_server import OAuthServer
 
 # The CPU of a cold start is mostly the import of modules: none of these is on the way.
 FORBIDDEN = {
@@ -25,14 +30,24 @@ def test_other_functions_import_nothing_of_the_front() -> None:
     assert not [name for name in run_python(code).split() if name.startswith("mcp_functions.oauth")]
 
 
-def test_a_sign_in_asks_kms_once_and_the_provider_three_times_in_one_process() -> None:
-    with provider_with(lambda _path, _answer, _issuer: None) as world:
-        world.stay_warm()
-        assert signing_in(world) == (200, "")
-        assert len(world.kms.calls) == 1
-        paths = [request.target.partition("?")[0] for request in world.issuer.requests]
-        browser = "/authorize"
-        assert paths == ["/.well-known/openid-configuration", browser, "/token", "/jwks"]
-        assert signing_in(world) == (200, "")
-        assert len(world.kms.calls) == 1
-        assert len(world.issuer.requests) == len([*paths, browser, "/token"])
+def test_a_sign_in_asks_kms_once_and_the_provider_three_times_in_one_process(server: OAuthServer) -> None:
+    server.keep_process()
+    assert sign_in(server) == (200, "")
+    assert len(server.kms.calls) == 1
+    paths = [request.target.partition("?")[0] for request in server.provider.requests]
+    assert paths == [
+        "/.well-known/openid-configuration",
+        "/authorize",
+        "/token",
+        "/jwks",
+    ]  # the second is the browser's
+
+
+def test_a_second_sign_in_asks_kms_for_nothing_and_the_provider_for_tokens_alone(server: OAuthServer) -> None:
+    server.keep_process()
+    sign_in(server)
+    kms_calls, provider_requests = len(server.kms.calls), len(server.provider.requests)
+    assert sign_in(server) == (200, "")
+    assert len(server.kms.calls) == kms_calls
+    paths = [request.target.partition("?")[0] for request in server.provider.requests[provider_requests:]]
+    assert paths == ["/authorize", "/token"]

@@ -17,10 +17,9 @@ from mcp_functions.oauth import safe_fetch
 from mcp_functions.oauth.https import NoAnswer
 from mcp_functions.oauth.safe_fetch import Network
 from mcp_functions.observability.lines import digest
-from tests.oauth import world as worlds
+from tests.oauth.oauth_server import HOST_REDIRECT, OAuthServer, changed_settings, running_server
 from tests.oauth.signing import Signer
 from tests.oauth.test_clients import assertion
-from tests.oauth.world import HOST_REDIRECT, World
 from tests.support.certificates import server_context, write_certificate
 from tests.support.http_servers import listening
 from tests.support.https_site import CLIENT, HOST, PATH, PUBLIC, Site, serving
@@ -39,52 +38,54 @@ def running_site(tmp_path: Path) -> Iterator[Site]:
         yield running
 
 
-@pytest.fixture(name="world")
-def running_world(site: Site) -> Iterator[World]:
-    with worlds.running(network=site.network) as running:
+@pytest.fixture(name="server")
+def running_world(site: Site) -> Iterator[OAuthServer]:
+    with running_server(network=site.network) as running:
         yield running
 
 
-def refused(world: World, client_id: str = CLIENT) -> bool:
-    answer = world.browser().get(world.authorize_url(client_id))
+def refused(server: OAuthServer, client_id: str = CLIENT) -> bool:
+    answer = server.authorize(client_id)
     assert answer.status in {200, 400}
     return answer.status == 400
 
 
-def test_a_host_signs_in_by_its_metadata_document(world: World, site: Site) -> None:
-    page = world.browser().get(world.authorize_url(CLIENT))
+def test_a_host_signs_in_by_its_metadata_document(server: OAuthServer, site: Site) -> None:
+    page = server.authorize(CLIENT)
     assert HOST in page.body
-    assert world.tokens(CLIENT)["access_token"]
+    assert server.get_tokens(CLIENT)["access_token"]
     assert set(site.hosts) == {HOST}
 
 
-def test_the_page_warns_of_an_answer_that_goes_to_another_site_than_the_documents(world: World, site: Site) -> None:
+def test_the_page_warns_of_an_answer_that_goes_to_another_site_than_the_documents(
+    server: OAuthServer, client: str, site: Site
+) -> None:
     warning = "another site than the one that publishes"
-    assert warning in world.browser().get(world.authorize_url(CLIENT)).body
+    assert warning in server.authorize(CLIENT).body
     own = f"https://{HOST}:8443/callback"
     local = "http://127.0.0.1/callback"
     site.documents[PATH] = {**DOCUMENT, "redirect_uris": [own, local]}
     for redirect in (own, local):
-        page = world.browser().get(world.authorize_url(CLIENT, redirect_uri=redirect))
+        page = server.authorize(CLIENT, redirect_uri=redirect)
         assert page.status == 200
         assert warning not in page.body
-    assert warning not in world.browser().get(world.authorize_url(world.register()["client_id"])).body
+    assert warning not in server.authorize(client).body
 
 
-def test_a_document_stays_in_memory_for_some_minutes(world: World, site: Site) -> None:
-    world.stay_warm()
-    world.tokens(CLIENT)
+def test_a_document_stays_in_memory_for_some_minutes(server: OAuthServer, site: Site) -> None:
+    server.keep_process()
+    server.get_tokens(CLIENT)
     assert len(site.hosts) == 1
-    world.clock.advance(301)
-    world.browser().get(world.authorize_url(CLIENT))
+    server.clock.advance(301)
+    server.authorize(CLIENT)
     assert len(site.hosts) == 2
 
 
-def test_a_failure_stays_in_memory_too(world: World, site: Site) -> None:
-    world.stay_warm()
+def test_a_failure_stays_in_memory_too(server: OAuthServer, site: Site) -> None:
+    server.keep_process()
     site.documents.clear()
-    assert refused(world)
-    assert refused(world)
+    assert refused(server)
+    assert refused(server)
     assert len(site.hosts) == 1
 
 
@@ -99,9 +100,9 @@ def test_a_failure_stays_in_memory_too(world: World, site: Site) -> None:
         {"redirect_uris": None},
     ],
 )
-def test_a_document_of_another_client_is_refused(world: World, site: Site, changed: dict[str, Any]) -> None:
+def test_a_document_of_another_client_is_refused(server: OAuthServer, site: Site, changed: dict[str, Any]) -> None:
     site.documents["/oauth/client.json"] = {**DOCUMENT, **changed}
-    assert refused(world)
+    assert refused(server)
 
 
 @pytest.mark.parametrize(
@@ -128,9 +129,9 @@ def test_a_document_of_another_client_is_refused(world: World, site: Site, chang
         "https://desk.example/oauth/..",
     ],
 )
-def test_a_url_that_is_not_plain_https_is_not_fetched(world: World, site: Site, url: str) -> None:
+def test_a_url_that_is_not_plain_https_is_not_fetched(server: OAuthServer, site: Site, url: str) -> None:
     site.documents["/oauth/client.json"] = {**DOCUMENT, "client_id": url}
-    assert refused(world, url)
+    assert refused(server, url)
     assert not site.connected
 
 
@@ -147,61 +148,65 @@ def test_a_url_that_is_not_plain_https_is_not_fetched(world: World, site: Site, 
     ],
 )
 def test_a_host_with_an_address_that_is_not_public_is_not_fetched_from(
-    world: World, site: Site, addresses: list[str]
+    server: OAuthServer, site: Site, addresses: list[str]
 ) -> None:
     site.addresses = [addresses]
-    assert refused(world)
+    assert refused(server)
     assert not site.connected
 
 
-def test_a_name_that_resolves_to_another_address_a_moment_later_changes_nothing(world: World, site: Site) -> None:
+def test_a_name_that_resolves_to_another_address_a_moment_later_changes_nothing(
+    server: OAuthServer, site: Site
+) -> None:
     site.addresses = [[PUBLIC], ["127.0.0.1"]]
-    assert not refused(world)
+    assert not refused(server)
     assert site.resolved == [HOST]
     assert site.connected == [PUBLIC]
 
 
-def test_a_redirect_is_not_followed(world: World, site: Site) -> None:
+def test_a_redirect_is_not_followed(server: OAuthServer, site: Site) -> None:
     site.status, site.headers["location"] = 302, "http://169.254.169.254/latest/meta-data/"
-    assert refused(world)
+    assert refused(server)
     assert len(site.connected) == 1
 
 
-def test_a_document_over_five_kilobytes_is_refused(world: World, site: Site) -> None:
+def test_a_document_over_five_kilobytes_is_refused(server: OAuthServer, site: Site) -> None:
     site.documents["/oauth/client.json"] = {**DOCUMENT, "more": "x" * 5200}
-    assert refused(world)
+    assert refused(server)
 
 
-def test_a_compressed_document_is_not_unpacked(world: World, site: Site) -> None:
+def test_a_compressed_document_is_not_unpacked(server: OAuthServer, site: Site) -> None:
     site.headers["content-encoding"] = "gzip"
     for packed in (gzip.compress(json.dumps(DOCUMENT).encode()), gzip.compress(b" " * 10_000_000)):
         site.documents[PATH] = packed
-        assert refused(world)
+        assert refused(server)
 
 
 @pytest.mark.parametrize("media", ["text/html", "text/plain", ""])
-def test_a_document_that_is_not_json_is_refused(world: World, site: Site, media: str) -> None:
+def test_a_document_that_is_not_json_is_refused(server: OAuthServer, site: Site, media: str) -> None:
     site.headers["content-type"] = media
-    assert refused(world)
+    assert refused(server)
 
 
 @pytest.mark.parametrize("body", [b"[]", b"{", b"", b"\xff", b"[" * 4000])
-def test_a_document_that_is_no_object_is_refused(world: World, site: Site, body: bytes) -> None:
+def test_a_document_that_is_no_object_is_refused(server: OAuthServer, site: Site, body: bytes) -> None:
     site.documents["/oauth/client.json"] = body
-    assert refused(world)
+    assert refused(server)
 
 
-def test_a_site_without_the_hosts_certificate_is_refused(world: World, site: Site) -> None:
+def test_a_site_without_the_hosts_certificate_is_refused(server: OAuthServer, site: Site) -> None:
     url = "https://other.example/oauth/client.json"
     site.documents["/oauth/client.json"] = {**DOCUMENT, "client_id": url}
-    assert refused(world, url)
+    assert refused(server, url)
     assert not site.hosts
 
 
-def test_proxies_of_the_environment_are_not_used(world: World, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxies_of_the_environment_are_not_used(
+    server: OAuthServer, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("https_proxy", "HTTPS_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    assert not refused(world)
+    assert not refused(server)
     assert site.connected == [PUBLIC]
 
 
@@ -251,41 +256,39 @@ def test_a_host_that_sends_a_byte_at_a_time_gets_no_more_time(
     assert site.connected == [PUBLIC]
 
 
-def test_one_address_cannot_make_the_front_fetch_without_end(world: World, site: Site) -> None:
-    world.stay_warm()
-    statuses = [
-        world.browser().get(world.authorize_url(f"https://desk.example/{number}")).status for number in range(200)
-    ]
+def test_one_address_cannot_make_the_front_fetch_without_end(server: OAuthServer, site: Site) -> None:
+    server.keep_process()
+    statuses = [server.authorize(f"https://desk.example/{number}").status for number in range(200)]
     assert len(site.connected) == 10
     assert statuses.count(503) == 190
-    assert world.browser("203.0.113.9").get(world.authorize_url(CLIENT)).status == 200
+    assert server.new_browser("203.0.113.9").get(server.authorize_url(CLIENT)).status == 200
 
 
-def test_a_client_with_a_document_may_sign_with_the_keys_at_its_url(world: World, site: Site) -> None:
+def test_a_client_with_a_document_may_sign_with_the_keys_at_its_url(server: OAuthServer, site: Site) -> None:
     signer, keys = Signer("ES256"), f"https://{HOST}/keys.json"
     signed = {"token_endpoint_auth_method": "private_key_jwt", "jwks_uri": keys}
     site.documents |= {"/oauth/client.json": {**DOCUMENT, **signed}, "/keys.json": signer.jwks}
-    code = world.code(CLIENT).parameters["code"]
-    assert world.redeem(CLIENT, code).status == 401
-    assert world.redeem(CLIENT, code, **assertion(Signer("ES256"), world, CLIENT)).status == 401
-    assert world.redeem(CLIENT, code, **assertion(signer, world, CLIENT)).status == 200
+    code = server.get_code(CLIENT)
+    assert server.redeem(CLIENT, code).status == 401
+    assert server.redeem(CLIENT, code, **assertion(Signer("ES256"), server, CLIENT)).status == 401
+    assert server.redeem(CLIENT, code, **assertion(signer, server, CLIENT)).status == 200
     site.addresses = [["10.0.0.1"]]
-    assert world.redeem(CLIENT, code, **assertion(signer, world, CLIENT)).status == 401
+    assert server.redeem(CLIENT, code, **assertion(signer, server, CLIENT)).status == 401
 
 
 def test_metadata_documents_can_be_off(site: Site) -> None:
-    with worlds.running({"MCP_OAUTH_CLIENT_DOCUMENTS": "off"}, network=site.network) as world:
-        assert refused(world)
-        document = world.send("GET", "/.well-known/oauth-authorization-server").json
+    with running_server({"MCP_OAUTH_CLIENT_DOCUMENTS": "off"}, network=site.network) as server:
+        assert refused(server)
+        document = server.send("GET", "/.well-known/oauth-authorization-server").json
         assert document["client_id_metadata_document_supported"] is False
     assert not site.connected
 
 
-def test_the_site_of_a_document_can_be_blocked_and_is_not_fetched_from(world: World, site: Site) -> None:
+def test_the_site_of_a_document_can_be_blocked_and_is_not_fetched_from(server: OAuthServer, site: Site) -> None:
     for blocked in (CLIENT, HOST, digest(CLIENT)):
-        with worlds.applied({"MCP_OAUTH_BLOCKED_CLIENTS": blocked}):
-            assert refused(world)
-    with worlds.applied({"MCP_OAUTH_BLOCKED_CLIENTS": HOST}):
-        assert refused(world, f"https://{HOST}:443{PATH}")
+        with changed_settings({"MCP_OAUTH_BLOCKED_CLIENTS": blocked}):
+            assert refused(server)
+    with changed_settings({"MCP_OAUTH_BLOCKED_CLIENTS": HOST}):
+        assert refused(server, f"https://{HOST}:443{PATH}")
     assert not site.connected
-    assert not refused(world)
+    assert not refused(server)

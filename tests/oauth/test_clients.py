@@ -9,39 +9,46 @@ from typing import Any
 import pytest
 
 from mcp_functions.oauth.client_authentication import ASSERTION
-from tests.oauth import world as worlds
+from tests.oauth.oauth_server import (
+    HOST_REDIRECT,
+    LOOPBACK_REDIRECT,
+    RESOURCE,
+    URL,
+    OAuthServer,
+    changed_settings,
+    running_server,
+)
 from tests.oauth.signing import Signer
-from tests.oauth.world import HOST_REDIRECT, LOOPBACK_REDIRECT, RESOURCE, URL, World
 
 DAYS = 24 * 3600
 STRANGER = "https://evil.example/callback"
 
 
-def refused(world: World, metadata: object) -> tuple[int, str]:
-    answer = world.send("POST", "/register", body=metadata)
+def refused(server: OAuthServer, metadata: object) -> tuple[int, str]:
+    answer = server.send("POST", "/register", body=metadata)
     return answer.status, answer.json["error"]
 
 
-def test_a_registration_is_answered_as_rfc_7591_says(world: World) -> None:
-    client = world.register(HOST_REDIRECT, LOOPBACK_REDIRECT, application_type="web", logo_uri="https://x.example/i")
+def test_a_registration_is_answered_as_rfc_7591_says(server: OAuthServer) -> None:
+    client = server.register(HOST_REDIRECT, LOOPBACK_REDIRECT, application_type="web", logo_uri="https://x.example/i")
     assert client["client_id"].startswith("ks1.")
     assert client["redirect_uris"] == [HOST_REDIRECT, LOOPBACK_REDIRECT]
     assert client["token_endpoint_auth_method"] == "none"  # noqa: S105
     assert client["response_types"] == ["code"]
-    assert client["client_id_issued_at"] == int(world.clock())
+    assert client["client_id_issued_at"] == int(server.clock())
     assert "client_secret" not in client
     assert "logo_uri" not in client
 
 
-def test_two_registrations_of_the_same_metadata_are_two_clients(world: World) -> None:
-    assert world.register()["client_id"] != world.register()["client_id"]
+def test_two_registrations_of_the_same_metadata_are_two_clients(server: OAuthServer) -> None:
+    assert server.new_client() != server.new_client()
 
 
-def test_a_registration_does_not_ask_kms_each_time(world: World) -> None:
-    world.stay_warm()
+def test_a_registration_does_not_ask_kms_each_time(server: OAuthServer) -> None:
+    server.keep_process()
     for _ in range(20):
-        world.register()
-    assert len(world.kms.calls) == 1
+        server.register()
+    assert len(server.kms.calls) == 1
 
 
 @pytest.mark.parametrize(
@@ -92,8 +99,8 @@ def test_a_registration_does_not_ask_kms_each_time(world: World) -> None:
         "",
     ],
 )
-def test_a_redirect_that_could_lead_elsewhere_cannot_be_registered(world: World, redirect: str) -> None:
-    assert refused(world, {"redirect_uris": [redirect]}) == (400, "invalid_redirect_uri")
+def test_a_redirect_that_could_lead_elsewhere_cannot_be_registered(server: OAuthServer, redirect: str) -> None:
+    assert refused(server, {"redirect_uris": [redirect]}) == (400, "invalid_redirect_uri")
 
 
 @pytest.mark.parametrize(
@@ -107,8 +114,8 @@ def test_a_redirect_that_could_lead_elsewhere_cannot_be_registered(world: World,
         "com.example.app:/cb",
     ],
 )
-def test_a_redirect_to_a_site_or_an_application_can_be_registered(world: World, redirect: str) -> None:
-    assert world.register(redirect)["redirect_uris"] == [redirect]
+def test_a_redirect_to_a_site_or_an_application_can_be_registered(server: OAuthServer, redirect: str) -> None:
+    assert server.register(redirect)["redirect_uris"] == [redirect]
 
 
 @pytest.mark.parametrize(
@@ -143,89 +150,89 @@ def test_a_redirect_to_a_site_or_an_application_can_be_registered(world: World, 
         ('{"redirect_uris": [], "redirect_uris": []}', "invalid_client_metadata"),
     ],
 )
-def test_metadata_that_is_no_clients_is_refused(world: World, metadata: object, error: str) -> None:
-    assert refused(world, metadata) == (400, error)
+def test_metadata_that_is_no_clients_is_refused(server: OAuthServer, metadata: object, error: str) -> None:
+    assert refused(server, metadata) == (400, error)
 
 
-def test_a_registration_that_is_too_large_is_refused(world: World) -> None:
-    assert world.send("POST", "/register", body="x" * 20_000).status == 413
+def test_a_registration_that_is_too_large_is_refused(server: OAuthServer) -> None:
+    assert server.send("POST", "/register", body="x" * 20_000).status == 413
 
 
-def test_the_largest_registration_fits_into_an_address(world: World) -> None:
+def test_the_largest_registration_fits_into_an_address(server: OAuthServer) -> None:
     redirects = [f"https://host.example/{n}{'x' * 95}" for n in range(10)]
     keys = {"keys": [{"kty": "EC", "x": "x" * 1160}]}
     method = "private_key_jwt"
-    client = world.register(*redirects, client_name="\U0001f600" * 200, token_endpoint_auth_method=method, jwks=keys)
+    client = server.register(*redirects, client_name="\U0001f600" * 200, token_endpoint_auth_method=method, jwks=keys)
     assert len(client["client_id"]) < 6144
-    url = world.authorize_url(client["client_id"], redirect_uri=redirects[9], state='"' * 1536)
-    assert world.browser().get(url).status == 200
+    url = server.authorize_url(client["client_id"], redirect_uri=redirects[9], state='"' * 1536)
+    assert server.new_browser().get(url).status == 200
 
 
-def test_a_client_id_expires(world: World) -> None:
-    client = world.register()["client_id"]
-    world.clock.advance(179 * DAYS)
-    assert world.browser().get(world.authorize_url(client)).status == 200
-    world.clock.advance(2 * DAYS)
-    assert world.browser().get(world.authorize_url(client)).status == 400
-    assert world.redeem(client, "ks1.A").json["error"] == "invalid_client"
+def test_a_client_id_expires(server: OAuthServer, client: str) -> None:
+    server.clock.advance(179 * DAYS)
+    assert server.authorize(client).status == 200
+    server.clock.advance(2 * DAYS)
+    assert server.authorize(client).status == 400
+    assert server.redeem(client, "ks1.A").json["error"] == "invalid_client"
 
 
-def test_another_generation_of_clients_ends_registrations_and_nothing_else(world: World) -> None:
-    client = world.register()["client_id"]
-    with worlds.applied({"MCP_OAUTH_CLIENT_GENERATION": "2"}):
-        assert world.browser().get(world.authorize_url(client)).status == 400
-        assert world.redeem(client, "ks1.A").status == 401
-        assert world.tokens(world.register()["client_id"])["access_token"]
-    assert world.browser().get(world.authorize_url(client)).status == 200
+def test_another_generation_of_clients_ends_registrations_and_nothing_else(server: OAuthServer, client: str) -> None:
+    with changed_settings({"MCP_OAUTH_CLIENT_GENERATION": "2"}):
+        assert server.authorize(client).status == 400
+        assert server.redeem(client, "ks1.A").status == 401
+        assert server.get_tokens(server.new_client())["access_token"]
+    assert server.authorize(client).status == 200
 
 
-def test_one_client_can_be_blocked_by_its_name_in_the_log(world: World, caplog: pytest.LogCaptureFixture) -> None:
+def test_one_client_can_be_blocked_by_its_name_in_the_log(
+    server: OAuthServer, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level("INFO", "mcp_functions")
-    client, other = world.register()["client_id"], world.register()["client_id"]
-    token = world.tokens(client)["refresh_token"]
+    client, other = server.new_client(), server.new_client()
+    token = server.get_tokens(client)["refresh_token"]
     caplog.clear()
-    world.browser().get(world.authorize_url(client))
+    server.authorize(client)
     (record,) = (each for each in caplog.records if each.name == "mcp_functions")
-    with worlds.applied({"MCP_OAUTH_BLOCKED_CLIENTS": vars(record)["flow"]}):
-        assert world.browser().get(world.authorize_url(client)).status == 400
-        assert world.refresh(client, token).json["error"] == "invalid_client"
-        assert world.browser().get(world.authorize_url(other)).status == 200
+    with changed_settings({"MCP_OAUTH_BLOCKED_CLIENTS": vars(record)["flow"]}):
+        assert server.authorize(client).status == 400
+        assert server.refresh(client, token).json["error"] == "invalid_client"
+        assert server.authorize(other).status == 200
 
 
-def test_the_host_of_a_redirect_can_be_blocked_and_its_clients_refresh_no_more(world: World) -> None:
-    client, other = world.register(STRANGER)["client_id"], world.register()["client_id"]
-    both = world.register(HOST_REDIRECT, STRANGER)["client_id"]
-    token, code = world.tokens(both)["refresh_token"], world.code(both).parameters["code"]
-    with worlds.applied({"MCP_OAUTH_BLOCKED_HOSTS": "evil.example, worse.example"}):
-        assert world.browser().get(world.authorize_url(client, redirect_uri=STRANGER)).status == 400
-        assert world.refresh(both, token).json["error"] == "invalid_client"
-        assert world.redeem(both, code).json["error"] == "invalid_client"
-        assert refused(world, {"redirect_uris": ["https://EVIL.example/x"]}) == (400, "invalid_redirect_uri")
-        assert world.browser().get(world.authorize_url(other)).status == 200
+def test_the_host_of_a_redirect_can_be_blocked_and_its_clients_refresh_no_more(server: OAuthServer) -> None:
+    client, other = server.new_client(STRANGER), server.new_client()
+    both = server.new_client(HOST_REDIRECT, STRANGER)
+    token, code = server.get_tokens(both)["refresh_token"], server.get_code(both)
+    with changed_settings({"MCP_OAUTH_BLOCKED_HOSTS": "evil.example, worse.example"}):
+        assert server.authorize(client, redirect_uri=STRANGER).status == 400
+        assert server.refresh(both, token).json["error"] == "invalid_client"
+        assert server.redeem(both, code).json["error"] == "invalid_client"
+        assert refused(server, {"redirect_uris": ["https://EVIL.example/x"]}) == (400, "invalid_redirect_uri")
+        assert server.authorize(other).status == 200
 
 
 def test_registration_can_be_off() -> None:
     clients = json.dumps([{"client_id": "desk", "client_name": "Desk", "redirect_uris": [HOST_REDIRECT]}])
-    with worlds.running({"MCP_OAUTH_REGISTRATION": "off", "MCP_OAUTH_CLIENTS": clients}) as world:
-        assert world.send("POST", "/register", body={"redirect_uris": [HOST_REDIRECT]}).status == 404
-        document = world.send("GET", "/.well-known/oauth-authorization-server").json
+    with running_server({"MCP_OAUTH_REGISTRATION": "off", "MCP_OAUTH_CLIENTS": clients}) as server:
+        assert server.send("POST", "/register", body={"redirect_uris": [HOST_REDIRECT]}).status == 404
+        document = server.send("GET", "/.well-known/oauth-authorization-server").json
         assert "registration_endpoint" not in document
-        assert world.tokens("desk")["access_token"]
-        assert world.browser().get(world.authorize_url("desk", redirect_uri=STRANGER)).status == 400
+        assert server.get_tokens("desk")["access_token"]
+        assert server.authorize("desk", redirect_uri=STRANGER).status == 400
 
 
 def test_a_pre_registered_client_may_have_a_secret_that_the_template_does_not_show() -> None:
     hashed = hashlib.sha256(b"their-own-secret").hexdigest()
     known = {"client_id": "desk", "redirect_uris": [HOST_REDIRECT], "client_secret_sha256": hashed}
     clients = json.dumps([{**known, "token_endpoint_auth_method": "client_secret_post"}])
-    with worlds.running({"MCP_OAUTH_CLIENTS": clients}) as world:
-        code = world.code("desk").parameters["code"]
-        assert world.redeem("desk", code, client_secret="another").status == 401  # noqa: S106
-        assert world.redeem("desk", code, client_secret="their-own-secret").status == 200  # noqa: S106
+    with running_server({"MCP_OAUTH_CLIENTS": clients}) as server:
+        code = server.get_code("desk")
+        assert server.redeem("desk", code, client_secret="another").status == 401  # noqa: S106
+        assert server.redeem("desk", code, client_secret="their-own-secret").status == 200  # noqa: S106
 
 
-def assertion(signer: Signer, world: World, client_id: str, **changed: Any) -> dict[str, str]:  # noqa: ANN401
-    claims = {"iss": client_id, "sub": client_id, "aud": URL, "exp": int(world.clock()) + 300, "jti": "1", **changed}
+def assertion(signer: Signer, server: OAuthServer, client_id: str, **changed: Any) -> dict[str, str]:  # noqa: ANN401
+    claims = {"iss": client_id, "sub": client_id, "aud": URL, "exp": int(server.clock()) + 300, "jti": "1", **changed}
     return typed(signer.sign(claims))
 
 
@@ -236,61 +243,62 @@ def typed(token: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     "audience", [{URL: 1}, [[URL]], [{}], [], None, 5, True, f"{URL} ", [1, "https://other.example"]]
 )
-def test_an_assertion_with_an_audience_of_another_type_is_refused(world: World, audience: object) -> None:
+def test_an_assertion_with_an_audience_of_another_type_is_refused(server: OAuthServer, audience: object) -> None:
     signer = Signer("ES256")
-    client = world.register(token_endpoint_auth_method="private_key_jwt", jwks=signer.jwks)["client_id"]  # noqa: S106
-    answer = world.redeem(client, "ks1.A", **assertion(signer, world, client, aud=audience))
+    client = server.new_client(token_endpoint_auth_method="private_key_jwt", jwks=signer.jwks)  # noqa: S106
+    answer = server.redeem(client, "ks1.A", **assertion(signer, server, client, aud=audience))
     assert (answer.status, answer.json["error"]) == (401, "invalid_client")
 
 
 @pytest.mark.parametrize("kind", [None, "", "urn:ietf:params:oauth:client-assertion-type:saml2-bearer"])
-def test_an_assertion_of_another_type_is_refused(world: World, kind: str | None) -> None:
+def test_an_assertion_of_another_type_is_refused(server: OAuthServer, kind: str | None) -> None:
     signer = Signer("ES256")
-    client = world.register(token_endpoint_auth_method="private_key_jwt", jwks=signer.jwks)["client_id"]  # noqa: S106
-    code = world.code(client).parameters["code"]
-    signed: dict[str, str | None] = {**assertion(signer, world, client)}
-    assert world.redeem(client, code, **{**signed, "client_assertion_type": kind}).json["error"] == "invalid_client"
-    assert world.redeem(client, code, **signed).status == 200
+    client = server.new_client(token_endpoint_auth_method="private_key_jwt", jwks=signer.jwks)  # noqa: S106
+    code = server.get_code(client)
+    signed: dict[str, str | None] = {**assertion(signer, server, client)}
+    assert server.redeem(client, code, **{**signed, "client_assertion_type": kind}).json["error"] == "invalid_client"
+    assert server.redeem(client, code, **signed).status == 200
 
 
 @pytest.mark.parametrize("algorithm", ["RS256", "ES256"])
-def test_a_client_may_sign_with_a_key_of_its_own(world: World, algorithm: str) -> None:
+def test_a_client_may_sign_with_a_key_of_its_own(server: OAuthServer, algorithm: str) -> None:
     signer = Signer(algorithm)
-    client = world.register(token_endpoint_auth_method="private_key_jwt", jwks=signer.jwks)["client_id"]  # noqa: S106
-    code = world.code(client).parameters["code"]
+    client = server.new_client(token_endpoint_auth_method="private_key_jwt", jwks=signer.jwks)  # noqa: S106
+    code = server.get_code(client)
     for changed in (
         {"aud": "https://other.example"},
         {"iss": "somebody"},
         {"sub": "somebody"},
-        {"exp": int(world.clock()) - 61},
-        {"exp": int(world.clock()) + 3600},
+        {"exp": int(server.clock()) - 61},
+        {"exp": int(server.clock()) + 3600},
         {"exp": None},
     ):
         assert (
-            world.redeem(client, code, **assertion(signer, world, client, **changed)).json["error"] == "invalid_client"
+            server.redeem(client, code, **assertion(signer, server, client, **changed)).json["error"]
+            == "invalid_client"
         )
     stranger = Signer(algorithm)
-    assert world.redeem(client, code, **assertion(stranger, world, client)).status == 401
-    assert world.redeem(client, code).status == 401
-    assert world.redeem(client, code, **assertion(signer, world, client, aud=[f"{URL}/token"])).status == 200
+    assert server.redeem(client, code, **assertion(stranger, server, client)).status == 401
+    assert server.redeem(client, code).status == 401
+    assert server.redeem(client, code, **assertion(signer, server, client, aud=[f"{URL}/token"])).status == 200
 
 
 @pytest.mark.parametrize(
     "token", ["", "a.b.c", "eyJhbGciOiJub25lIn0.e30.", "eyJhbGciOiJIUzI1NiJ9.e30.AAAA", "x" * 20_000]
 )
-def test_an_assertion_that_nobody_signed_is_refused(world: World, token: str) -> None:
-    client = world.register(token_endpoint_auth_method="private_key_jwt", jwks=Signer("ES256").jwks)["client_id"]  # noqa: S106
-    assert world.redeem(client, "ks1.A", **typed(token)).json["error"] == "invalid_client"
+def test_an_assertion_that_nobody_signed_is_refused(server: OAuthServer, token: str) -> None:
+    client = server.new_client(token_endpoint_auth_method="private_key_jwt", jwks=Signer("ES256").jwks)  # noqa: S106
+    assert server.redeem(client, "ks1.A", **typed(token)).json["error"] == "invalid_client"
 
 
-def test_a_symmetric_signature_with_the_public_key_is_refused(world: World) -> None:
+def test_a_symmetric_signature_with_the_public_key_is_refused(server: OAuthServer) -> None:
     signer = Signer("RS256")
-    client = world.register(token_endpoint_auth_method="private_key_jwt", jwks=signer.jwks)["client_id"]  # noqa: S106
-    forged = signer.confused({"iss": client, "sub": client, "aud": URL, "exp": int(world.clock()) + 60})
-    assert world.redeem(client, "ks1.A", **typed(forged)).status == 401
+    client = server.new_client(token_endpoint_auth_method="private_key_jwt", jwks=signer.jwks)  # noqa: S106
+    forged = signer.confused({"iss": client, "sub": client, "aud": URL, "exp": int(server.clock()) + 60})
+    assert server.redeem(client, "ks1.A", **typed(forged)).status == 401
 
 
 @pytest.mark.parametrize("client_id", [None, "", "desk", "ks1.", "ks1.AAAA", "x" * 5000, "http://host.example/client"])
-def test_a_client_that_nobody_knows_is_refused(world: World, client_id: str | None) -> None:
-    answer = world.post("/token", {"grant_type": "authorization_code", "client_id": client_id, "resource": RESOURCE})
+def test_a_client_that_nobody_knows_is_refused(server: OAuthServer, client_id: str | None) -> None:
+    answer = server.post("/token", {"grant_type": "authorization_code", "client_id": client_id, "resource": RESOURCE})
     assert (answer.status, answer.json["error"]) == (401, "invalid_client")

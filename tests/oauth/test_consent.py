@@ -8,52 +8,53 @@ import hashlib
 import pytest
 
 from mcp_functions.oauth import answers
-from tests.oauth import world as worlds
-from tests.oauth.world import HOST_REDIRECT, LOOPBACK_REDIRECT, RESOURCE, URL, World
+from tests.oauth.oauth_server import HOST_REDIRECT, LOOPBACK_REDIRECT, RESOURCE, URL, OAuthServer, running_server
 
 COOKIE = "__Host-mcp-browser"
 STOPPED = "Sign-in stopped"
 
 
-def test_the_page_names_the_host_of_the_redirect_the_scopes_and_the_server(world: World) -> None:
-    page = world.browser().get(world.authorize_url(world.register()["client_id"], scope="items.write"))
+def test_the_page_names_the_host_of_the_redirect_the_scopes_and_the_server(server: OAuthServer, client: str) -> None:
+    page = server.authorize(client, scope="items.write")
     assert page.status == 200
     for text in ("host.example", "Desk", "not verified", "items.write", RESOURCE, "Shop"):
         assert text in page.body
 
 
-def test_the_provider_is_not_asked_before_the_user_has_consented(world: World) -> None:
-    page = world.browser().get(world.authorize_url(world.register()["client_id"]))
+def test_the_provider_is_not_asked_before_the_user_has_consented(server: OAuthServer, client: str) -> None:
+    page = server.authorize(client)
     assert page.status == 200
     assert not page.location
 
 
-def test_markup_in_a_name_is_shown_as_text(world: World) -> None:
-    client = world.register(client_name='<script>alert(1)</script>"><b>')["client_id"]
-    page = world.browser().get(world.authorize_url(client))
+def test_markup_in_a_name_is_shown_as_text(server: OAuthServer) -> None:
+    client = server.new_client(client_name='<script>alert(1)</script>"><b>')
+    page = server.authorize(client)
     assert "<script" not in page.body
     assert "&lt;script&gt;" in page.body
 
 
-def test_a_name_cannot_hide_or_turn_round_its_characters(world: World) -> None:
-    client = world.register(client_name="Cl\u200baude\u202e\u0007 \n Desktop" + "x" * 500)
+def test_a_name_cannot_hide_or_turn_round_its_characters(server: OAuthServer) -> None:
+    client = server.register(client_name="Cl\u200baude\u202e\u0007 \n Desktop" + "x" * 500)
     assert client["client_name"].startswith("Claude Desktopx")
     assert len(client["client_name"]) <= 80
 
 
-def test_a_name_has_no_character_that_unicode_lets_a_page_leave_out(world: World) -> None:
+def test_a_name_has_no_character_that_unicode_lets_a_page_leave_out(server: OAuthServer) -> None:
     single = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u2800\u3164\ufeff\uffa0"
     ends = (
         "\u180b\u180f\u200b\u202e\u2060\u206f\ufe00\ufe0f\ufff0\ufffb\U0001bca0\U0001bca3\U0001d173\U0001d17a\U000e0000"
     )
     for character in single + ends:
-        assert world.register(client_name=f"Cl{character}aude")["client_name"] == "Claude", hex(ord(character))
+        assert server.register(client_name=f"Cl{character}aude")["client_name"] == "Claude", hex(ord(character))
     for name in ("Clau\u0301de", "\u53f0\u5f0f", "\U0001f600"):
-        assert world.register(client_name=name)["client_name"] == name
+        assert server.register(client_name=name)["client_name"] == name
 
 
-def test_the_page_cannot_be_framed_loads_nothing_and_tells_no_other_site_its_address(world: World) -> None:
-    page = world.browser().get(world.authorize_url(world.register()["client_id"]))
+def test_the_page_cannot_be_framed_loads_nothing_and_tells_no_other_site_its_address(
+    server: OAuthServer, client: str
+) -> None:
+    page = server.authorize(client)
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "frame-ancestors 'none'" in policy
@@ -67,8 +68,8 @@ def test_the_style_of_a_page_is_the_one_that_its_policy_allows() -> None:
     assert "sha256-" + base64.b64encode(hashlib.sha256(answers.STYLE.encode()).digest()).decode() == answers.STYLE_HASH
 
 
-def test_the_cookie_belongs_to_this_host_alone_and_no_script_reads_it(world: World) -> None:
-    (cookie,) = world.browser().get(world.authorize_url(world.register()["client_id"])).cookies
+def test_the_cookie_belongs_to_this_host_alone_and_no_script_reads_it(server: OAuthServer, client: str) -> None:
+    (cookie,) = server.authorize(client).cookies
     assert cookie.startswith(f"{COOKIE}=")
     for attribute in ("Path=/", "Secure", "HttpOnly", "SameSite=Lax"):
         assert attribute in cookie
@@ -76,46 +77,48 @@ def test_the_cookie_belongs_to_this_host_alone_and_no_script_reads_it(world: Wor
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", f"{URL}.evil.example", "http://mcp.example"])
-def test_a_form_of_another_site_gives_no_consent(world: World, origin: str) -> None:
-    browser = world.browser()
-    page = browser.get(world.authorize_url(world.register()["client_id"]))
-    answer = browser.post("/authorize", {"request": page.request, "decision": "allow"}, origin=origin)
+def test_a_form_of_another_site_gives_no_consent(server: OAuthServer, client: str, origin: str) -> None:
+    browser = server.new_browser()
+    page = browser.authorize(client)
+    answer = browser.post("/authorize", {"request": page.consent_request, "decision": "allow"}, origin=origin)
     assert answer.status == 403
     assert not answer.location
 
 
-def test_a_form_without_an_origin_gives_no_consent(world: World) -> None:
-    browser = world.browser()
-    page = browser.get(world.authorize_url(world.register()["client_id"]))
-    answer = world.send("POST", "/authorize", form={"request": page.request, "decision": "allow"}, cookies=browser.jar)
+def test_a_form_without_an_origin_gives_no_consent(server: OAuthServer, client: str) -> None:
+    browser = server.new_browser()
+    page = browser.authorize(client)
+    answer = server.send(
+        "POST", "/authorize", form={"request": page.consent_request, "decision": "allow"}, cookies=browser.cookies
+    )
     assert answer.status == 403
 
 
-def test_a_form_that_a_page_of_another_site_submits_gives_no_consent(world: World) -> None:
-    browser = world.browser()
-    page = browser.get(world.authorize_url(world.register()["client_id"]))
-    form = {"request": page.request, "decision": "allow"}
+def test_a_form_that_a_page_of_another_site_submits_gives_no_consent(server: OAuthServer, client: str) -> None:
+    browser = server.new_browser()
+    page = browser.authorize(client)
+    form = {"request": page.consent_request, "decision": "allow"}
     assert browser.post("/authorize", form, sec_fetch_site="cross-site").status == 403
 
 
-def test_a_page_that_an_attacker_was_shown_gives_no_consent_in_another_browser(world: World) -> None:
-    page = world.browser().get(world.authorize_url(world.register()["client_id"]))
-    victim = world.browser()
-    victim.get(world.authorize_url(world.register()["client_id"]))
+def test_a_page_that_an_attacker_was_shown_gives_no_consent_in_another_browser(server: OAuthServer) -> None:
+    page = server.authorize(server.new_client())
+    victim = server.new_browser()
+    victim.authorize(server.new_client())
     answer = victim.allow(page)
     assert answer.status == 400
     assert STOPPED in answer.body
 
 
-def test_a_browser_without_a_cookie_gives_no_consent(world: World) -> None:
-    page = world.browser().get(world.authorize_url(world.register()["client_id"]))
-    assert world.browser().allow(page).status == 403
+def test_a_browser_without_a_cookie_gives_no_consent(server: OAuthServer, client: str) -> None:
+    page = server.authorize(client)
+    assert server.new_browser().allow(page).status == 403
 
 
-def test_a_user_who_cancels_is_sent_back_with_an_error(world: World) -> None:
-    browser = world.browser()
-    page = browser.get(world.authorize_url(world.register()["client_id"]))
-    answer = browser.post("/authorize", {"request": page.request, "decision": "deny"})
+def test_a_user_who_cancels_is_sent_back_with_an_error(server: OAuthServer, client: str) -> None:
+    browser = server.new_browser()
+    page = browser.authorize(client)
+    answer = browser.post("/authorize", {"request": page.consent_request, "decision": "deny"})
     assert answer.status == 303  # no browser sends the form on to the host
     assert answer.location.startswith(HOST_REDIRECT)
     assert (answer.parameters["error"], answer.parameters["state"], answer.parameters["iss"]) == (
@@ -125,87 +128,89 @@ def test_a_user_who_cancels_is_sent_back_with_an_error(world: World) -> None:
     )
 
 
-def test_a_form_without_a_decision_is_no_consent(world: World) -> None:
-    browser = world.browser()
-    page = browser.get(world.authorize_url(world.register()["client_id"]))
-    assert browser.post("/authorize", {"request": page.request}).parameters["error"] == "access_denied"
+def test_a_form_without_a_decision_is_no_consent(server: OAuthServer, client: str) -> None:
+    browser = server.new_browser()
+    page = browser.authorize(client)
+    assert browser.post("/authorize", {"request": page.consent_request}).parameters["error"] == "access_denied"
 
 
-def test_a_page_is_of_use_for_ten_minutes(world: World) -> None:
-    browser = world.browser()
-    page = browser.get(world.authorize_url(world.register()["client_id"]))
-    world.clock.advance(601)
+def test_a_page_is_of_use_for_ten_minutes(server: OAuthServer, client: str) -> None:
+    browser = server.new_browser()
+    page = browser.authorize(client)
+    server.clock.advance(601)
     assert browser.allow(page).status == 400
 
 
-def test_a_browser_remembers_a_consent_if_its_user_says_so(world: World) -> None:
-    browser, client = world.browser(), world.register()["client_id"]
-    url = world.authorize_url(client)
+def test_a_browser_remembers_a_consent_if_its_user_says_so(server: OAuthServer, client: str) -> None:
+    browser = server.new_browser()
+    url = server.authorize_url(client)
     browser.allow(browser.get(url))
     assert browser.get(url).status == 200
     browser.allow(browser.get(url), remember="yes")
     again = browser.get(url)
     assert again.status == 303
-    assert again.location.startswith(world.provider.url)
+    assert again.location.startswith(server.provider.url)
 
 
-def test_a_remembered_consent_is_for_one_client_and_its_scopes(world: World) -> None:
-    browser, client = world.browser(), world.register()["client_id"]
-    browser.allow(browser.get(world.authorize_url(client)), remember="yes")
-    assert browser.get(world.authorize_url(client)).status == 303
-    assert browser.get(world.authorize_url(client, scope="items.write")).status == 200
-    assert browser.get(world.authorize_url(world.register()["client_id"])).status == 200
+def test_a_remembered_consent_is_for_one_client_and_its_scopes(server: OAuthServer, client: str) -> None:
+    browser = server.new_browser()
+    browser.allow(browser.authorize(client), remember="yes")
+    assert browser.authorize(client).status == 303
+    assert browser.authorize(client, scope="items.write").status == 200
+    assert browser.authorize(server.new_client()).status == 200
 
 
-def test_a_remembered_consent_is_of_no_use_in_another_browser(world: World) -> None:
-    browser, client = world.browser(), world.register()["client_id"]
-    browser.allow(browser.get(world.authorize_url(client)), remember="yes")
-    thief = world.browser()
-    thief.get(world.authorize_url(client))
-    thief.jar["__Host-mcp-consents"] = browser.jar["__Host-mcp-consents"]
-    assert thief.get(world.authorize_url(client)).status == 200
+def test_a_remembered_consent_is_of_no_use_in_another_browser(server: OAuthServer, client: str) -> None:
+    browser = server.new_browser()
+    browser.allow(browser.authorize(client), remember="yes")
+    thief = server.new_browser()
+    thief.authorize(client)
+    thief.cookies["__Host-mcp-consents"] = browser.cookies["__Host-mcp-consents"]
+    assert thief.authorize(client).status == 200
 
 
 @pytest.mark.parametrize("redirect", [LOOPBACK_REDIRECT, "http://localhost/cb", "cursor://oauth/callback"])
-def test_a_consent_for_a_program_on_this_machine_is_never_remembered(world: World, redirect: str) -> None:
-    browser, client = world.browser(), world.register(redirect)["client_id"]
-    url = world.authorize_url(client, redirect_uri=redirect)
+def test_a_consent_for_a_program_on_this_machine_is_never_remembered(server: OAuthServer, redirect: str) -> None:
+    browser, client = server.new_browser(), server.new_client(redirect)
+    url = server.authorize_url(client, redirect_uri=redirect)
     page = browser.get(url)
     assert 'name="remember"' not in page.body
     browser.allow(page, remember="yes")
     assert browser.get(url).status == 200
 
 
-def test_a_host_may_ask_for_the_page_although_the_browser_remembers(world: World) -> None:
-    browser, client = world.browser(), world.register()["client_id"]
-    browser.allow(browser.get(world.authorize_url(client)), remember="yes")
+def test_a_host_may_ask_for_the_page_although_the_browser_remembers(server: OAuthServer, client: str) -> None:
+    browser = server.new_browser()
+    browser.allow(browser.authorize(client), remember="yes")
     for prompt in ("consent", "login consent"):
-        assert browser.get(world.authorize_url(client, prompt=prompt)).status == 200
-    assert browser.get(world.authorize_url(client, prompt="select_account")).parameters["prompt"] == "select_account"
+        assert browser.authorize(client, prompt=prompt).status == 200
+    assert browser.authorize(client, prompt="select_account").parameters["prompt"] == "select_account"
 
 
-def test_a_browser_with_two_cookies_of_one_name_counts_as_one_without(world: World) -> None:
-    browser = world.browser()
-    page = browser.get(world.authorize_url(world.register()["client_id"]))
-    event_cookies = {COOKIE: browser.jar[COOKIE], f" {COOKIE}": "x" * 43}
-    form = {"request": page.request, "decision": "allow"}
-    assert world.send("POST", "/authorize", form=form, cookies=event_cookies, headers={"origin": URL}).status == 403
+def test_a_browser_with_two_cookies_of_one_name_counts_as_one_without(server: OAuthServer, client: str) -> None:
+    browser = server.new_browser()
+    page = browser.authorize(client)
+    event_cookies = {COOKIE: browser.cookies[COOKIE], f" {COOKIE}": "x" * 43}
+    form = {"request": page.consent_request, "decision": "allow"}
+    assert server.send("POST", "/authorize", form=form, cookies=event_cookies, headers={"origin": URL}).status == 403
 
 
 @pytest.mark.parametrize("space", ["\u00a0", "\u0085", "\u2000", "\u3000", "\x1c"])
-def test_a_cookie_whose_name_begins_with_a_unicode_space_is_not_the_fronts(world: World, space: str) -> None:
-    attacker, client = world.browser(), world.register()["client_id"]
-    attacker.jar[COOKIE] = "A" * 43
-    page = attacker.get(world.authorize_url(client))
-    victim = world.browser()
-    victim.jar[f"{space}{COOKIE}"] = attacker.jar[COOKIE]
+def test_a_cookie_whose_name_begins_with_a_unicode_space_is_not_the_fronts(
+    server: OAuthServer, client: str, space: str
+) -> None:
+    attacker = server.new_browser()
+    attacker.cookies[COOKIE] = "A" * 43
+    page = attacker.authorize(client)
+    victim = server.new_browser()
+    victim.cookies[f"{space}{COOKIE}"] = attacker.cookies[COOKIE]
     assert victim.allow(page).status == 403
     back = victim.sign_in_at_provider(attacker.allow(page).location)
     assert victim.get(back).status == 403
 
 
 def test_a_front_on_this_machine_has_a_cookie_that_browsers_take_without_https() -> None:
-    with worlds.running({"MCP_OAUTH_URL": "http://localhost:8080"}) as world:
-        (cookie,) = world.browser().get(world.authorize_url(world.register()["client_id"])).cookies
+    with running_server({"MCP_OAUTH_URL": "http://localhost:8080"}) as server:
+        (cookie,) = server.authorize(server.new_client()).cookies
     assert cookie.startswith("mcp-browser=")
     assert "Secure" not in cookie

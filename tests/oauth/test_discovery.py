@@ -7,16 +7,15 @@ from urllib.parse import urlencode
 import pytest
 from mcp.shared.auth import OAuthClientInformationFull, OAuthMetadata, OAuthToken
 
-from tests.oauth import world as worlds
-from tests.oauth.world import RESOURCE, SCOPES, URL, World
+from tests.oauth.oauth_server import RESOURCE, SCOPES, URL, OAuthServer, changed_settings, running_server
 from tests.support import filters
 
 WELL_KNOWN = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
 
 
 @pytest.mark.parametrize("path", WELL_KNOWN)
-def test_the_metadata_is_that_of_an_authorization_server(world: World, path: str) -> None:
-    answer = world.send("GET", path)
+def test_the_metadata_is_that_of_an_authorization_server(server: OAuthServer, path: str) -> None:
+    answer = server.send("GET", path)
     assert answer.status == 200
     metadata = answer.json
     assert metadata["issuer"] == URL
@@ -31,34 +30,34 @@ def test_the_metadata_is_that_of_an_authorization_server(world: World, path: str
     assert "none" in metadata["token_endpoint_auth_methods_supported"]
 
 
-def test_the_official_client_reads_the_metadata_the_registration_and_the_tokens(world: World) -> None:
-    OAuthMetadata.model_validate(world.send("GET", WELL_KNOWN[0]).json)
-    client = world.register("https://host.example/callback", "http://localhost:3000/callback")
+def test_the_official_client_reads_the_metadata_the_registration_and_the_tokens(server: OAuthServer) -> None:
+    OAuthMetadata.model_validate(server.send("GET", WELL_KNOWN[0]).json)
+    client = server.register("https://host.example/callback", "http://localhost:3000/callback")
     OAuthClientInformationFull.model_validate(client)
-    OAuthToken.model_validate(world.tokens(client["client_id"]))
+    OAuthToken.model_validate(server.get_tokens(client["client_id"]))
 
 
 def test_an_issuer_with_a_path_has_its_metadata_where_both_specifications_say() -> None:
-    with worlds.running({"MCP_OAUTH_URL": f"{URL}/sign-in"}) as world:
+    with running_server({"MCP_OAUTH_URL": f"{URL}/sign-in"}) as server:
         paths = (WELL_KNOWN[0] + "/sign-in", WELL_KNOWN[1] + "/sign-in", "/sign-in" + WELL_KNOWN[1])
-        assert {world.send("GET", path).json["issuer"] for path in paths} == {f"{URL}/sign-in"}
-        assert world.send("GET", WELL_KNOWN[0]).status == 404
-        client = world.send("POST", "/sign-in/register", body={"redirect_uris": ["https://host.example/cb"]})
+        assert {server.send("GET", path).json["issuer"] for path in paths} == {f"{URL}/sign-in"}
+        assert server.send("GET", WELL_KNOWN[0]).status == 404
+        client = server.send("POST", "/sign-in/register", body={"redirect_uris": ["https://host.example/cb"]})
         assert client.status == 201
-        page = world.browser().get(
-            "/sign-in" + world.authorize_url(client.json["client_id"], redirect_uri="https://host.example/cb")
+        page = server.new_browser().get(
+            "/sign-in" + server.authorize_url(client.json["client_id"], redirect_uri="https://host.example/cb")
         )
         assert f'action="{URL}/sign-in/authorize"' in page.body
 
 
-def test_the_front_has_no_key_because_it_signs_nothing(world: World) -> None:
-    url = world.send("GET", WELL_KNOWN[1]).json["jwks_uri"]
-    assert world.send("GET", url.removeprefix(URL)).json == {"keys": []}
+def test_the_front_has_no_key_because_it_signs_nothing(server: OAuthServer) -> None:
+    url = server.send("GET", WELL_KNOWN[1]).json["jwks_uri"]
+    assert server.send("GET", url.removeprefix(URL)).json == {"keys": []}
 
 
 @pytest.mark.parametrize("path", ["/", "/login", "/token/", "/.well-known/other", "/mcp", "/AUTHORIZE"])
-def test_any_other_path_is_not_found(world: World, path: str) -> None:
-    assert world.send("GET", path).status == 404
+def test_any_other_path_is_not_found(server: OAuthServer, path: str) -> None:
+    assert server.send("GET", path).status == 404
 
 
 @pytest.mark.parametrize(
@@ -72,35 +71,34 @@ def test_any_other_path_is_not_found(world: World, path: str) -> None:
         ("DELETE", "/register", "POST"),
     ],
 )
-def test_any_other_method_is_refused(world: World, method: str, path: str, allowed: str) -> None:
-    answer = world.send(method, path)
+def test_any_other_method_is_refused(server: OAuthServer, method: str, path: str, allowed: str) -> None:
+    answer = server.send(method, path)
     assert (answer.status, answer.headers["allow"]) == (405, allowed)
 
 
-def test_pages_of_any_site_may_call_the_endpoints_of_hosts_without_cookies(world: World) -> None:
+def test_pages_of_any_site_may_call_the_endpoints_of_hosts_without_cookies(server: OAuthServer) -> None:
     for path in ("/token", "/register", "/revoke", WELL_KNOWN[0]):
-        answer = world.send("OPTIONS", path, headers={"origin": "https://host.example"})
+        answer = server.send("OPTIONS", path, headers={"origin": "https://host.example"})
         assert answer.status == 204
         assert answer.headers["access-control-allow-origin"] == "*"
         assert "access-control-allow-credentials" not in answer.headers
 
 
 @pytest.mark.parametrize("path", ["/authorize", "/callback"])
-def test_no_page_of_another_site_may_read_what_a_browser_is_shown(world: World, path: str) -> None:
-    assert world.send("OPTIONS", path, headers={"origin": "https://host.example"}).status == 405
-    answer = world.send("GET", path, headers={"origin": "https://host.example"})
+def test_no_page_of_another_site_may_read_what_a_browser_is_shown(server: OAuthServer, path: str) -> None:
+    assert server.send("OPTIONS", path, headers={"origin": "https://host.example"}).status == 405
+    answer = server.send("GET", path, headers={"origin": "https://host.example"})
     assert "access-control-allow-origin" not in answer.headers
 
 
-def test_no_response_but_a_document_is_stored_and_each_is_read_as_what_it_is(world: World) -> None:
-    client = world.register()["client_id"]
-    browser = world.browser()
+def test_no_response_but_a_document_is_stored_and_each_is_read_as_what_it_is(server: OAuthServer, client: str) -> None:
+    browser = server.new_browser()
     answers = [
-        world.send("POST", "/register", body={"redirect_uris": ["https://host.example/cb"]}),
-        browser.get(world.authorize_url(client)),
-        world.redeem(client, "ks1.A"),
+        server.send("POST", "/register", body={"redirect_uris": ["https://host.example/cb"]}),
+        browser.authorize(client),
+        server.redeem(client, "ks1.A"),
         browser.get("/callback"),
-        world.send("GET", "/nothing"),
+        server.send("GET", "/nothing"),
     ]
     for answer in answers:
         assert answer.headers["cache-control"] == "no-store"
@@ -109,25 +107,25 @@ def test_no_response_but_a_document_is_stored_and_each_is_read_as_what_it_is(wor
         assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
         assert answer.headers["strict-transport-security"]
         assert answer.headers["referrer-policy"] in {"no-referrer", "same-origin"}
-    assert world.send("GET", WELL_KNOWN[0]).headers["cache-control"] == "public, max-age=300"
+    assert server.send("GET", WELL_KNOWN[0]).headers["cache-control"] == "public, max-age=300"
 
 
-def test_a_crash_tells_nothing(world: World, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_crash_tells_nothing(server: OAuthServer, caplog: pytest.LogCaptureFixture) -> None:
     def crash(_operation: str) -> Exception:
         raise BaseException("planted-secret")  # noqa: EM101, TRY002 - whatever a library may raise
 
-    world.kms.weather = crash
-    answer = world.send("POST", "/register", body={"redirect_uris": ["https://host.example/cb"]})
+    server.kms.weather = crash
+    answer = server.send("POST", "/register", body={"redirect_uris": ["https://host.example/cb"]})
     assert (answer.status, answer.json["error"]) == (500, "server_error")
     assert "planted" not in answer.body + caplog.text
     assert filters.counted([vars(caplog.records[-1])])["Crashed"] == 1, "without a dimension, nothing would be counted"
 
 
-def test_a_front_without_its_settings_answers_nobody(world: World, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_front_without_its_settings_answers_nobody(server: OAuthServer, caplog: pytest.LogCaptureFixture) -> None:
     for name in ("MCP_OAUTH_CLIENT_ID", "MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE", "MCP_KMS_KEYS"):
         caplog.clear()
-        with worlds.applied({name: None}):
-            assert world.send("GET", WELL_KNOWN[0]).status == 500
+        with changed_settings({name: None}):
+            assert server.send("GET", WELL_KNOWN[0]).status == 500
         assert name in caplog.text
     wrong = {
         "MCP_OAUTH_URL": "http://mcp.example",
@@ -137,31 +135,34 @@ def test_a_front_without_its_settings_answers_nobody(world: World, caplog: pytes
         "MCP_AUTH_MODE": "jwt",
     }
     for name, value in wrong.items():
-        with worlds.applied({name: value}):
-            assert world.send("GET", WELL_KNOWN[0]).status == 500
+        with changed_settings({name: value}):
+            assert server.send("GET", WELL_KNOWN[0]).status == 500
 
 
-def test_the_line_of_a_request_names_the_endpoint_and_no_value(world: World, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_line_of_a_request_names_the_endpoint_and_no_value(
+    server: OAuthServer, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level("INFO", "mcp_functions")
-    client = world.register()["client_id"]
-    world.code(client, state="planted-unspeakable-state")
+    client = server.new_client()
+    server.sign_in(client, state="planted-unspeakable-state")
     lines = [vars(record) for record in caplog.records if record.name == "mcp_functions"]
     assert [line["method"] for line in lines] == ["register", "authorize", "authorize", "callback"]
     assert {line["outcome"] for line in lines} == {"complete"}
     assert client not in str(lines)
 
 
-def test_a_front_that_the_operator_stopped_asks_hosts_and_browsers_to_come_back(world: World) -> None:
-    client = world.register()["client_id"]
-    with worlds.applied({"MCP_STOPPED_FUNCTIONS": "add, oauth"}):
+def test_a_front_that_the_operator_stopped_asks_hosts_and_browsers_to_come_back(
+    server: OAuthServer, client: str
+) -> None:
+    with changed_settings({"MCP_STOPPED_FUNCTIONS": "add, oauth"}):
         stopped = [
-            world.send("POST", "/token", form={"client_id": client}),
-            world.browser().get(world.authorize_url(client)),
+            server.send("POST", "/token", form={"client_id": client}),
+            server.authorize(client),
         ]
     assert [(answer.status, answer.headers["retry-after"]) for answer in stopped] == [(503, "300")] * 2
     assert stopped[0].json["error"] == "temporarily_unavailable"
-    with worlds.applied({"MCP_STOPPED_FUNCTIONS": "add"}):
-        assert world.send("GET", WELL_KNOWN[0]).status == 200
+    with changed_settings({"MCP_STOPPED_FUNCTIONS": "add"}):
+        assert server.send("GET", WELL_KNOWN[0]).status == 200
 
 
 PLANTED = "planted-unspeakable"
@@ -174,11 +175,11 @@ NAMES = (
 
 @pytest.mark.parametrize("path", ["/authorize", "/callback", "/token", "/revoke", "/register"])
 def test_nothing_that_a_stranger_sends_reaches_a_log_or_comes_back(
-    world: World, path: str, caplog: pytest.LogCaptureFixture
+    server: OAuthServer, client: str, path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")
     secret = {name: f"{PLANTED}-{name}" for name in NAMES}
-    valid = {"client_id": world.register()["client_id"], "resource": RESOURCE}
+    valid = {"client_id": client, "resource": RESOURCE}
     known = {**secret, **valid, "client_assertion": "", "client_secret": ""}
     headers = dict.fromkeys(("origin", "referer", "user-agent", "x-forwarded-for", "traceparent"), PLANTED)
     for form in (secret, known, dict.fromkeys(NAMES, f"ks1.{PLANTED}"), dict.fromkeys(NAMES, f"https://{PLANTED}/x")):
@@ -187,9 +188,11 @@ def test_nothing_that_a_stranger_sends_reaches_a_log_or_comes_back(
                 sent = {**headers, "authorization": authorization} if authorization else headers
                 query = f"{path}?{urlencode(form)}"
                 answers = [
-                    world.send("GET", query, headers=sent, cookies=dict.fromkeys(("__Host-mcp-browser", "x"), PLANTED)),
-                    world.send("POST", path, form={**form, "grant_type": grant}, headers=sent),
-                    world.send("POST", path, body=form, headers=sent),
+                    server.send(
+                        "GET", query, headers=sent, cookies=dict.fromkeys(("__Host-mcp-browser", "x"), PLANTED)
+                    ),
+                    server.send("POST", path, form={**form, "grant_type": grant}, headers=sent),
+                    server.send("POST", path, body=form, headers=sent),
                 ]
                 assert PLANTED not in "".join(f"{answer.headers} {answer.body} {answer.cookies}" for answer in answers)
     assert PLANTED not in caplog.text

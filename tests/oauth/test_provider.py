@@ -10,68 +10,29 @@ import pytest
 
 from mcp_functions.local.issuer import Behaviour, Issuer
 from mcp_functions.local.loopback import HttpRequest, HttpResponse, Loopback, json_response
-from tests.oauth import world as worlds
-from tests.oauth.world import CLIENT_AT_PROVIDER, RESOURCE, SECRET, World
+from tests.oauth.oauth_server import (
+    CLIENT_AT_PROVIDER,
+    RESOURCE,
+    SECRET,
+    VERIFIER,
+    OAuthServer,
+    changed_settings,
+    running_server,
+    token_claims,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
 
-    from tests.support.strict_kms import Clock
 
 ARN = "arn:aws:secretsmanager:eu-west-1:111122223333:secret:provider-AbCdEf"
 
 
-class Changed:
-    """A provider that passes each JSON answer through a test's `change`, and keeps all requests."""
-
-    def __init__(self, real: Issuer, change: Callable[[str, dict[str, Any]], dict[str, Any]]) -> None:
-        self.real, self._change = real, change
-        self.requests: list[HttpRequest] = []
-
-    def answer(self, request: HttpRequest) -> HttpResponse:
-        self.requests.append(request)
-        answer = self.real.answer(request)
-        path = request.target.partition("?")[0]
-        if not answer.body.startswith(b"{"):
-            return answer
-        changed = self._change(path, json.loads(answer.body))
-        status = changed.pop("status", answer.status)
-        return json_response(status, changed)
-
-
-def provider_with(
-    change: Callable[[str, dict[str, Any], Issuer], None], **changes: str
-) -> AbstractContextManager[World]:
-    """Run a world whose provider is a `Changed`. `change` gets the path, the answer, and the provider."""
-    made: list[Issuer] = []
-
-    def make(url: str, clock: Clock) -> Changed:
-        known = {CLIENT_AT_PROVIDER: ("https://mcp.example/callback",)}
-        made.append(Issuer(url, RESOURCE, now=clock, behaviour=Behaviour(known)))
-
-        def changed(path: str, answer: dict[str, Any]) -> dict[str, Any]:
-            change(path, answer, made[0])
-            return answer
-
-        return Changed(made[0], changed)
-
-    return worlds.running(changes, make=make)
-
-
-def signing_in(world: World) -> tuple[int, str]:
+def sign_in(server: OAuthServer) -> tuple[int, str]:
     """Sign in, and redeem the code; return the status and the error of `/token`."""
-    client = world.register()["client_id"]
-    answer = world.redeem(client, code_of(world, client))
+    client = server.new_client()
+    answer = server.redeem(client, server.get_code(client))
     return answer.status, answer.json.get("error", "")
-
-
-def code_of(world: World, client: str) -> str:
-    """Consent and sign in at the provider that runs, `world.issuer`; return the front's code."""
-    browser = world.browser()
-    to = browser.allow(browser.get(world.authorize_url(client))).location
-    answer = world.issuer.answer(HttpRequest("GET", to.removeprefix(world.provider.url), (), None))
-    return browser.get(dict(answer.headers)["location"]).parameters["code"]
 
 
 ID_TOKENS: dict[str, Callable[[Issuer], str | None]] = {
@@ -88,8 +49,8 @@ def test_a_sign_in_needs_the_id_token_of_the_very_sign_in(kind: str) -> None:
         if path == "/token":
             answer["id_token"] = ID_TOKENS[kind](issuer)
 
-    with provider_with(change) as world:
-        assert signing_in(world) == (400, "invalid_grant")
+    with running_server(change_answer=change) as server:
+        assert sign_in(server) == (400, "invalid_grant")
 
 
 @pytest.mark.parametrize(
@@ -98,11 +59,11 @@ def test_a_sign_in_needs_the_id_token_of_the_very_sign_in(kind: str) -> None:
 def test_an_id_token_for_somebody_else_is_refused(changed: dict[str, object]) -> None:
     def change(path: str, answer: dict[str, Any], issuer: Issuer) -> None:
         if path == "/token" and "id_token" in answer:
-            nonce = worlds.claims(answer["id_token"])["nonce"]
+            nonce = token_claims(answer["id_token"])["nonce"]
             answer["id_token"] = issuer.token(**{"aud": CLIENT_AT_PROVIDER, "nonce": nonce, **changed})
 
-    with provider_with(change) as world:
-        assert signing_in(world) == (400, "invalid_grant")
+    with running_server(change_answer=change) as server:
+        assert sign_in(server) == (400, "invalid_grant")
 
 
 ACCESS_TOKENS: dict[str, Callable[[Issuer, str], str]] = {
@@ -124,30 +85,27 @@ def test_a_provider_whose_tokens_are_not_bound_to_this_server_is_refused(
         if path == "/token":
             answer["access_token"] = ACCESS_TOKENS[kind](issuer, answer["id_token"])
 
-    with provider_with(change) as world:
-        assert signing_in(world) == (500, "server_error")
+    with running_server(change_answer=change) as server:
+        assert sign_in(server) == (500, "server_error")
     assert "provider:" in caplog.text
 
 
 def test_a_provider_that_names_the_client_alone_is_bound_by_it() -> None:
     behaviour = Behaviour(claims={"aud": None})
     changes = {"MCP_OAUTH_BINDING": "client_id", "MCP_JWT_AUDIENCE": CLIENT_AT_PROVIDER}
-    with worlds.running(changes, behaviour=behaviour) as world:
-        assert (
-            worlds.claims(world.tokens(world.register()["client_id"])["access_token"])["client_id"]
-            == CLIENT_AT_PROVIDER
-        )
+    with running_server(changes, behaviour=behaviour) as server:
+        assert token_claims(server.get_tokens(server.new_client())["access_token"])["client_id"] == CLIENT_AT_PROVIDER
     other = Behaviour(claims={"aud": "api://shared", "client_id": None, "cid": "another"})
-    with worlds.running({**changes, "MCP_JWT_AUDIENCE": "api://shared"}, behaviour=other) as world:
-        assert signing_in(world) == (500, "server_error")
+    with running_server({**changes, "MCP_JWT_AUDIENCE": "api://shared"}, behaviour=other) as server:
+        assert sign_in(server) == (500, "server_error")
     own = Behaviour(claims={"aud": "api://shared", "client_id": None, "cid": CLIENT_AT_PROVIDER})
-    with worlds.running({**changes, "MCP_JWT_AUDIENCE": "api://shared"}, behaviour=own) as world:
-        assert world.tokens(world.register()["client_id"])["access_token"]
+    with running_server({**changes, "MCP_JWT_AUDIENCE": "api://shared"}, behaviour=own) as server:
+        assert server.get_tokens(server.new_client())["access_token"]
 
 
 def test_a_binding_to_anything_else_is_a_misconfiguration(caplog: pytest.LogCaptureFixture) -> None:
-    with worlds.running({"MCP_OAUTH_BINDING": "none"}) as world:
-        answer = world.send("GET", "/.well-known/oauth-authorization-server")
+    with running_server({"MCP_OAUTH_BINDING": "none"}) as server:
+        answer = server.send("GET", "/.well-known/oauth-authorization-server")
     assert answer.status == 500
     assert "MCP_OAUTH" not in answer.body
     assert "MCP_OAUTH_BINDING must be" in caplog.text
@@ -167,9 +125,9 @@ def test_metadata_of_a_provider_that_cannot_be_trusted_stops_the_sign_in(changed
         if path.endswith("openid-configuration"):
             answer |= changed
 
-    with provider_with(change) as world:
-        browser = world.browser()
-        answer = browser.allow(browser.get(world.authorize_url(world.register()["client_id"])))
+    with running_server(change_answer=change) as server:
+        browser = server.new_browser()
+        answer = browser.allow(browser.authorize(server.new_client()))
         assert answer.status == 500
         assert not answer.location
 
@@ -193,18 +151,17 @@ def test_an_error_of_the_provider_is_told_without_its_words(
             answer.clear()
             answer |= answered
 
-    with provider_with(change) as world:
-        assert signing_in(world) == expected
+    with running_server(change_answer=change) as server:
+        assert sign_in(server) == expected
 
 
-def test_a_provider_that_does_not_answer_leaves_the_code_valid(world: World) -> None:
-    client = world.register()["client_id"]
-    code = world.code(client).parameters["code"]
-    with worlds.applied({"MCP_JWT_ISSUER": "http://127.0.0.1:9"}):
-        answer = world.redeem(client, code)
+def test_a_provider_that_does_not_answer_leaves_the_code_valid(server: OAuthServer, client: str) -> None:
+    code = server.get_code(client)
+    with changed_settings({"MCP_JWT_ISSUER": "http://127.0.0.1:9"}):
+        answer = server.redeem(client, code)
     assert (answer.status, answer.json["error"]) == (503, "temporarily_unavailable")
     assert answer.headers["retry-after"]
-    assert world.redeem(client, code).status == 200
+    assert server.redeem(client, code).status == 200
 
 
 def test_a_provider_that_cannot_revoke_is_told_to_the_client() -> None:
@@ -212,10 +169,10 @@ def test_a_provider_that_cannot_revoke_is_told_to_the_client() -> None:
         if path.endswith("openid-configuration"):
             del answer["revocation_endpoint"]
 
-    with provider_with(change) as world:
-        client = world.register()["client_id"]
-        token = world.redeem(client, code_of(world, client)).json["refresh_token"]
-        assert world.revoke(client, token).json["error"] == "unsupported_token_type"
+    with running_server(change_answer=change) as server:
+        client = server.new_client()
+        token = server.get_tokens(client)["refresh_token"]
+        assert server.revoke(client, token).json["error"] == "unsupported_token_type"
 
 
 class Secrets:
@@ -243,40 +200,31 @@ def secrets() -> Iterator[tuple[Secrets, str]]:
 def test_the_fronts_own_secret_comes_from_secrets_manager(secrets: tuple[Secrets, str]) -> None:
     held, url = secrets
     changes = {"MCP_OAUTH_SECRET_ARN": ARN, "AWS_ENDPOINT_URL_SECRETS_MANAGER": url}
-    with worlds.running(changes, secret=SECRET) as world:
-        world.stay_warm()
-        client = world.register()["client_id"]
-        tokens = world.tokens(client)
-        world.refresh(client, tokens["refresh_token"])
+    with running_server(changes, secret=SECRET) as server:
+        server.keep_process()
+        client = server.new_client()
+        tokens = server.get_tokens(client)
+        server.refresh(client, tokens["refresh_token"])
         assert held.requests == 1
         held.secret = "planted-unspeakable-wrong"  # noqa: S105
-        world.clock.advance(301)
-        assert signing_in(world) == (500, "server_error")
+        server.clock.advance(301)
+        assert sign_in(server) == (500, "server_error")
         held.secret = SECRET
-        assert signing_in(world) == (200, "")
+        assert sign_in(server) == (200, "")
 
 
 def test_a_secret_that_does_not_exist_is_a_misconfiguration(
     secrets: tuple[Secrets, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     changes = {"MCP_OAUTH_SECRET_ARN": f"{ARN}X", "AWS_ENDPOINT_URL_SECRETS_MANAGER": secrets[1]}
-    with worlds.running(changes, secret=SECRET) as world:
-        assert signing_in(world) == (500, "server_error")
+    with running_server(changes, secret=SECRET) as server:
+        assert sign_in(server) == (500, "server_error")
     assert "secretsmanager:ResourceNotFoundException" in caplog.text
 
 
-def test_the_front_shows_the_provider_its_own_verifier_and_never_the_hosts() -> None:
-    doubles: list[Changed] = []
-
-    def make(url: str, clock: Clock) -> Changed:
-        known = {CLIENT_AT_PROVIDER: ("https://mcp.example/callback",)}
-        issuer = Issuer(url, RESOURCE, now=clock, behaviour=Behaviour(known))
-        doubles.append(Changed(issuer, lambda _path, answer: answer))
-        return doubles[0]
-
-    with worlds.running(make=make) as world:
-        assert signing_in(world) == (200, "")
-    forms = [dict(parse_qsl((request.body or b"").decode())) for request in doubles[0].requests]
+def test_the_provider_gets_the_servers_own_verifier_and_never_the_hosts(server: OAuthServer, client: str) -> None:
+    server.get_tokens(client)
+    forms = [dict(parse_qsl((request.body or b"").decode())) for request in server.provider.requests]
     (redeemed,) = (form for form in forms if form.get("grant_type") == "authorization_code")
-    assert redeemed["code_verifier"] != worlds.VERIFIER
+    assert redeemed["code_verifier"] != VERIFIER
     assert redeemed["client_id"] == CLIENT_AT_PROVIDER

@@ -19,7 +19,7 @@ from tests.seal.test_envelope import about_of, payload_of, read_vector, reader_o
 from tests.support.strict_kms import Clock, StrictKms
 
 if TYPE_CHECKING:
-    from tests.oauth.world import World
+    from tests.oauth.oauth_server import OAuthServer
 
 VECTORS = Path(__file__).parent.parent / "seal" / "vectors" / "envelope"
 
@@ -87,7 +87,7 @@ def test_each_purpose_has_a_vector_that_another_implementation_can_check(purpose
     assert claims["exp"] > float(vector["now"])
 
 
-def test_a_vector_has_the_claims_that_the_front_writes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vector_has_the_claims_that_the_front_writes(server: OAuthServer, monkeypatch: pytest.MonkeyPatch) -> None:
     seal, written = SealedValues.seal, {}
 
     def noted(self: SealedValues, purpose: Purpose, claims: dict[str, object], bound: tuple[str, ...] = ()) -> str:
@@ -95,9 +95,9 @@ def test_a_vector_has_the_claims_that_the_front_writes(world: World, monkeypatch
         return seal(self, purpose, claims, bound)
 
     monkeypatch.setattr(SealedValues, "seal", noted)
-    client, browser = world.register()["client_id"], world.browser()
-    browser.allow(browser.get(world.authorize_url(client)), remember="yes")
-    world.tokens(client)
+    client, browser = server.new_client(), server.new_browser()
+    browser.allow(browser.authorize(client), remember="yes")
+    server.get_tokens(client)
     for name, (claims, bound) in written.items():
         vector = read_vector(VECTORS / f"accept-{name}.txt")
         assert set(json.loads(payload_of(vector))) == claims, name

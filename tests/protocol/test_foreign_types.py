@@ -1,7 +1,7 @@
 """A function may return types of the official SDK and of FastMCP. Any other value is JSON, or an error names its class.
 
 Each test makes a handler that returns one value, and sends it a request; the official types check the response
-(`wire.read`). The decorators read real annotations at run time, so this module does not import `annotations` from
+(`wire.Reply`). The decorators read real annotations at run time, so this module does not import `annotations` from
 `__future__`.
 """
 
@@ -39,30 +39,18 @@ from mcp_functions import (
     tool,
 )
 from mcp_functions.handlers.base import Handler
-from mcp_functions.http.exchange import Endpoint
-from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.settings import Settings
-from tests.dispatch.test_dispatcher import App
 from tests.legacy.world import World
-from tests.support import wire
-from tests.support.dispatching import dispatcher
+from tests.support.dispatching import Client
 
 PNG = b"\x89PNG"
 DATA = base64.b64encode(PNG).decode()
-SETTINGS = Settings(stack="local", auth_mode="none", server_name="test", server_version="1")
-
-
 ABSENT: Any = ...  # no return annotation, or no structuredContent in the result
 
 
 def send(handler: Handler[..., Any], method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Send one request to a Lambda with this handler; return the result, which the official types have checked."""
-    server = dispatcher([handler], SETTINGS, "local/test/local", None)
-    function = LambdaFunction(lambda _name, _now: Endpoint(SETTINGS, server.answer), (handler,))
-    response = function(wire.event(wire.message(method, params)), wire.Context())
-    result: dict[str, Any] = wire.read(response, method)["result"]
-    return result
+    """Send one request to a function with this handler; return the result."""
+    return Client(handler).send(method, params).result
 
 
 def tool_returning(value: object, annotation: object = ABSENT) -> Handler[..., Any]:
@@ -551,7 +539,7 @@ def test_a_sampling_request_accepts_messages_and_tools_of_the_sdk() -> None:
         messages: list[Any] = [hi, {"role": "assistant", "content": text("yes")}]
         return str(sample("q", messages, max_tokens=9, tools=[look], toolChoice=sdk.ToolChoice(mode="auto")))
 
-    request = App(think).call("think", capabilities={"sampling": {"tools": {}}})["result"]["inputRequests"]["q"]
+    request = Client(think).call("think", capabilities={"sampling": {"tools": {}}}).result["inputRequests"]["q"]
     assert request["params"] == {
         "messages": [{"role": "user", "content": text("hi")}, {"role": "assistant", "content": text("yes")}],
         "tools": [{"name": "look", "inputSchema": {"type": "object"}}],
@@ -565,7 +553,7 @@ def test_a_wrong_message_of_a_sampling_request_is_not_quoted() -> None:
     def think(*, sample: Sample) -> str:
         return str(sample("q", ["hunter2"], max_tokens=9))  # type: ignore[list-item]
 
-    assert "hunter2" not in str(App(think).call("think", capabilities={"sampling": {}}))
+    assert "hunter2" not in str(Client(think).call("think", capabilities={"sampling": {}}))
 
 
 def test_a_result_of_the_sdk_causes_no_warning_of_fastmcp() -> None:

@@ -1,13 +1,13 @@
 """The headers MCP-Protocol-Version, Mcp-Method and Mcp-Name repeat parts of a request's body.
 
-`check` writes a valid request with its headers, changes some headers, and gives both to `headers.check_request`.
-`wire.message` and `wire.header` write a request and a header value as a client does.
+`wire.message` writes a request and `wire.headers` its headers, as a client does. `check` changes some of these headers,
+and calls `headers.check_request`, which raises an error if they are wrong.
 """
 
 from __future__ import annotations
 
 import base64
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -17,21 +17,29 @@ from mcp_functions.protocol import headers
 from mcp_functions.protocol.errors import HeaderMismatch, InvalidParams, UnsupportedProtocolVersion
 from tests.support import wire
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 CALL = wire.message("tools/call", {"name": "add", "arguments": {}})
+VERSION = wire.PREFIX + "protocolVersion"
+CAPABILITIES = wire.PREFIX + "clientCapabilities"
+NO_META_ERROR = "params must hold _meta"
+NO_VERSION_ERROR = f"params._meta must hold {VERSION}, a string"
+NO_CAPABILITIES_ERROR = f"params._meta must hold {CAPABILITIES}, an object"
 
 
-def check(message: Any, **changes: str) -> None:  # noqa: ANN401 - JSON
-    """Check a request. Each change is a header's name, with underscores, and its value."""
-    sent = wire.headers(message)
-    for name, value in changes.items():
-        sent[name.replace("_", "-")] = value
-    headers.check_request(message, sent)
+def check(message: Any, changes: Mapping[str, str | None] | None = None) -> None:  # noqa: ANN401 - JSON
+    """Check a request.
 
+    Args:
+        message: the request.
+        changes: values of headers by their lower-case names; None removes a header.
 
-def check_without(message: Any, header: str) -> None:  # noqa: ANN401 - JSON
-    sent = wire.headers(message)
-    del sent[header.lower()]
-    headers.check_request(message, sent)
+    Raises:
+        McpError: as `headers.check_request` does.
+    """
+    changed = {**wire.headers(message), **(changes or {})}
+    headers.check_request(message, {name: value for name, value in changed.items() if value is not None})
 
 
 @pytest.mark.parametrize(
@@ -52,32 +60,32 @@ def test_a_request_with_matching_headers_is_accepted(method: str, params: dict[s
 @pytest.mark.parametrize("header", ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"])
 def test_the_error_names_the_missing_header(header: str) -> None:
     with pytest.raises(HeaderMismatch, match=f"^The header {header} is missing$"):
-        check_without(CALL, header)
+        check(CALL, {header.lower(): None})
 
 
 @pytest.mark.parametrize(
     ("header", "value"),
     [
-        ("mcp_protocol_version", "2025-11-25"),
-        ("mcp_protocol_version", ""),
-        ("mcp_method", "tools/list"),
-        pytest.param("mcp_method", "TOOLS/CALL", id="a method in capitals"),
-        pytest.param("mcp_name", "Add", id="a name in another case"),
-        pytest.param("mcp_name", "add,add", id="a header that was sent twice"),
-        ("mcp_name", ""),
+        ("mcp-protocol-version", "2025-11-25"),
+        ("mcp-protocol-version", ""),
+        ("mcp-method", "tools/list"),
+        pytest.param("mcp-method", "TOOLS/CALL", id="a method in capitals"),
+        pytest.param("mcp-name", "Add", id="a name in another case"),
+        pytest.param("mcp-name", "add,add", id="a header that was sent twice"),
+        ("mcp-name", ""),
     ],
 )
 def test_a_header_that_differs_from_the_body_is_refused(header: str, value: str) -> None:
     with pytest.raises(HeaderMismatch, match="does not say what the body says"):
-        check(CALL, **{header: value})
+        check(CALL, {header: value})
 
 
 def test_whitespace_around_a_header_value_is_ignored() -> None:
-    check(CALL, mcp_name=" \tadd ", mcp_method="tools/call\t")
+    check(CALL, {"mcp-name": " \tadd ", "mcp-method": "tools/call\t"})
 
 
 def test_mcp_name_is_ignored_for_a_method_that_calls_nothing() -> None:
-    check(wire.message("tools/list", {"name": "x"}), mcp_name="whatever")
+    check(wire.message("tools/list", {"name": "x"}), {"mcp-name": "whatever"})
 
 
 def test_the_header_check_ignores_a_name_that_is_no_string() -> None:
@@ -87,21 +95,12 @@ def test_the_header_check_ignores_a_name_that_is_no_string() -> None:
 @pytest.mark.parametrize(
     ("meta", "error"),
     [
-        (None, "params must hold _meta"),
-        ([], "params must hold _meta"),
-        ({}, "params._meta must hold io.modelcontextprotocol/protocolVersion, a string"),
-        (
-            {wire.PREFIX + "protocolVersion": 2},
-            "params._meta must hold io.modelcontextprotocol/protocolVersion, a string",
-        ),
-        (
-            {wire.PREFIX + "protocolVersion": "x"},
-            "params._meta must hold io.modelcontextprotocol/clientCapabilities, an object",
-        ),
-        (
-            {wire.PREFIX + "protocolVersion": "x", wire.PREFIX + "clientCapabilities": []},
-            "params._meta must hold io.modelcontextprotocol/clientCapabilities, an object",
-        ),
+        pytest.param(None, NO_META_ERROR, id="_meta is null"),
+        pytest.param([], NO_META_ERROR, id="_meta is an array"),
+        pytest.param({}, NO_VERSION_ERROR, id="no version"),
+        pytest.param({VERSION: 2}, NO_VERSION_ERROR, id="the version is a number"),
+        pytest.param({VERSION: "x"}, NO_CAPABILITIES_ERROR, id="a version, but no capabilities"),
+        pytest.param({VERSION: "x", CAPABILITIES: []}, NO_CAPABILITIES_ERROR, id="the capabilities are an array"),
     ],
 )
 def test_a_missing_member_of_meta_is_reported_before_a_missing_header(meta: object, error: str) -> None:
@@ -123,14 +122,16 @@ def test_the_error_for_an_unsupported_version_lists_the_supported_ones() -> None
     assert caught.value.data == {"supported": ["2026-07-28"], "requested": "v999"}
 
 
-def test_a_different_header_is_reported_before_an_unsupported_version() -> None:
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"mcp-protocol-version": "2026-07-28"}, id="another version in the header"),
+        pytest.param({"mcp-name": None}, id="a missing header"),
+    ],
+)
+def test_a_wrong_header_is_reported_before_an_unsupported_version(changes: dict[str, str | None]) -> None:
     with pytest.raises(HeaderMismatch):
-        check(wire.message("tools/list", version="v999"), mcp_protocol_version="2026-07-28")
-
-
-def test_a_missing_header_is_reported_before_an_unsupported_version() -> None:
-    with pytest.raises(HeaderMismatch):
-        check_without(wire.message("tools/call", {"name": "add"}, version="v999"), "Mcp-Name")
+        check(wire.message("tools/call", {"name": "add"}, version="v999"), changes)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +169,7 @@ def test_a_header_value_is_decoded_only_between_exact_markers(value: str, text: 
 )
 def test_base64_that_is_not_canonical_is_refused(encoded: str) -> None:
     with pytest.raises(HeaderMismatch, match="The header Mcp-Name is not valid base64"):
-        check(CALL, mcp_name=f"=?base64?{encoded}?=")
+        check(CALL, {"mcp-name": f"=?base64?{encoded}?="})
 
 
 @given(st.text())

@@ -157,7 +157,7 @@ def echo(sam: Sam) -> Iterator[str]:
         yield url
 
 
-def _exchange(url: str, sent: gateways.Sent, path: str = "/mcp") -> tuple[int, Any]:
+def _exchange(url: str, sent: gateways.HttpRequest, path: str = "/mcp") -> tuple[int, Any]:
     connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
     connection.putrequest(sent.method, path, skip_host=True, skip_accept_encoding=True)
     for name, value in sent.headers:
@@ -171,7 +171,7 @@ def _exchange(url: str, sent: gateways.Sent, path: str = "/mcp") -> tuple[int, A
 
 def test_an_event_of_sam_is_what_our_sample_of_one_says(echo: str) -> None:
     message = wire.message("tools/call", {"name": "add", "arguments": {"a": 2, "b": 3}})
-    sent = gateways.sent(message).with_headers(("Content-Length", str(len(json.dumps(message)))))
+    sent = gateways.http_request(message).with_headers(("Content-Length", str(len(json.dumps(message)))))
     status, seen = _exchange(echo, sent)
     sample = gateways.sam_http_api(sent)
     assert status == 200
@@ -188,7 +188,7 @@ def _steady(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_path_that_is_not_there_is_403_where_api_gateway_says_404(api: str) -> None:
-    sent = gateways.sent(wire.message("tools/list", {}))
+    sent = gateways.http_request(wire.message("tools/list", {}))
     status, said = _exchange(api, sent, path="/elsewhere")
     assert (status, said) == (403, {"message": "Missing Authentication Token"})
 

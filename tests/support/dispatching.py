@@ -1,19 +1,23 @@
-"""A dispatcher without a deployment: handlers, settings, and the parts of conversations that a test gives."""
+"""A Lambda function without a deployment, made of its handlers, and a client of it."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from mcp_functions.dispatch.conversations import Conversations
 from mcp_functions.dispatch.dispatcher import Dispatcher
+from mcp_functions.http.exchange import Endpoint
+from mcp_functions.http.gateway import LambdaFunction
+from mcp_functions.seal.codec_adapter import CodecAdapter
+from mcp_functions.seal.request_state import RequestStates
+from mcp_functions.settings import Settings
+from tests.support import wire
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.handlers.base import Handler
-    from mcp_functions.seal.request_state import RequestStates
-    from mcp_functions.settings import Settings
     from mcp_functions.store import SealedTable
 
 
@@ -33,3 +37,73 @@ def dispatcher(
     """Make the dispatcher of some handlers."""
     conversations = partial(Conversations, audience, states, table, **options)
     return Dispatcher(handlers, settings, conversations, options.get("tasks"))
+
+
+class Client:
+    """A client of a function with some handlers.
+
+    Attributes:
+        now: the function's clock, in unix seconds.
+        messages: the JSON-RPC messages of the last response, the notifications first.
+    """
+
+    def __init__(
+        self,
+        *handlers: Handler[..., Any],
+        audience: str = "local/test/local",
+        auth_mode: Literal["none", "iam"] = "none",
+        codec: wire.Boxes | None = None,
+        has_keys: bool = True,
+        max_rounds: int = 16,
+    ) -> None:
+        """Make the function.
+
+        Args:
+            handlers: its tools, prompts and resources.
+            audience: the server that a state is for.
+            auth_mode: how the function knows its caller.
+            codec: writes and reads the states; None: the function has one of its own.
+            has_keys: whether the function can seal states.
+            max_rounds: the limit of rounds of a conversation.
+        """
+        self.now = 1_785_000_000.0
+        self.messages: list[dict[str, Any]] = []
+        adapter = CodecAdapter(codec or wire.Boxes(), b"")
+        settings = Settings(stack="local", auth_mode=auth_mode, server_name="test", server_version="1")
+
+        def make_states(*, lifetime: int, label: bytes = b"") -> RequestStates:  # noqa: ARG001 - one label
+            return RequestStates(
+                adapter,
+                now=lambda: self.now,
+                lifetime_seconds=lifetime,
+                anonymous=auth_mode == "none",
+                max_rounds=max_rounds,
+            )
+
+        states = make_states if has_keys else None
+        server = dispatcher(handlers, settings, audience, states, now=lambda: self.now)
+        endpoint = Endpoint(settings, server.answer)
+        self._function = LambdaFunction(lambda _name, _now: endpoint, handlers, now=lambda: self.now)
+
+    def send(self, method: str, params: Mapping[str, Any] | None = None, **options: Any) -> wire.Reply:  # noqa: ANN401
+        """Send a request. Options: those of `wire.message`, and `context` for the event's requestContext."""
+        message = wire.message(method, params, **options)
+        response = self._function(wire.event(message, context=options.get("context", {})), wire.Context())
+        self.messages = wire.messages(response)
+        reply = wire.Reply.of(response, method)
+        assert reply.body["id"] == message["id"]
+        return reply
+
+    def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        state: Any = None,  # noqa: ANN401 - any JSON
+        answers: Mapping[str, Any] | None = None,
+        **options: Any,  # noqa: ANN401 - the options of `send`
+    ) -> wire.Reply:
+        """Call a tool, or continue its conversation with a state and answers."""
+        members = {"arguments": arguments, "requestState": state, "inputResponses": answers}
+        present = {name: value for name, value in members.items() if value is not None}
+        return self.send("tools/call", {"name": tool, **present}, **options)

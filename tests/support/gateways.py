@@ -24,6 +24,8 @@ ADDRESS = "192.0.2.7"
 TIME = "20/Nov/2026:19:44:03 +0000"
 TRACE = "Root=1-6b00f3c3-0123456789abcdef01234567"
 API_HOST, URL_HOST = "abc123.execute-api.eu-central-1.amazonaws.com", "xyz789.lambda-url.eu-central-1.on.aws"
+FORWARDED = (("x-forwarded-for", ADDRESS), ("x-forwarded-proto", "https"), ("x-amzn-trace-id", TRACE))
+SAM_FORWARDED = (("X-Forwarded-Proto", "http"), ("X-Forwarded-Port", "3000"))
 TEXT = ("application/json", "application/xml", "application/javascript")
 JWT = {  # what the template sets for AuthMode jwt
     "MCP_AUTH_MODE": "jwt",
@@ -34,7 +36,7 @@ JWT = {  # what the template sets for AuthMode jwt
 
 
 @dataclass(frozen=True)
-class Sent:
+class HttpRequest:
     """A client's request: a body, and headers spelt as the client spells them."""
 
     body: bytes
@@ -45,49 +47,49 @@ class Sent:
         """Return the first header of this name, or nothing."""
         return next((value for known, value in self.headers if known.lower() == name.lower()), "")
 
-    def with_headers(self, *pairs: tuple[str, str]) -> Sent:
+    def with_headers(self, *pairs: tuple[str, str]) -> HttpRequest:
         """Return the same with more headers, which replace none."""
         return replace(self, headers=(*self.headers, *pairs))
 
-    def without(self, name: str) -> Sent:
+    def without(self, name: str) -> HttpRequest:
         """Return the same without a header."""
         return replace(self, headers=tuple(pair for pair in self.headers if pair[0].lower() != name.lower()))
 
 
-def sent(message: Mapping[str, Any]) -> Sent:
+def http_request(message: Mapping[str, Any]) -> HttpRequest:
     """Send a JSON-RPC message as a client does: names of headers with capitals."""
     headers = tuple((name.title(), value) for name, value in wire.headers(message).items())
-    return Sent(json.dumps(message).encode(), (("Host", API_HOST), ("User-Agent", "client/1"), *headers))
+    return HttpRequest(json.dumps(message).encode(), (("Host", API_HOST), ("User-Agent", "client/1"), *headers))
 
 
-def http_api(request: Sent) -> Event:
+def http_api(request: HttpRequest) -> Event:
     """AWS, HTTP API: names in lower case, milliseconds, no keys for empty values, base64 for binary bodies."""
     return {
         "version": "2.0",
         "routeKey": "ANY /mcp",
         "rawPath": "/mcp",
         "rawQueryString": "",
-        "headers": _joined(_lower(request), _forwarded()),
+        "headers": _joined((*((name.lower(), value) for name, value in request.headers), *FORWARDED)),
         "requestContext": {**_context(request, API_HOST), "routeKey": "ANY /mcp"},
         **({"body": _body(request)} if request.body else {}),
         "isBase64Encoded": _is_binary(request),
     }
 
 
-def binary_http_api(request: Sent) -> Event:
+def binary_http_api(request: HttpRequest) -> Event:
     """AWS, HTTP API, of a body that it does not take for text: base64."""
     body = base64.b64encode(request.body).decode()
     return {**http_api(replace(request, body=b"")), "body": body, "isBase64Encoded": True}
 
 
-def function_url(request: Sent) -> Event:
+def function_url(request: HttpRequest) -> Event:
     """AWS, function URL: payload 2.0 with the words of a route that there is not; anonymous unless signed."""
     event = http_api(request)
     context = {**_context(request, URL_HOST), "accountId": "anonymous", "routeKey": "$default"}
     return {**event, "routeKey": "$default", "rawPath": "/", "requestContext": context}
 
 
-def sam_http_api(request: Sent) -> Event:
+def sam_http_api(request: HttpRequest) -> Event:
     """`sam local`, HTTP API: names as Flask spells them, seconds since `sam` began, empty fields, never base64."""
     http = {
         "method": request.method,
@@ -114,7 +116,7 @@ def sam_http_api(request: Sent) -> Event:
         "rawPath": "/mcp",
         "rawQueryString": "",
         "cookies": [],
-        "headers": _joined(_title(request), _sam_forwarded()),
+        "headers": _joined((*((name.title(), value) for name, value in request.headers), *SAM_FORWARDED)),
         "requestContext": context,
         "body": request.body.decode(),
         "pathParameters": {},
@@ -123,7 +125,7 @@ def sam_http_api(request: Sent) -> Event:
     }
 
 
-GATEWAYS: dict[str, Callable[[Sent], Event]] = {
+GATEWAYS: dict[str, Callable[[HttpRequest], Event]] = {
     "HTTP API": http_api,
     "HTTP API, sam local": sam_http_api,
     "function URL": function_url,
@@ -162,7 +164,7 @@ def _in_context(event: Event, more: Mapping[str, Any]) -> Event:
 # --- the parts ----------------------------------------------------------------------------------------------------
 
 
-def _context(request: Sent, host: str) -> Event:
+def _context(request: HttpRequest, host: str) -> Event:
     http = {
         "method": request.method,
         "path": "/mcp",
@@ -183,43 +185,18 @@ def _context(request: Sent, host: str) -> Event:
     }
 
 
-def _lower(request: Sent) -> Pairs:
-    return tuple((name.lower(), value) for name, value in request.headers)
-
-
-def _title(request: Sent) -> Pairs:
-    return tuple((name.title(), value) for name, value in request.headers)
-
-
-def _forwarded(pairs: Pairs = ()) -> Pairs:
-    capital = any(name[:1].isupper() for name, _value in pairs)
-    added = (("X-Forwarded-For", ADDRESS), ("X-Forwarded-Proto", "https"), ("X-Amzn-Trace-Id", TRACE))
-    return (*pairs, *(added if capital else ((name.lower(), value) for name, value in added)))
-
-
-def _sam_forwarded() -> Pairs:
-    return (("X-Forwarded-Proto", "http"), ("X-Forwarded-Port", "3000"))
-
-
-def _joined(*groups: Pairs) -> dict[str, str]:
-    return {name: ",".join(values) for name, values in _many(tuple(pair for group in groups for pair in group)).items()}
-
-
-def _last(pairs: Pairs) -> dict[str, str]:
-    return dict(pairs)
-
-
-def _many(pairs: Pairs) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+def _joined(pairs: Pairs) -> dict[str, str]:
+    """Join the values of a repeated header with commas."""
+    joined: dict[str, str] = {}
     for name, value in pairs:
-        found.setdefault(name, []).append(value)
-    return found
+        joined[name] = f"{joined[name]},{value}" if name in joined else value
+    return joined
 
 
-def _is_binary(request: Sent) -> bool:
+def _is_binary(request: HttpRequest) -> bool:
     media = request.header("content-type").partition(";")[0].strip().lower()
     return bool(request.body) and not (media in TEXT or media.startswith("text/"))
 
 
-def _body(request: Sent) -> str:
+def _body(request: HttpRequest) -> str:
     return base64.b64encode(request.body).decode() if _is_binary(request) else request.body.decode()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -81,6 +82,44 @@ def messages(response: Mapping[str, Any]) -> list[dict[str, Any]]:
     assert response["headers"]["content-type"] == "text/event-stream"
     lines = response["body"].split("\n")
     return [json.loads(line.removeprefix("data:")) for line in lines if line.startswith("data:")]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A JSON-RPC response that `read` has checked."""
+
+    status: int
+    body: dict[str, Any]
+
+    @classmethod
+    def of(cls, response: Mapping[str, Any], method: str) -> Reply:
+        return cls(response["statusCode"], read(response, method))
+
+    @property
+    def error(self) -> dict[str, Any] | None:
+        return self.body.get("error")
+
+    @property
+    def code(self) -> int:
+        """The code of the error."""
+        return int(self.body["error"]["code"])
+
+    @property
+    def result(self) -> dict[str, Any]:
+        result: dict[str, Any] = self.body["result"]
+        return result
+
+    @property
+    def state(self) -> str:
+        return str(self.result["requestState"])
+
+    @property
+    def questions(self) -> list[str]:
+        return sorted(self.result["inputRequests"])
+
+    @property
+    def text(self) -> str:
+        return str(self.result["content"][0]["text"])
 
 
 def message(method: str, params: Mapping[str, Any] | None = None, **options: Any) -> dict[str, Any]:  # noqa: ANN401
