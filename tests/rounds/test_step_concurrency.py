@@ -294,6 +294,7 @@ def test_a_step_in_a_thread_is_recorded_when_the_round_ends(runs: Counter[str]) 
 
         talk = talk_to(book).call()
         assert talk.asked == ["ok"]
+        assert runs == {"reserve": 1}
         assert talk.accept(ok=True).text == "a seat"
     assert runs == {"reserve": 1}
 
@@ -312,6 +313,7 @@ def test_a_step_in_a_task_is_recorded_when_another_task_asks(runs: Counter[str],
 
     talk = talk_to(book).call()
     assert talk.asked == ["ok"]
+    assert runs == {"reserve": 1}
     assert talk.accept(ok=True).text == "[True, 'a seat']"
     assert runs == {"reserve": 1}
 
