@@ -389,7 +389,7 @@ def handled_request(event: dict[str, Any], **options: Any) -> Request:  # noqa: 
 )
 def test_without_a_start_a_request_began_now(remaining_ms: int, seconds_left: int) -> None:
     request = handled_request(wire.event(call()), context=wire.Context(remaining_ms=remaining_ms))
-    assert request.deadline == pytest.approx(NOW + seconds_left)
+    assert request.gateway_deadline == pytest.approx(NOW + seconds_left)
 
 
 @pytest.mark.parametrize(
@@ -406,7 +406,7 @@ def test_without_a_start_a_request_began_now(remaining_ms: int, seconds_left: in
 def test_a_request_ends_when_lambda_or_api_gateway_ends(began: float, seconds_left: int) -> None:
     event = wire.event(call(), context={"timeEpoch": int(began * 1000)})
     request = handled_request(event, context=wire.Context(remaining_ms=60_000))
-    assert request.deadline == pytest.approx(NOW + seconds_left)
+    assert request.gateway_deadline == pytest.approx(NOW + seconds_left)
 
 
 def test_a_request_without_an_authorizer_has_an_address_and_no_principal() -> None:

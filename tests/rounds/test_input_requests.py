@@ -19,7 +19,7 @@ from mcp_functions.rounds.input_requests import fingerprint, missing_capabilitie
 from tests.support import wire
 
 if TYPE_CHECKING:
-    from mcp_functions.protocol.wire_types import InputRequest
+    from mcp_functions.protocol.wire_types import JSONObject
 
 
 class Name(BaseModel):
@@ -39,7 +39,7 @@ EVERY_REQUEST = [FORM, PAGE, SAMPLE, SAMPLE_WITH_TOOLS, SAMPLE_WITH_TOOL_CHOICE,
 
 
 @pytest.mark.parametrize("request_", EVERY_REQUEST)
-def test_the_official_types_take_every_request(request_: InputRequest) -> None:
+def test_the_official_types_take_every_request(request_: JSONObject) -> None:
     result = {
         "resultType": "input_required",
         "inputRequests": {"key": request_},
@@ -103,7 +103,7 @@ def test_roots_are_asked_for_without_params_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("request_", EVERY_REQUEST)
-def test_no_request_has_an_id(request_: InputRequest) -> None:
+def test_no_request_has_an_id(request_: JSONObject) -> None:
     assert request_.keys() == {"method", "params"}
 
 
@@ -175,7 +175,7 @@ def test_a_form_asked_again_states_the_reason_and_keeps_its_schema() -> None:
 
 
 @pytest.mark.parametrize("request_", [PAGE, SAMPLE, ROOTS])
-def test_other_requests_are_repeated_unchanged(request_: InputRequest) -> None:
+def test_other_requests_are_repeated_unchanged(request_: JSONObject) -> None:
     assert repeat_request(request_, "no") == request_
 
 
@@ -194,7 +194,7 @@ def test_other_requests_are_repeated_unchanged(request_: InputRequest) -> None:
         (ROOTS, {"roots": {"listChanged": True}}),
     ],
 )
-def test_a_declared_capability_may_be_used(request_: InputRequest, declared: dict[str, Any]) -> None:
+def test_a_declared_capability_may_be_used(request_: JSONObject, declared: dict[str, Any]) -> None:
     assert missing_capabilities([request_], declared) == {}
 
 
@@ -214,7 +214,7 @@ def test_a_declared_capability_may_be_used(request_: InputRequest, declared: dic
     ],
 )
 def test_a_missing_capability_is_named_as_an_object(
-    request_: InputRequest,
+    request_: JSONObject,
     declared: dict[str, Any],
     missing: dict[str, Any],
 ) -> None:
@@ -235,7 +235,7 @@ declared_capabilities: Any = st.fixed_dictionaries(
 @example(EVERY_REQUEST, {})
 @given(subsets_of_requests, declared_capabilities)
 def test_a_client_that_declares_the_missing_capabilities_may_get_every_question(
-    requests: list[InputRequest], declared: dict[str, Any]
+    requests: list[JSONObject], declared: dict[str, Any]
 ) -> None:
     missing = missing_capabilities(requests, declared)
     both = {name: {**declared.get(name, {}), **missing.get(name, {})} for name in declared.keys() | missing.keys()}

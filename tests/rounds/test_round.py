@@ -24,10 +24,10 @@ from mcp_functions.schemas.forms import InvalidAnswer
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mcp_functions.protocol.wire_types import InputRequest
+    from mcp_functions.protocol.wire_types import JSONObject
 
 
-def form(message: str) -> InputRequest:
+def form(message: str) -> JSONObject:
     schema: dict[str, Any] = {"type": "object", "properties": {}}
     return {"method": "elicitation/create", "params": {"mode": "form", "message": message, "requestedSchema": schema}}
 

@@ -18,7 +18,7 @@ authenticated), and holds the earlier answers.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.http import events
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.mailbox import Mailbox, StoredRecord
     from mcp_functions.legacy.runner import Call, Outcome
     from mcp_functions.legacy.sealed_ids import PendingQuestion
-    from mcp_functions.protocol.wire_types import InputRequest
 
 RESULT_AND_ERROR = "A response holds a result or an error, and not both"
 
@@ -141,7 +140,7 @@ def _continue_call(
     result = message.get("result")
     if not isinstance(result, dict):  # the client could not ask its user
         observability.current().reason = "client_error"
-        request = cast("InputRequest", stored.record.messages[-1])
+        request = dict(stored.record.messages[-1])
         last = final_messages.client_error_message(question.call, request, message.get("error"))
         ended = CallRecord(question.stream.nonce, question.step + 1, "over", [last])
         return mailbox.replace(stored, ended, exchange.deadline) is not None

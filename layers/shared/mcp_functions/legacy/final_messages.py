@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.apps import rungs
+from mcp_functions.apps import channels
 from mcp_functions.legacy import responses, revisions, translation
 from mcp_functions.legacy.errors import RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED
 from mcp_functions.protocol.errors import (
@@ -14,14 +14,13 @@ from mcp_functions.protocol.errors import (
     ResourceNotFound,
     capability_names,
 )
-from mcp_functions.rounds.input_requests import describe_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mcp_functions.legacy.exchange import Exchange
     from mcp_functions.legacy.runner import Call, Outcome
-    from mcp_functions.protocol.wire_types import InputRequest
+    from mcp_functions.protocol.wire_types import JSONObject
 
 ADVICE = (
     "If the tool has an argument for it, ask the user yourself and call it again with the answer. "
@@ -79,10 +78,10 @@ def not_asked_message(call: Call, outcome: Outcome, obstacle: Obstacle) -> dict[
     modes = {question.get("params", {}).get("mode") for question in questions.values()}
     if modes == {"url"}:
         return _pages_message(call, questions)
-    return explanation_message(call, map(describe_request, questions.values()), obstacle)
+    return explanation_message(call, map(channels.describe_request, questions.values()), obstacle)
 
 
-def client_error_message(call: Call, request: InputRequest, error: object) -> dict[str, Any]:
+def client_error_message(call: Call, request: JSONObject, error: object) -> dict[str, Any]:
     """Return the response to a call whose question the client answered with a JSON-RPC error.
 
     The error is not the user's decision: "decline" and "cancel" are results. Only the error's code is repeated,
@@ -93,7 +92,7 @@ def client_error_message(call: Call, request: InputRequest, error: object) -> di
         code = None
     asks_user = request["method"] == "elicitation/create"
     obstacle = Obstacle.CLIENT_FAILED if asks_user else Obstacle.CLIENT_REFUSED
-    return explanation_message(call, [describe_request(request)], obstacle, code=code)
+    return explanation_message(call, [channels.describe_request(request)], obstacle, code=code)
 
 
 def explanation_message(
@@ -103,7 +102,7 @@ def explanation_message(
     reason = obstacle.value
     if code is not None:
         reason += f" (it answered with JSON-RPC error {code})"
-    text = rungs.unfinished(reason, questions, ADVICE)
+    text = channels.unfinished(reason, questions, ADVICE)
     if call.method == "tools/call":
         return responses.result_message(call.id, {"content": [{"type": "text", "text": text}], "isError": True})
     return responses.error_message(call.id, HandlerError(text))

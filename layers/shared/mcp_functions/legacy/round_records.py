@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observability
+from mcp_functions.apps.channels import describe_request
 from mcp_functions.legacy import final_messages, responses, translation
 from mcp_functions.legacy.errors import ResultLost
 from mcp_functions.legacy.final_messages import Obstacle
@@ -19,7 +20,6 @@ from mcp_functions.legacy.mailbox import CallRecord
 from mcp_functions.legacy.runner import run_call
 from mcp_functions.legacy.sealed_ids import PendingQuestion
 from mcp_functions.protocol.errors import McpError, Misconfigured
-from mcp_functions.rounds.input_requests import describe_request
 from mcp_functions.store import ItemTooLarge
 
 if TYPE_CHECKING:

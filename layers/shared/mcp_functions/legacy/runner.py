@@ -145,10 +145,10 @@ def _modern_request(exchange: Exchange, call: Call, capabilities: Mapping[str, A
         headers=headers,
         principal=exchange.caller.principal,
         address=exchange.http.address,
-        deadline=exchange.deadline - SPARE_SECONDS,
+        gateway_deadline=exchange.deadline - SPARE_SECONDS,
         event=event,
         scopes=exchange.caller.scopes,
-        ends=exchange.ends,
+        lambda_deadline=exchange.ends,
     )
 
 

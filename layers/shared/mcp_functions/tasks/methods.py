@@ -90,7 +90,7 @@ class Tasks:
         tool = self.tools[params["name"]]
         support = tool.task_support(params)
         if support == "required":
-            request.must_take_tasks()
+            request.require_tasks_extension()
         if not support or not request.takes_tasks:
             return tool.call(params, round_)
         # A task cannot show a form of the host (an MCP app). So a call that may do without a task shows the form.
@@ -172,9 +172,9 @@ class Tasks:
         # capabilities"
         lacking = missing_capabilities(questions.values(), request.capabilities)
         if lacking:
-            from mcp_functions.apps import rungs  # noqa: PLC0415 - only for clients without elicitation
+            from mcp_functions.apps import channels  # noqa: PLC0415 - only for clients without elicitation
 
-            raise rungs.refusal(lacking, questions)  # an McpError that names the missing capabilities
+            raise channels.refusal(lacking, questions)  # an McpError that names the missing capabilities
         description = _description(task_id, task, self._now_ms())
         if task.status == INPUT_REQUIRED:
             return {**description, "inputRequests": questions}

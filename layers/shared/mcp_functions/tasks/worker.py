@@ -207,9 +207,9 @@ def _run_handler(task: Task, tool: Tool[..., Any], round_: Round) -> dict[str, A
         lacking = missing_capabilities(round_.requests.values(), task.declared)
         if not lacking:
             return None
-        from mcp_functions.apps import rungs  # noqa: PLC0415 - only for clients without elicitation
+        from mcp_functions.apps import channels  # noqa: PLC0415 - only for clients without elicitation
 
-        return {"result": tool.error_result(rungs.not_asked(tool, round_.requests, lacking))}
+        return {"result": tool.error_result(channels.not_asked(tool, round_.requests, lacking))}
     except BaseException as error:  # an author's `sys.exit()` too must end the task
         if _ends_invocation(error):
             raise
