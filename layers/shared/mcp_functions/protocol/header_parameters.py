@@ -86,16 +86,6 @@ def check(parameters: HeaderParameters, arguments: Mapping[str, Any], headers: M
             raise mismatch(name)
 
 
-def check_sent(parameters: HeaderParameters, arguments: Mapping[str, Any], headers: Mapping[str, str]) -> None:
-    """Check only the headers that were sent, because a client of 2025 need not send any.
-
-    Raises:
-        HeaderMismatch: a header is superfluous, malformed, or different. The message names it.
-    """
-    sent = {name: parameter for name, parameter in parameters.items() if name in headers}
-    check(sent, arguments, headers)
-
-
 def write(parameters: HeaderParameters, arguments: Mapping[str, Any]) -> dict[str, str]:
     """Return the `Mcp-Param-*` headers of a call, as a client sends them."""
     values = {name: value_at(arguments, *parameter.path) for name, parameter in parameters.items()}
