@@ -163,7 +163,7 @@ def test_threads_that_ask_at_once_ask_in_one_round() -> None:
             return len(elicit(f"guest-{number}", f"Guest {number}?", str))
 
         with ThreadPoolExecutor(8) as pool:
-            return sum(future.result() for future in [pool.submit(ask, number) for number in range(8)])
+            return sum(pool.map(ask, range(8)))
 
     talk = talk_to(invite).call()
     assert sorted(talk.asked) == [f"guest-{number}" for number in range(8)]
