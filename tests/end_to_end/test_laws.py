@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.laws.client import ACTS, Act, Client, result_of, run_without_faults
 from tests.laws.corpus import CASES
 from tests.laws.people import Person
-from tests.laws.world import WORLD
+from tests.laws.services import SERVICES
 
 if TYPE_CHECKING:
     from tests.laws.corpus import Case
@@ -32,13 +32,13 @@ def create_client(case: Case, seed: int) -> Client:
     """Make a client whose person answers the questions of all versions."""
     questions: dict[str, object] = {}
     for version in range(len(case.versions)):
-        questions |= run_without_faults(case, version, Person(seed, moods=False))[1]
-    WORLD.opened.clear()
-    return Client(case, Person(seed, moods=case.moods), Person(seed + 1), questions)
+        questions |= run_without_faults(case, version, Person(seed, may_decline=False))[1]
+    SERVICES.page_visits.clear()
+    return Client(case, Person(seed, may_decline=case.may_decline), Person(seed + 1), questions)
 
 
 def ideal_result(client: Client) -> dict[str, object]:
-    WORLD.opened.clear()
+    SERVICES.page_visits.clear()
     return run_without_faults(client.case, client.version, client.person)[0]
 
 
@@ -67,10 +67,10 @@ def test_two_conversations_of_one_client_never_mix(
     case: Case, seeds: tuple[int, int], acts: tuple[list[Act], list[Act]], turns: list[bool]
 ) -> None:
     clients = [create_client(case, seed) for seed in seeds]
-    opened = [WORLD.opened.copy() for _client in clients]  # the pages that each person has opened
+    opened = [SERVICES.page_visits.copy() for _client in clients]  # the pages that each person has opened
     plays = [client.play(faults) for client, faults in zip(clients, acts, strict=True)]
     for turn in [*turns, *[False] * 40, *[True] * 40]:  # at the end, each conversation has its turn until it is over
-        WORLD.opened = opened[turn]
+        SERVICES.page_visits = opened[turn]
         next(plays[turn], None)
     for client in clients:
         assert_has_ideal_result(client)

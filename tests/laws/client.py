@@ -14,8 +14,8 @@ from mcp_functions import serve
 from mcp_functions.handlers.runner import run_round
 from mcp_functions.protocol.errors import McpError
 from mcp_functions.rounds.round import Round, RoundRequest
-from tests.laws.people import Person, malformed_answer, open_pages, words
-from tests.laws.world import WORLD
+from tests.laws.people import Person, malformed_answer, message_of, open_pages
+from tests.laws.services import SERVICES
 from tests.support import wire
 
 if TYPE_CHECKING:
@@ -39,13 +39,13 @@ class Act(NamedTuple):
 
 
 @cache
-def container(case_name: str, version: int, number: int) -> LambdaFunction:
-    """Return one of the containers that run a version of a handler."""
+def create_container(case_name: str, version: int, number: int) -> LambdaFunction:
+    """Return one of the two containers that run a version of a handler."""
     from tests.laws.corpus import CASES  # noqa: PLC0415 - it is what imports this
 
     (case,) = (case for case in CASES if case.name == case_name)
     del number
-    return serve(case.versions[version], codec=SEAL, now=lambda: WORLD.now)
+    return serve(case.versions[version], codec=SEAL, now=lambda: SERVICES.now)
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,11 @@ class Point:
 
     Attributes:
         state: the request state; None before the first round.
-        questions: those without an answer.
-        effects: texts of the effects so far.
-        answered: key and text of each question that has a valid answer.
+        questions: the open questions, by key.
+        effects: the texts of the effects so far.
+        answered: the key and the message of each question that has a valid answer.
         rounds: the number of rounds so far.
-        flow: the number of the first request that began it.
-
+        flow: the number of the conversation: each first request begins another one.
     """
 
     state: str | None = None
@@ -83,15 +82,16 @@ class Client:
     """One client in one conversation.
 
     Attributes:
+        case: the function, and the request that calls it.
         person: answers the questions.
         stranger: answers questions that the function did not ask.
-        known_questions: of all versions of the function.
+        known_questions: the questions of all versions of the function, by key.
         version: the version that the next request reaches.
-        number: the container of that version, 0 or 1.
-        points: after each round, and those that the client went back to.
-        keys: the idempotency keys of each effect, by flow.
-        final: the last response.
-
+        container: the container of that version, 0 or 1.
+        points: the conversation after each round, and again when the client went back to it.
+        idempotency_keys: the keys of each effect, by flow and text.
+        flows: how many first requests the client has sent.
+        final: the last response; None while there are questions.
     """
 
     case: Case
@@ -99,9 +99,9 @@ class Client:
     stranger: Person
     known_questions: dict[str, Any]
     version: int = 0
-    number: int = 0
+    container: int = 0
     points: list[Point] = field(default_factory=lambda: [Point()])
-    keys: dict[tuple[int, str], set[str]] = field(default_factory=dict)
+    idempotency_keys: dict[tuple[int, str], set[str]] = field(default_factory=dict)
     flows: int = 0
     final: dict[str, Any] | None = None
 
@@ -128,15 +128,16 @@ class Client:
             case "version":
                 self.version = (self.version + 1) % len(self.case.versions)
             case "container":
-                self.number = 1 - self.number
+                self.container = 1 - self.container
         self._send(self._responses(act))
 
     def _responses(self, act: Act) -> dict[str, Any]:
-        answers, questions = self._answers(), self.points[-1].questions
+        answers = self._answers()
+        questions = self.points[-1].questions
         unrequested = {key: self.stranger.answer(key, question) for key, question in self.known_questions.items()}
         match act.name:
             case "some":
-                return {key: answer for n, (key, answer) in enumerate(answers.items()) if act.number >> n & 1}
+                return {key: answer for place, (key, answer) in enumerate(answers.items()) if act.number >> place & 1}
             case "malformed":
                 return {key: malformed_answer(act.number, question) for key, question in questions.items()}
             case "cold":  # answers to questions that a later round may ask
@@ -161,7 +162,7 @@ class Client:
 
     def _send(self, responses: dict[str, Any]) -> None:
         open_pages(self.points[-1].questions, responses)
-        self.last = Request(self.points[-1], responses, container(self.case.name, self.version, self.number))
+        self.last = Request(self.points[-1], responses, create_container(self.case.name, self.version, self.container))
         self._receive(self.last)
 
     def _receive(self, request: Request) -> None:
@@ -169,7 +170,7 @@ class Client:
         if point.state is None:
             self.flows += 1
         flow = point.flow or self.flows
-        WORLD.begin_round()
+        SERVICES.begin_round()
         body = self._post(request)
         self._check_round(point, flow)
         result = body.get("result", {})
@@ -178,29 +179,29 @@ class Client:
             return
         requests = result["inputRequests"]
         answered = point.answered | self._valid_answers(request)
-        repeated = {(key, words(question)) for key, question in requests.items()} & answered
+        repeated = {(key, message_of(question)) for key, question in requests.items()} & answered
         assert not repeated, "a question with an answer was asked again"
-        effects = point.effects | {effect.text for effect in WORLD.effects}
+        effects = point.effects | {effect.text for effect in SERVICES.effects}
         self.points.append(Point(result["requestState"], requests, effects, answered, point.rounds + 1, flow))
 
     def _valid_answers(self, request: Request) -> set[tuple[str, str]]:
-        """Return key and text of each question that this request answers. A page may be asked again."""
+        """Return the key and the message of each question that this request answers. A page may be asked for again."""
         return {
-            (key, words(question))
+            (key, message_of(question))
             for key, question in request.point.questions.items()
             if request.responses.get(key) == self.person.answer(key, question)
             if question["params"].get("mode") != "url"
         }
 
     def _check_round(self, point: Point, flow: int) -> None:
-        assert WORLD.entered == WORLD.left <= 1, "finally did not run"
-        effects = [effect.text for effect in WORLD.effects]
+        assert SERVICES.opened_resources == SERVICES.closed_resources <= 1, "a resource was not closed"
+        effects = [effect.text for effect in SERVICES.effects]
         assert len(effects) == len(set(effects)), "a step ran twice in a round"
         assert not point.effects & set(effects), "a step ran again although it was recorded"
-        for effect in WORLD.effects:
+        for effect in SERVICES.effects:
             if effect.key is not None:
                 assert point.state is not None, "a keyed step ran before a state could repeat its key"
-                keys = self.keys.setdefault((flow, effect.text), set())
+                keys = self.idempotency_keys.setdefault((flow, effect.text), set())
                 keys.add(effect.key)
                 assert len(keys) == 1, "one effect had two idempotency keys"
 
@@ -211,7 +212,7 @@ class Client:
         if request.responses:
             params["inputResponses"] = request.responses
         message = wire.message(self.case.method, params, capabilities=EVERYTHING)
-        event = wire.event(message, context={"timeEpoch": int(WORLD.now * 1000)})
+        event = wire.event(message, context={"timeEpoch": int(SERVICES.now * 1000)})
         response = request.handler(event, wire.Context(f"local_{self.case.name}"))
         assert response["statusCode"] == 200, response["body"]
         return wire.read(response, self.case.method)
@@ -257,7 +258,7 @@ def run_without_faults(case: Case, version: int, person: Person) -> tuple[dict[s
     request = RoundRequest(flow="without faults", camel_case=handler.camel_case, capabilities=EVERYTHING)
     round_: Round = Uninterrupted(person, known_questions, request)
     while True:
-        WORLD.begin_round()
+        SERVICES.begin_round()
         try:
             result = run_round(handler, case.params, round_)
         except McpError as error:

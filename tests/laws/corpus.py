@@ -1,4 +1,4 @@
-"""Handlers as authors write them, each in the versions that a rolling upgrade runs side by side."""
+"""CASES: handlers as authors write them, some in two versions, which a rolling upgrade runs side by side."""
 
 from __future__ import annotations
 
@@ -29,18 +29,10 @@ from mcp_functions import (
     tool,
 )
 from mcp_functions.rounds.client_questions import CreateMessageRequest
-from tests.laws.world import WORLD, open_resource
+from tests.laws.services import SERVICES, open_resource
 
 if TYPE_CHECKING:
     from mcp_functions.handlers.base import Handler
-
-
-class Name(BaseModel):
-    name: str = Field(max_length=40)
-
-
-class Ok(BaseModel):
-    ok: bool
 
 
 class Count(BaseModel):
@@ -63,12 +55,12 @@ class Case(NamedTuple):
     versions: tuple[Handler[..., Any], ...]
     method: str
     params: dict[str, Any]
-    moods: bool = True  # whether people may say no: at the low level that is asked again for ever
+    may_decline: bool = True  # False where a declined question is asked again without end
 
     @classmethod
-    def of_tool(cls, *versions: Handler[..., Any], moods: bool = True, **arguments: object) -> Case:
+    def of_tool(cls, *versions: Handler[..., Any], may_decline: bool = True, **arguments: object) -> Case:
         name = versions[0].name
-        return cls(name, versions, "tools/call", {"name": name, "arguments": arguments}, moods)
+        return cls(name, versions, "tools/call", {"name": name, "arguments": arguments}, may_decline)
 
 
 # One question after the other.
@@ -78,8 +70,8 @@ class Case(NamedTuple):
 def straight(topic: str, *, elicit: Elicit) -> str:
     """Ask two things."""
     with open_resource():
-        who = elicit("who", f"Who writes about {topic}?", Name)
-        return f"{who.name}, {elicit('colour', 'Which colour?', Colour).choice}"
+        who = elicit("who", f"Who writes about {topic}?", str)
+        return f"{who}, {elicit('colour', 'Which colour?', Colour).choice}"
 
 
 @tool(name="straight")
@@ -87,8 +79,8 @@ def straight_reworded(topic: str, *, elicit: Elicit) -> str:
     """Ask the same in other words, and one thing more."""
     with open_resource():
         size = elicit("size", "How large?", Count)
-        who = elicit("who", f"Who writes about {topic}?", Name)
-        return f"{who.name}, {elicit('colour', 'In which colour, please?', Colour).choice}, {size.n}"
+        who = elicit("who", f"Who writes about {topic}?", str)
+        return f"{who}, {elicit('colour', 'In which colour, please?', Colour).choice}, {size.n}"
 
 
 @tool(camel_case=True)
@@ -107,19 +99,19 @@ def guests(*, elicit: Elicit) -> list[str]:
     """Ask as many questions as an answer says."""
     with open_resource():
         count = elicit("count", "How many are coming?", Count).n
-        return [elicit(f"guest-{n}", f"Who is guest {n}?", Name).name for n in range(count)]
+        return [elicit(f"guest-{n}", f"Who is guest {n}?", str) for n in range(count)]
 
 
 @tool(name="guests")
 def guests_with_colours(*, elicit: Elicit) -> list[str]:
     """Ask two questions for each, at once."""
     with open_resource():
-        count, found = elicit("count", "How many are coming?", Count).n, []
-        for n in range(count):
-            who = Question(f"guest-{n}", f"Who is guest {n}?", Name)
+        guests = []
+        for n in range(elicit("count", "How many are coming?", Count).n):
+            who = Question(f"guest-{n}", f"Who is guest {n}?", str)
             name, colour = elicit.together(who, Question(f"colour-{n}", f"What does guest {n} wear?", Colour))
-            found.append(f"{name.name} in {colour.choice}")
-        return found
+            guests.append(f"{name} in {colour.choice}")
+        return guests
 
 
 @tool
@@ -128,11 +120,11 @@ def branches(*, elicit: Elicit) -> str:
     with open_resource():
         match elicit("choice", "Red, green or blue?", Colour).choice:
             case "red":
-                if elicit("sure", "Red, really?", Ok).ok:
+                if elicit("sure", "Red, really?", bool):
                     return "red"
-                return elicit("instead", "What instead of red?", Name).name
+                return elicit("instead", "What instead of red?", str)
             case "green":
-                return " ".join(elicit(f"shade-{n}", f"Shade {n}?", Name).name for n in (1, 2))
+                return " ".join(elicit(f"shade-{n}", f"Shade {n}?", str) for n in (1, 2))
         return "blue"
 
 
@@ -143,23 +135,23 @@ def branches(*, elicit: Elicit) -> str:
 def all_at_once(*, elicit: Elicit) -> str:
     """Ask the user, the model and the client in one round."""
     with open_resource():
-        where, day, roots, said = elicit.together(
-            Question("where", "Where to?", Name),
+        where, day, roots, praise = elicit.together(
+            Question("where", "Where to?", str),
             Question("day", "When?", Day),
             RootsQuestion(),
-            SampleQuestion("said", CreateMessageRequest("Praise travelling", 100)),
+            SampleQuestion("praise", CreateMessageRequest("Praise travelling", 100)),
         )
-        asked = f"{where.name} on {day.first_day}: shall we?"
-        fine = elicit("fine", asked, Ok).ok
-        return f"{asked} {fine} {day.extras} {roots[0]['uri']} {said['content']['text']}"
+        plan = f"{where} on {day.first_day}"
+        agreed = elicit("agreed", f"{plan}: shall we?", bool)
+        return f"{plan} {agreed} {day.extras} {roots[0]['uri']} {praise['content']['text']}"
 
 
 @tool(name="all_at_once")
 def fewer_at_once(*, elicit: Elicit) -> str:
     """Ask less of it, in another order."""
     with open_resource():
-        day, where = elicit.together(Question("day", "When?", Day), Question("where", "Where to?", Name))
-        return f"{where.name} on {day.first_day}"
+        day, where = elicit.together(Question("day", "When?", Day), Question("where", "Where to?", str))
+        return f"{where} on {day.first_day}"
 
 
 @tool
@@ -168,12 +160,12 @@ def declared(
     *,
     how: Annotated[Colour, Ask("How was bug {bug} resolved?")],
     elicit: Elicit,
-    who: Annotated[Name | None, Ask("Who did it?")],
+    who: Annotated[str | None, Ask("Who did it?")],
 ) -> str:
     """Declare two questions, and ask a third."""
     with open_resource():
-        by = who.name if who else "nobody"
-        return f"{how.choice} by {by}: {elicit('thanks', f'Thank {by}?', Ok).ok}"
+        name = who or "nobody"
+        return f"{how.choice} by {name}: {elicit('thanks', f'Thank {name}?', bool)}"
 
 
 # The actions of people.
@@ -183,21 +175,21 @@ def declared(
 def outcomes(*, elicit: Elicit) -> list[str]:
     """Choose a branch by the user's action."""
     with open_resource():
-        found = []
+        things = []
         for number in range(3):
-            match elicit.outcome(f"thing-{number}", f"Thing {number}?", Name):
+            match elicit.outcome(f"thing-{number}", f"Thing {number}?", str):
                 case Declined():
-                    found.append("declined")
+                    things.append("declined")
                 case Cancelled():
-                    found.append("cancelled")
+                    things.append("cancelled")
                 case thing:
-                    found.append(thing.name)
-        return found
+                    things.append(thing)
+        return things
 
 
 def name_or_nobody(elicit: Elicit, key: str) -> str:
     try:
-        return elicit(key, f"{key}?", Name).name
+        return elicit(key, f"{key}?", str)
     except Exception:  # noqa: BLE001 - as careless authors write
         return "nobody"
 
@@ -208,10 +200,10 @@ def careless(*, elicit: Elicit, step: Step) -> str:
     with open_resource():
         first = name_or_nobody(elicit, "first")
         try:
-            told = step("tell", WORLD.do, "tell", first)
+            receipt = step("tell", SERVICES.call, "tell", first)
         except Exception:  # noqa: BLE001 - as careless authors write
-            told = "not told"
-        return f"{first}, {name_or_nobody(elicit, 'second')}, {told}"
+            receipt = "no receipt"
+        return f"{first}, {name_or_nobody(elicit, 'second')}, {receipt}"
 
 
 # Steps.
@@ -224,42 +216,42 @@ class Flight:
 
 
 def reserve(city: str, day: date) -> Flight:
-    return Flight(WORLD.do("reserve", city), day)
+    return Flight(SERVICES.call("reserve", city), day)
 
 
 def charge(flight: Flight, euros: int, *, key: str) -> str:
-    return WORLD.do("charge", flight.number, euros, key=key)
+    return SERVICES.call("charge", flight.number, euros, key=key)
 
 
 @tool
 def booking(city: str, *, elicit: Elicit, step: Step) -> str:
     """Hold a seat, reserve, confirm and charge."""
     with open_resource():
-        seat = step.keyed("hold", lambda key: WORLD.do("hold", city, key=key))
+        seat = step.keyed("hold", lambda key: SERVICES.call("hold", city, key=key))
         day = elicit("day", "When?", Day).first_day
         flight = step("reserve", reserve, city, day)
-        if not elicit("consent", f"{flight.number} on {flight.day:%d %b}, {seat}: 420 EUR?", Ok).ok:
+        if not elicit("consent", f"{flight.number} on {flight.day:%d %b}, {seat}: 420 EUR?", bool):
             return "nothing was booked"
         receipt = step.keyed("charge", charge, flight, 420)
-        thanks = elicit("thanks", "Thank you. How was it?", Name).name
-        return f"{receipt} {thanks} {step('note', WORLD.do, 'note', thanks)}"
+        thanks = elicit("thanks", "Thank you. How was it?", str)
+        return f"{receipt} {thanks} {step('note', SERVICES.call, 'note', thanks)}"
 
 
 @tool(name="booking")
 def booking_with_insurance(city: str, *, elicit: Elicit, step: Step) -> str:
     """Do the same, with insurance, and other words."""
     with open_resource():
-        seat = step.keyed("hold", lambda key: WORLD.do("hold", city, key=key))
+        seat = step.keyed("hold", lambda key: SERVICES.call("hold", city, key=key))
         day = elicit("day", "When?", Day).first_day
         flight = step("reserve", reserve, city, day)
-        cover = step("insure", WORLD.do, "insure", flight.number)
-        if not elicit("consent", f"{flight.number}, {seat}, {cover}: 440 EUR?", Ok).ok:
+        cover = step("insure", SERVICES.call, "insure", flight.number)
+        if not elicit("consent", f"{flight.number}, {seat}, {cover}: 440 EUR?", bool):
             return "nothing was booked"
         return step.keyed("charge", charge, flight, 420)
 
 
 def work(part: int) -> int:
-    WORLD.do("work", part, seconds=6)
+    SERVICES.call("work", part, seconds=6)
     return part * part
 
 
@@ -278,11 +270,11 @@ def by_hand(*, step: Step, elicit: Elicit) -> str:
     with open_resource():
         done = []
         for n in range(7):
-            before = len(WORLD.effects)
-            done.append(step(f"part-{n}", WORLD.do, "part", n))
-            if n % 3 == 2 and len(WORLD.effects) > before:
+            before = len(SERVICES.effects)
+            done.append(step(f"part-{n}", SERVICES.call, "part", n))
+            if n % 3 == 2 and len(SERVICES.effects) > before:
                 step.shed()
-        return f"{elicit('name', 'For whom?', Name).name}: {done}"
+        return f"{elicit('name', 'For whom?', str)}: {done}"
 
 
 @tool
@@ -291,10 +283,10 @@ async def with_tasks(*, elicit: Elicit, step: Step) -> str:
 
     async def ask(key: str) -> str:
         await asyncio.sleep(0)
-        return elicit(key, f"Task {key}?", Name).name
+        return elicit(key, f"Task {key}?", str)
 
     async def measure(name: str) -> int:
-        WORLD.do("measure", name)
+        SERVICES.call("measure", name)
         for _ in range(3):
             await asyncio.sleep(0)
         return len(name)
@@ -309,27 +301,28 @@ async def with_tasks(*, elicit: Elicit, step: Step) -> str:
 
 
 def pack(things: tuple[str, ...]) -> Any:  # noqa: ANN401 - an annotation that says nothing
-    return {"packed": [WORLD.do("pack", *things)], "as": things}
+    return {"packed": [SERVICES.call("pack", *things)], "as": things}
 
 
 @tool
 async def spoiling(*, elicit: Elicit, step: Step, sample: Sample, list_roots: ListRoots) -> list[str]:
     """Change everything that is read, in every round."""
     with open_resource():
-        found = list[str]()
+        readings = list[str]()
 
-        async def read() -> None:
+        async def read_and_change() -> None:
             bag = step("pack", pack, ("map", "rope"))
-            folders, said = list_roots(), sample("praise", "Praise travelling", max_tokens=50)
-            found.append(f"{bag} {folders} {said}")
+            folders = list_roots()
+            message = sample("praise", "Praise travelling", max_tokens=50)
+            readings.append(f"{bag} {folders} {message}")
             bag["packed"].append(bag["as"].pop())
             folders.append(folders[0].pop("uri"))
-            said["content"].clear()
+            message["content"].clear()
 
-        await read()
-        await asyncio.gather(read(), read())
-        found.append(elicit("last", f"{len(set(found))} bag?", Name).name)
-        return found
+        await read_and_change()
+        await asyncio.gather(read_and_change(), read_and_change())
+        readings.append(elicit("last", f"{len(set(readings))} bag?", str))
+        return readings
 
 
 # Pages, models, folders.
@@ -340,19 +333,20 @@ def twice_on_a_page(user: str, *, elicit: Elicit) -> str:
     """Ask for a page until the user has opened it twice."""
     with open_resource():
         page = f"https://forge.example/{user}"
-        while WORLD.opened[page] < 2:
+        while SERVICES.page_visits[page] < 2:
             elicit.url("page", "Please sign in", page)
-        return f"welcome, {elicit('name', 'Who are you?', Name).name}"
+        return f"welcome, {elicit('name', 'Who are you?', str)}"
 
 
 @tool
 def model_and_folders(*, sample: Sample, list_roots: ListRoots) -> str:
     """Ask the client's model about each of its folders, twice."""
     with open_resource():
-        found = [root["uri"] for root in list_roots()]
+        texts = [root["uri"] for root in list_roots()]
         for turn in (1, 2):
-            found.append(sample(f"turn-{turn}", f"Turn {turn} of {found[-1]}", max_tokens=50)["content"]["text"])
-        return " ".join(found)
+            message = sample(f"turn-{turn}", f"Turn {turn} of {texts[-1]}", max_tokens=50)
+            texts.append(message["content"]["text"])
+        return " ".join(texts)
 
 
 # Prompts and resources.
@@ -362,7 +356,7 @@ def model_and_folders(*, sample: Sample, list_roots: ListRoots) -> str:
 def briefing(topic: str, *, elicit: Elicit) -> str:
     """Ask for whom, then write."""
     with open_resource():
-        audience = elicit("audience", f"Who reads about {topic}?", Name).name
+        audience = elicit("audience", f"Who reads about {topic}?", str)
         return f"On {topic}, for {audience}, in {elicit('minutes', 'How many minutes?', Count).n} minutes."
 
 
@@ -377,8 +371,8 @@ def rules(*, elicit: Elicit) -> str:
 def ticket(project: str, number: int, *, elicit: Elicit, step: Step) -> str:
     """Ask why, and leave a trace once."""
     with open_resource():
-        trace = step("trace", WORLD.do, "trace", project, number)
-        return f"{trace}: {elicit('why', f'Why {project}-{number}?', Name).name}"
+        trace = step("trace", SERVICES.call, "trace", project, number)
+        return f"{trace}: {elicit('why', f'Why {project}-{number}?', str)}"
 
 
 # The low level, and a state that changes its shape.
@@ -396,47 +390,45 @@ class LaterDraft(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def migrate(cls, found: dict[str, Any]) -> dict[str, Any]:
-        return {**found, "thePlace": found["where"]} if "where" in found else found
+    def migrate(cls, data: dict[str, Any]) -> dict[str, Any]:
+        return {**data, "thePlace": data["where"]} if "where" in data else data
 
 
 @tool
-def draft(
-    days: int, *, input_responses: InputResponses, request_state: RequestState[Draft]
-) -> str | InputRequiredResult:
-    """Keep what is known in a state."""
+def draft(days: int, *, responses: InputResponses, state: RequestState[Draft]) -> str | InputRequiredResult:
+    """Keep the answers in a state."""
     with open_resource():
-        known = request_state.value
-        where, day = input_responses.accepted("where", Name), input_responses.accepted("day", Day)
-        known.where = known.where or (where.name if where else None)
-        known.day = known.day or (day.first_day if day else None)
-        asked = {"where": ElicitRequest("Where to?", Name), "day": ElicitRequest("When?", Day)}
-        if missing := {key: request for key, request in asked.items() if getattr(known, key) is None}:
-            return InputRequiredResult(missing, known)
-        return f"{days} days in {known.where} from {known.day}"
+        draft = state.value
+        day = responses.accepted("day", Day)
+        draft.where = draft.where or responses.accepted("where", str)
+        draft.day = draft.day or (day.first_day if day else None)
+        if draft.where is None or draft.day is None:
+            requests = {"where": ElicitRequest("Where to?", str), "day": ElicitRequest("When?", Day)}
+            return InputRequiredResult({key: requests[key] for key in requests if getattr(draft, key) is None}, draft)
+        return f"{days} days in {draft.where} from {draft.day}"
 
 
 @tool(name="draft")
 def draft_of_another_shape(
-    days: int, *, input_responses: InputResponses, request_state: RequestState[LaterDraft]
+    days: int, *, responses: InputResponses, state: RequestState[LaterDraft]
 ) -> str | InputRequiredResult:
-    """Keep more, under other names."""
+    """Keep more answers, under other names."""
     with open_resource():
-        known = request_state.value
-        if where := input_responses.accepted("where", Name):
-            known.place = known.place or where.name
-        if day := input_responses.accepted("day", Day):
-            known.day = known.day or day.first_day
-        if people := input_responses.accepted("people", Count):
-            known.people = known.people or people.n
-        asked = {
-            "where": (known.place, ElicitRequest("Where to?", Name)),
-            "day": (known.day, ElicitRequest("When?", Day)),
-            "people": (known.people, ElicitRequest("How many?", Count)),
-        }
-        if missing := {key: request for key, (value, request) in asked.items() if value is None}:
-            return InputRequiredResult(missing, known)
-        return f"{days} days in {known.place} from {known.day}, {known.people} of us"
+        draft = state.value
+        day, people = responses.accepted("day", Day), responses.accepted("people", Count)
+        draft.place = draft.place or responses.accepted("where", str)
+        draft.day = draft.day or (day.first_day if day else None)
+        draft.people = draft.people or (people.n if people else None)
+        missing: dict[str, ElicitRequest] = {}
+        if draft.place is None:
+            missing["where"] = ElicitRequest("Where to?", str)
+        if draft.day is None:
+            missing["day"] = ElicitRequest("When?", Day)
+        if draft.people is None:
+            missing["people"] = ElicitRequest("How many?", Count)
+        if missing:
+            return InputRequiredResult(missing, draft)
+        return f"{days} days in {draft.place} from {draft.day}, {draft.people} of us"
 
 
 CASES = [
@@ -455,7 +447,7 @@ CASES = [
     Case.of_tool(spoiling),
     Case.of_tool(twice_on_a_page, user="ann"),
     Case.of_tool(model_and_folders),
-    Case.of_tool(draft, draft_of_another_shape, moods=False, days=3),
+    Case.of_tool(draft, draft_of_another_shape, may_decline=False, days=3),
     Case("briefing", (briefing,), "prompts/get", {"name": "briefing", "arguments": {"topic": "law"}}),
     Case("rules", (rules,), "resources/read", {"uri": "rules://house"}),
     Case("ticket", (ticket,), "resources/read", {"uri": "tickets://LAW/7"}),

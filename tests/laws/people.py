@@ -6,60 +6,63 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, Any
 
-from tests.laws.world import WORLD
+from tests.laws.services import SERVICES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-AGAIN = re.compile(r" \(Please answer again: .*\)$", re.DOTALL)
-CHOICES = ("accept", "accept", "accept", "accept", "accept", "decline", "cancel", "accept")
+REASON_TO_ASK_AGAIN = re.compile(r" \(Please answer again: .*\)$", re.DOTALL)
+ACTIONS = ("accept", "accept", "accept", "accept", "accept", "decline", "cancel", "accept")
 
 
-def words(request: dict[str, Any]) -> str:
-    """Return the text of a question, without the reason why the server repeats it."""
-    return AGAIN.sub("", str(request.get("params", {}).get("message", request["method"])))
+def message_of(request: dict[str, Any]) -> str:
+    """Return the message of a question, without the reason why the server repeats it."""
+    return REASON_TO_ASK_AGAIN.sub("", str(request.get("params", {}).get("message", request["method"])))
 
 
 class Person:
-    """Answers a question always in the same way; with `moods`, the answer may be a decline or a dismissal."""
+    """Answers a question always in the same way; with `may_decline`, the answer may be a decline or a dismissal."""
 
-    def __init__(self, seed: int, *, moods: bool = True) -> None:
-        self._seed, self._moods = seed, moods
+    def __init__(self, seed: int, *, may_decline: bool = True) -> None:
+        self._seed = seed
+        self._may_decline = may_decline
 
     def answer(self, key: str, request: dict[str, Any]) -> dict[str, Any]:
-        said = words(request)
+        message = message_of(request)
         match request:
             case {"method": "roots/list"}:
-                return {"roots": [{"uri": f"file:///{self._draw(key, said)}"}]}
-            case {"method": "sampling/createMessage", "params": {"messages": [{"content": {"text": asked}}]}}:
-                text = f"{asked}: {self._draw(key, asked)}"
+                return {"roots": [{"uri": f"file:///{self._draw(key, message)}"}]}
+            case {"method": "sampling/createMessage", "params": {"messages": [{"content": {"text": prompt}}]}}:
+                text = f"{prompt}: {self._draw(key, prompt)}"
                 return {"role": "assistant", "content": {"type": "text", "text": text}, "model": "a-model"}
-        action = CHOICES[self._draw(key, said, "mood") % len(CHOICES)] if self._moods else "accept"
+        action = ACTIONS[self._draw(key, message, "action") % len(ACTIONS)] if self._may_decline else "accept"
         if action != "accept":
             return {"action": action}
         if request["params"]["mode"] == "url":
             return {"action": "accept"}
         fields = request["params"]["requestedSchema"]["properties"]
-        content = {name: self._fill(field, key, said, name) for name, field in fields.items()}
-        return {"action": "accept", "content": {**content, "surprise": "nobody asked for this"}}
+        content = {name: self._fill(field, key, message, name) for name, field in fields.items()}
+        return {"action": "accept", "content": {**content, "surprise": "a field that the form lacks"}}
 
-    def _fill(self, field: dict[str, Any], *where: str) -> Any:  # noqa: ANN401 - JSON
-        drawn = self._draw(*where)
+    def _fill(self, field: dict[str, Any], *parts: str) -> Any:  # noqa: ANN401 - JSON
+        """Return a value for a field of a form."""
+        number = self._draw(*parts)
         match field:
             case {"enum": choices}:
-                return choices[drawn % len(choices)]
+                return choices[number % len(choices)]
             case {"type": "boolean"}:
-                return drawn % 4 > 0
+                return number % 4 > 0
             case {"type": "integer"}:
                 low, high = field.get("minimum", 0), field.get("maximum", 9)
-                return low + drawn % (high - low + 1)
+                return low + number % (high - low + 1)
             case {"format": "date"}:
-                return f"2027-0{1 + drawn % 9}-11"
+                return f"2027-0{1 + number % 9}-11"
             case {"type": "array", "items": {"enum": choices}}:
-                return [choice for number, choice in enumerate(choices) if drawn >> number & 1]
-        return f"{where[-1]}-{drawn % 1000}"
+                return [choice for place, choice in enumerate(choices) if number >> place & 1]
+        return f"{parts[-1]}-{number % 1000}"
 
     def _draw(self, *parts: str) -> int:
+        """Return a number that the seed and these parts of the question determine."""
         text = "\0".join([str(self._seed), *parts])
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
 
@@ -68,7 +71,7 @@ def open_pages(questions: Mapping[str, Any], answers: Mapping[str, Any]) -> None
     """Open the pages that the person agreed to open."""
     for key, request in questions.items():
         if request["params"].get("mode") == "url" and answers.get(key) == {"action": "accept"}:
-            WORLD.opened[request["params"]["url"]] += 1
+            SERVICES.page_visits[request["params"]["url"]] += 1
 
 
 MALFORMED: list[dict[str, Any]] = [

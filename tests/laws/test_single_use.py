@@ -1,7 +1,8 @@
-"""Single use: a payment happens at most once and every holder of the state learns the same outcome.
+"""Single use: a payment happens at most once, and every client with the same state gets the same result.
 
-A state machine plays several clients with the same states: they repeat, race, go back and answer differently. Workers
-die before or after the payment, leases expire, and the table throttles, loses writes and loses responses.
+A state machine plays several clients with the same states: they repeat requests, go back, and answer differently.
+Workers crash before or after the payment, leases expire, and the table throttles, loses writes and loses responses.
+tests/support/payments.py has the tool and its four rounds.
 """
 
 from __future__ import annotations
@@ -32,21 +33,30 @@ if TYPE_CHECKING:
     from tests.support import wire
     from tests.support.payments import Moment
 
-ANSWERS: dict[str, dict[str, Any]] = {"yes": APPROVE, "no": DISAPPROVE, "note": ADD_NOTE, "nothing": {}}
-FAULTS: list[Fault] = [None, None, "throttled", "lost", "unanswered"]
+ANSWERS: dict[str, dict[str, Any]] = {"approve": APPROVE, "disapprove": DISAPPROVE, "note": ADD_NOTE, "nothing": {}}
+FAULTS: list[Fault] = [None, None, "throttled", "lost", "unanswered"]  # None: the table works
+MAX_FLOWS = 3
 
 
-class Sent(NamedTuple):
-    """A request: which conversation, which of its states by number of rounds, how it was answered."""
+class KnownState(NamedTuple):
+    """A state that the clients hold."""
+
+    flow: int  # the number of the payment
+    state: str
+    round: int  # the number of the round that returned it
+
+
+class PaymentRequest(NamedTuple):
+    """A request with a state, and with answers by their name in ANSWERS."""
 
     flow: int
     state: str
     round: int
-    answer: str
+    answers: str
 
 
 class SingleUseMachine(RuleBasedStateMachine):
-    """Clients, workers and a table, and what must hold of the bank's books."""
+    """Hypothesis calls the rules in any order; each request checks what must hold of payments and results."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,99 +64,104 @@ class SingleUseMachine(RuleBasedStateMachine):
         self.service = PaymentService()
         self.patch.setattr(tables, "make_call", lambda: self.service.table)
         self.containers = [self.service.new_container(), self.service.new_container()]
-        self.states: list[tuple[int, str, int]] = []  # flow, state, rounds that it counts
-        self.results: dict[Sent, dict[str, Any]] = {}
-        self.sent: list[Sent] = []
-        self.paid: dict[int, set[str]] = defaultdict(set)  # flow -> keys of its transfers
+        self.states: list[KnownState] = []
+        self.requests: list[PaymentRequest] = []
+        self.results: dict[PaymentRequest, dict[str, Any]] = {}
+        self.transfers: dict[int, set[str]] = defaultdict(set)  # the idempotency keys of the transfers, by flow
 
     def teardown(self) -> None:
         try:
-            self._settle()
+            self._check_every_flow_goes_on()
         finally:
             self.patch.undo()
 
     @initialize()
-    def begin(self) -> None:
-        self.another()
+    def begin_first_payment(self) -> None:
+        self.begin_payment()
 
-    @precondition(lambda self: len({flow for flow, _, _ in self.states}) < 3)
+    @precondition(lambda self: self._count_flows() < MAX_FLOWS)
     @rule()
-    def another(self) -> None:
-        flow = len({flow for flow, _, _ in self.states})
+    def begin_payment(self) -> None:
         first = send(self.containers[0])
         assert first.questions == []  # the tool has done nothing yet
-        self.states.append((flow, first.state, 1))
+        self.states.append(KnownState(self._count_flows(), first.state, round=1))
 
-    @rule(which=st.integers(0, 50), answer=st.sampled_from(sorted(ANSWERS)), container=st.integers(0, 1))
-    def answer(self, which: int, answer: str, container: int) -> None:
-        """Present a state, the newest as a rule, or any older one."""
-        flow, state, rounds = self.states[-1 - which % len(self.states)]
-        self._send(Sent(flow, state, rounds + 1, answer), container)
+    @rule(age=st.integers(0, 50), answers=st.sampled_from(sorted(ANSWERS)), container=st.integers(0, 1))
+    def answer(self, age: int, answers: str, container: int) -> None:
+        """Send the newest state (age 0), or an older one."""
+        flow, state, round_ = self.states[-1 - age % len(self.states)]
+        self._send(PaymentRequest(flow, state, round_ + 1, answers), container)
 
-    @precondition(lambda self: bool(self.sent))
-    @rule(which=st.integers(0, 50), container=st.integers(0, 1))
-    def repeat(self, which: int, container: int) -> None:
-        self._send(self.sent[-1 - which % len(self.sent)], container)
+    @precondition(lambda self: bool(self.requests))
+    @rule(age=st.integers(0, 50), container=st.integers(0, 1))
+    def repeat(self, age: int, container: int) -> None:
+        self._send(self.requests[-1 - age % len(self.requests)], container)
 
-    @rule(when=st.sampled_from(["before", "after"]))
-    def a_worker_will_crash(self, when: Moment) -> None:
-        self.service.interruptions = {when: self.service.crash}
+    @rule(moment=st.sampled_from(["before", "after"]))
+    def let_a_worker_crash(self, moment: Moment) -> None:
+        self.service.interruptions = {moment: self.service.crash}
 
     @rule(faults=st.lists(st.sampled_from(FAULTS), max_size=5))
-    def the_table_is_in_trouble(self, faults: list[Fault]) -> None:
+    def let_the_table_fail(self, faults: list[Fault]) -> None:
         self.service.table_faults = list(faults)
 
     @rule(seconds=st.sampled_from([1, INVOCATION_SECONDS, INVOCATION_SECONDS + 2, 600]))
-    def time_passes(self, seconds: int) -> None:
+    def let_time_pass(self, seconds: int) -> None:
         self.service.now += seconds
 
     @rule()
-    def the_table_forgets_what_has_ended(self) -> None:
+    def let_items_of_the_table_expire(self) -> None:
         self.service.table.expire(self.service.now)
 
-    @rule(which=st.integers(0, 1))
-    def a_container_is_new(self, which: int) -> None:
-        self.containers[which] = self.service.new_container()
+    @rule(container=st.integers(0, 1))
+    def replace_a_container(self, container: int) -> None:
+        self.containers[container] = self.service.new_container()
 
-    def _send(self, sent: Sent, container: int) -> bool:
-        """Send a request; return whether the client got a result."""
-        transfers_before, calls_before = set(self.service.transfers), self.service.transfer_calls
+    def _count_flows(self) -> int:
+        return len({known.flow for known in self.states})
+
+    def _send(self, request: PaymentRequest, container: int) -> bool:
+        """Send a request, check what it did, and return whether the client got a result."""
+        keys_before = set(self.service.transfers)
+        calls_before = self.service.transfer_calls
         try:
-            reply = send(self.containers[container], sent.state, ANSWERS[sent.answer])
+            reply = send(self.containers[container], request.state, ANSWERS[request.answers])
         except WorkerCrash:
             reply = None
-        self.sent.append(sent)
-        self.paid[sent.flow] |= set(self.service.transfers) - transfers_before
-        assert len(self.paid[sent.flow]) <= 1, "a conversation was charged twice"
+        self.requests.append(request)
+        self.transfers[request.flow] |= set(self.service.transfers) - keys_before
+        assert len(self.transfers[request.flow]) <= 1, "a payment was made twice"
         if reply is None or reply.error in (RETRY_LATER_ERROR, INVALID_STATE_ERROR):
             return False
-        self._check_result(sent, reply)
-        if calls_before != self.service.transfer_calls:
-            assert sent.answer == "yes"
+        if self.service.transfer_calls > calls_before:
+            assert request.answers == "approve"
+        self._check_result(request, reply)
         return True
 
-    def _check_result(self, sent: Sent, reply: wire.Reply) -> None:
+    def _check_result(self, request: PaymentRequest, reply: wire.Reply) -> None:
         result = {name: value for name, value in reply.result.items() if name != "_meta"}
-        assert self.results.setdefault(sent, result) == result, "the same request got two results"
-        rivals = {other.answer for other in self.results if (other.flow, other.round) == (sent.flow, sent.round)}
-        assert rivals == {sent.answer}, "two requests ran as the same round"
+        assert self.results.setdefault(request, result) == result, "the same request got two results"
+        for other in self.results:
+            if (other.flow, other.round) == (request.flow, request.round):
+                assert other.answers == request.answers, "two requests ran as the same round"
         if "requestState" in result:
-            known = (sent.flow, reply.state, sent.round)
+            known = KnownState(request.flow, reply.state, request.round)
             if known not in self.states:
                 self.states.append(known)
         elif reply.text == "Nothing was paid.":
-            assert not self.paid[sent.flow]
+            assert not self.transfers[request.flow]
         else:
-            assert len(self.paid[sent.flow]) == 1
+            assert len(self.transfers[request.flow]) == 1
 
-    def _settle(self) -> None:
-        """Once the faults end, some request of every conversation gets an answer: no correct client is stuck."""
-        self.service.table_faults, self.service.interruptions = [], {}
+    def _check_every_flow_goes_on(self) -> None:
+        """Check that after the faults some request of the latest round gets a result, in each flow."""
+        self.service.table_faults = []
+        self.service.interruptions = {}
         self.service.now += INVOCATION_SECONDS + 2
-        for flow in {sent.flow for sent in self.sent}:
-            latest = max(sent.round for sent in self.sent if sent.flow == flow)
-            last = dict.fromkeys(sent for sent in self.sent if (sent.flow, sent.round) == (flow, latest))
-            assert any(self._send(sent, 0) for sent in last), "no client gets a result"
+        for flow in {request.flow for request in self.requests}:
+            latest = max(request.round for request in self.requests if request.flow == flow)
+            requests = [request for request in self.requests if (request.flow, request.round) == (flow, latest)]
+            assert any(self._send(request, 0) for request in requests), "no client gets a result"
 
 
 SingleUseMachine.TestCase.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,8 +14,16 @@ if TYPE_CHECKING:
 
     from mcp_functions.testing import Conversation
 
+    AuthorError = Callable[[Conversation], str]
+
 
 @pytest.fixture
-def author_error(caplog: pytest.LogCaptureFixture) -> Callable[[Conversation], str]:
-    """Read what the author learns about the tool that has just broken a rule."""
+def author_error(caplog: pytest.LogCaptureFixture) -> AuthorError:
+    """Return the message that the author of a tool reads after the tool has broken a rule."""
     return lambda talk: conversations.author_error(talk, caplog)
+
+
+@pytest.fixture
+def runs() -> Counter[str]:
+    """Count how often each function ran; the functions of a test do so themselves."""
+    return Counter()

@@ -1,187 +1,199 @@
-"""The audit hook: what each round asked of whom, and how it was answered, for an author to write down."""
+"""`serve(…, audit=function)` gives each round's record to a function of the author: what was asked, and the answers.
+
+`ledger` is the list of these records; `Conversation` is the client. A record has no content of an answer.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from pydantic import BaseModel
 
 from mcp_functions import AuditRecord, Elicit, ListRoots, Question, Sample, prompt, serve, tool
 from mcp_functions.protocol.messages import Principal
 from mcp_functions.seal.binding import principal_digest
 from mcp_functions.testing import Conversation
 
-
-class Name(BaseModel):
-    name: str
-
-
-class Ok(BaseModel):
-    ok: bool
-
-
-YES = {"ok": True}
-
-
-class Ledger(list[AuditRecord]):
-    """The records that an author's audit function received."""
-
-    def write(self, record: AuditRecord) -> None:
-        self.append(record)
-
-    @property
-    def told(self) -> list[tuple[int, dict[str, str], dict[str, str]]]:
-        return [(record.round, dict(record.asked), dict(record.answered)) for record in self]
+if TYPE_CHECKING:
+    from mcp_functions.handlers.base import Handler
 
 
 @pytest.fixture
-def ledger() -> Ledger:
-    return Ledger()
+def ledger() -> list[AuditRecord]:
+    return []
+
+
+def talk_to(handler: Handler[..., Any], ledger: list[AuditRecord]) -> Conversation:
+    return Conversation(serve(handler, audit=ledger.append))
+
+
+def summaries(ledger: list[AuditRecord]) -> list[tuple[int, dict[str, str], dict[str, str]]]:
+    """Return the number of each round, its questions and the answers that it received."""
+    return [(record.round, dict(record.asked), dict(record.answered)) for record in ledger]
 
 
 @tool
 def transfer(euros: int, *, elicit: Elicit) -> str:
     """Send money."""
-    to = elicit("to", "To whom?", Name).name
-    return f"{euros} to {to}: {elicit('consent', f'Send {euros} EUR to {to}?', Ok).ok}"
+    payee = elicit("payee", "To whom?", str)
+    consent = elicit("consent", f"Send {euros} EUR to {payee}?", bool)
+    return f"{euros} EUR to {payee}: {consent}"
 
 
-def test_each_rounds_record_names_its_questions_and_the_previous_answers(ledger: Ledger) -> None:
-    talk = Conversation(serve(transfer, audit=ledger.write)).call(euros=7)
-    assert talk.accept(to={"name": "Ann"}).accept(consent=YES).text == "7 to Ann: True"
-    assert ledger.told == [
-        (1, {"to": "To whom?"}, {}),
-        (2, {"consent": "Send 7 EUR to Ann?"}, {"to": "accept"}),
+# Each round has a record.
+
+
+def test_a_record_has_the_questions_of_its_round_and_the_answers_to_the_previous_ones(
+    ledger: list[AuditRecord],
+) -> None:
+    talk_to(transfer, ledger).call(euros=7).accept(payee="Ann").accept(consent=True)
+    assert summaries(ledger) == [
+        (1, {"payee": "To whom?"}, {}),
+        (2, {"consent": "Send 7 EUR to Ann?"}, {"payee": "accept"}),
         (3, {}, {"consent": "accept"}),
     ]
-    assert {record.handler for record in ledger} == {"transfer"}
-    assert len({record.flow for record in ledger}) == 1
-    assert {record.principal for record in ledger} == {None}
 
 
-def test_every_conversation_has_another_flow(ledger: Ledger) -> None:
-    function = serve(transfer, audit=ledger.write)
-    for _ in range(2):
-        Conversation(function).call(euros=7)
-    assert len({record.flow for record in ledger}) == 2
+def test_a_record_names_the_handler(ledger: list[AuditRecord]) -> None:
+    talk_to(transfer, ledger).call(euros=7)
+    assert ledger[0].handler == "transfer"
 
 
-def test_a_record_names_the_caller_by_the_digest_in_the_state(ledger: Ledger) -> None:
+def test_all_records_of_a_conversation_have_its_flow(ledger: list[AuditRecord]) -> None:
+    talk_to(transfer, ledger).call(euros=7).accept(payee="Ann")
+    assert ledger[0].flow == ledger[1].flow
+
+
+def test_each_conversation_has_its_own_flow(ledger: list[AuditRecord]) -> None:
+    talk_to(transfer, ledger).call(euros=7).call(euros=7)
+    assert ledger[0].flow != ledger[1].flow
+
+
+def test_a_record_names_the_caller_by_a_digest(ledger: list[AuditRecord]) -> None:
     alice = Principal("https://issuer.example", "alice", "client")
-    Conversation(serve(transfer, audit=ledger.write), principal=alice).call(euros=7)
+    Conversation(serve(transfer, audit=ledger.append), principal=alice).call(euros=7)
     assert ledger[0].principal == principal_digest(alice)
     assert "alice" not in str(ledger)
 
 
-def test_a_declined_question_is_recorded_even_where_it_is_an_error(ledger: Ledger) -> None:
-    @prompt
-    def brief(*, elicit: Elicit) -> str:
-        return elicit("audience", "For whom?", Name).name
-
-    assert Conversation(serve(brief, audit=ledger.write)).get().decline().error["code"] == -32602
-    Conversation(serve(transfer, audit=ledger.write)).call(euros=7).cancel()
-    assert ledger.told == [
-        (1, {"audience": "For whom?"}, {}),
-        (2, {}, {"audience": "decline"}),
-        (1, {"to": "To whom?"}, {}),
-        (2, {}, {"to": "cancel"}),
-    ]
+def test_a_record_without_a_caller_has_no_principal(ledger: list[AuditRecord]) -> None:
+    talk_to(transfer, ledger).call(euros=7)
+    assert ledger[0].principal is None
 
 
-def test_a_record_distinguishes_an_invalid_answer_from_a_valid_one(ledger: Ledger) -> None:
-    talk = Conversation(serve(transfer, audit=ledger.write)).call(euros=7).accept(to={})
-    assert ledger.told[1] == (2, talk.messages, {"to": "invalid"})
-    assert "Please answer again" in ledger[1].asked["to"]
-    talk.answer(to={"action": "perhaps"})
-    assert ledger.told[2][2] == {"to": "invalid"}
-
-
-def test_a_record_omits_answers_that_do_not_count(ledger: Ledger) -> None:
-    talk = Conversation(serve(transfer, audit=ledger.write)).call(euros=7)
-    talk.answer(consent={"action": "accept", "content": YES})
-    talk.accept(to={"name": "Ann"}).accept(to={"name": "Eve"}, consent=YES)
-    assert [answered for _round, _asked, answered in ledger.told] == [{}, {}, {"to": "accept"}, {"consent": "accept"}]
-
-
-def test_a_record_never_holds_the_content_of_an_answer(ledger: Ledger) -> None:
-    talk = Conversation(serve(transfer, audit=ledger.write)).call(euros=7)
-    talk.accept(to={"name": "a well-kept name", "more": "a secret"}).decline()
-    told = str([(record.answered, record.flow, record.handler) for record in ledger])
-    assert "well-kept" not in told
-    assert "secret" not in str(ledger)
-
-
-def test_a_repeated_round_is_recorded_again_with_the_same_flow_and_number(ledger: Ledger) -> None:
-    Conversation(serve(transfer, audit=ledger.write)).call(euros=7).accept(to={"name": "Ann"}).retry()
-    assert ledger[1] == ledger[2]
-
-
-def test_questions_to_models_clients_and_pages_are_recorded_too(ledger: Ledger) -> None:
+def test_several_questions_of_one_round_are_one_record(ledger: list[AuditRecord]) -> None:
     @tool
-    def various(*, elicit: Elicit, sample: Sample, list_roots: ListRoots) -> str:
-        elicit.url("page", "Please sign in", "https://example.com/")
-        list_roots()
-        return str(sample("said", "Well?", max_tokens=9)["content"]["text"])
+    def ask_two(*, elicit: Elicit) -> str:
+        return str(elicit.together(Question("a", "A?", bool), Question("b", "B?", bool)))
 
-    talk = Conversation(serve(various, audit=ledger.write)).call()
-    talk.answer(page={"action": "accept"}).answer(roots={"roots": []})
-    talk.answer(said={"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"})
-    assert ledger.told == [
-        (1, {"page": "Please sign in"}, {}),
-        (2, {"roots": "roots/list"}, {"page": "accept"}),
-        (3, {"said": "sampling/createMessage"}, {"roots": "answer"}),
-        (4, {}, {"said": "answer"}),
-    ]
-
-
-def test_a_question_that_is_not_sent_is_not_recorded(ledger: Ledger) -> None:
-    assert Conversation(serve(transfer, audit=ledger.write), capabilities={}).call(euros=7).result["isError"] is True
-    assert ledger.told == [(1, {}, {})]
-
-
-def test_functions_that_never_ask_make_no_records(ledger: Ledger) -> None:
-    @tool
-    def add(a: int, b: int) -> int:
-        return a + b
-
-    Conversation(serve(add, audit=ledger.write)).call(a=1, b=2)
-    assert ledger == []
-
-
-def test_a_failed_function_is_recorded_with_its_answers(ledger: Ledger) -> None:
-    @tool
-    def breaks(*, elicit: Elicit) -> str:
-        message = elicit("name", "Who?", Name).name
-        raise LookupError(message)
-
-    assert Conversation(serve(breaks, audit=ledger.write)).call().accept(name={"name": "Ann"}).raised
-    assert ledger.told[1] == (2, {}, {"name": "accept"})
-
-
-def test_a_question_whose_record_fails_is_not_sent(caplog: pytest.LogCaptureFixture) -> None:
-    def full(_record: AuditRecord) -> None:
-        message = "the ledger is full of secrets"
-        raise OSError(message)
-
-    talk = Conversation(serve(transfer, audit=full)).call(euros=7)
-    assert (talk.status, talk.error["message"]) == (200, "Internal error")
-    assert "requestState" not in talk.body
-    assert "secrets" not in caplog.text
-
-
-def test_several_questions_of_one_round_are_one_record(ledger: Ledger) -> None:
-    @tool
-    async def several(*, elicit: Elicit) -> str:
-        await asyncio.sleep(0)
-        found: tuple[Any, ...] = elicit.together(Question("a", "A?", Ok), Question("b", "B?", Ok))
-        return str(len(found))
-
-    talk = Conversation(serve(several, audit=ledger.write)).call()
-    talk.answer(b={"action": "accept", "content": YES}).accept(a=YES)
-    assert ledger.told == [
+    talk_to(ask_two, ledger).call().accept(b=True).accept(a=True)
+    assert summaries(ledger) == [
         (1, {"a": "A?", "b": "B?"}, {}),
         (2, {"a": "A?"}, {"b": "accept"}),
         (3, {}, {"a": "accept"}),
     ]
+
+
+def test_questions_to_the_client_and_its_model_are_recorded_by_their_methods(ledger: list[AuditRecord]) -> None:
+    @tool
+    def ask_three(*, elicit: Elicit, sample: Sample, list_roots: ListRoots) -> str:
+        elicit.url("page", "Please sign in", "https://example.com/")
+        list_roots()
+        return str(sample("model", "Well?", max_tokens=9))
+
+    talk = talk_to(ask_three, ledger).call().answer(page={"action": "accept"}).answer(roots={"roots": []})
+    talk.answer(model={"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"})
+    assert summaries(ledger) == [
+        (1, {"page": "Please sign in"}, {}),
+        (2, {"roots": "roots/list"}, {"page": "accept"}),
+        (3, {"model": "sampling/createMessage"}, {"roots": "answer"}),
+        (4, {}, {"model": "answer"}),
+    ]
+
+
+# A record says how each question was answered.
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+def test_a_record_names_the_action_of_the_user(ledger: list[AuditRecord], action: str) -> None:
+    talk_to(transfer, ledger).call(euros=7).answer(payee={"action": action})
+    assert ledger[1].answered == {"payee": action}
+
+
+def test_a_declined_question_of_a_prompt_is_recorded_though_it_is_an_error(ledger: list[AuditRecord]) -> None:
+    @prompt
+    def brief(*, elicit: Elicit) -> str:
+        return elicit("audience", "For whom?", str)
+
+    assert talk_to(brief, ledger).get().decline().error["code"] == -32602
+    assert ledger[1].answered == {"audience": "decline"}
+
+
+@pytest.mark.parametrize("response", [{"action": "accept", "content": {}}, {"action": "perhaps"}])
+def test_a_record_distinguishes_an_invalid_answer(ledger: list[AuditRecord], response: dict[str, object]) -> None:
+    talk = talk_to(transfer, ledger).call(euros=7).answer(payee=response)
+    assert summaries(ledger)[1] == (2, talk.messages, {"payee": "invalid"})
+    assert "Please answer again" in ledger[1].asked["payee"]
+
+
+def test_a_record_omits_an_answer_before_its_question(ledger: list[AuditRecord]) -> None:
+    talk_to(transfer, ledger).call(euros=7).answer(consent={"action": "accept", "content": {"consent": True}})
+    assert ledger[1].answered == {}
+
+
+def test_a_record_omits_a_second_answer(ledger: list[AuditRecord]) -> None:
+    talk_to(transfer, ledger).call(euros=7).accept(payee="Ann").accept(payee="Eve", consent=True)
+    assert ledger[2].answered == {"consent": "accept"}
+
+
+def test_a_record_never_has_the_content_of_an_answer(ledger: list[AuditRecord]) -> None:
+    @tool
+    def greet(*, elicit: Elicit) -> str:
+        return elicit("name", "Who?", str)
+
+    assert talk_to(greet, ledger).call().accept(name="a secret name").text == "a secret name"
+    assert "secret" not in str(ledger)
+
+
+# Some rounds are recorded, others are not.
+
+
+def test_a_repeated_round_is_recorded_again_with_the_same_flow_and_number(ledger: list[AuditRecord]) -> None:
+    talk_to(transfer, ledger).call(euros=7).accept(payee="Ann").retry()
+    assert ledger[1] == ledger[2]
+
+
+def test_a_question_that_the_client_cannot_show_is_not_recorded(ledger: list[AuditRecord]) -> None:
+    talk = Conversation(serve(transfer, audit=ledger.append), capabilities={}).call(euros=7)
+    assert talk.result["isError"]
+    assert summaries(ledger) == [(1, {}, {})]
+
+
+def test_functions_that_never_ask_make_no_records(ledger: list[AuditRecord]) -> None:
+    @tool
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    talk_to(add, ledger).call(a=1, b=2)
+    assert ledger == []
+
+
+def test_the_round_of_a_function_that_crashes_is_recorded(ledger: list[AuditRecord]) -> None:
+    @tool
+    def crash(*, elicit: Elicit) -> str:
+        message = elicit("name", "Who?", str)
+        raise LookupError(message)
+
+    assert talk_to(crash, ledger).call().accept(name="Ann").raised
+    assert summaries(ledger)[1] == (2, {}, {"name": "accept"})
+
+
+def test_a_question_whose_record_fails_is_not_sent(caplog: pytest.LogCaptureFixture) -> None:
+    def write_record(_record: AuditRecord) -> None:
+        message = "the ledger is full of secrets"
+        raise OSError(message)
+
+    talk = Conversation(serve(transfer, audit=write_record)).call(euros=7)
+    assert talk.error["message"] == "Internal error"
+    assert "requestState" not in str(talk.body)
+    assert "secrets" not in caplog.text

@@ -1,9 +1,12 @@
-"""Input requests: shapes, required capabilities, and the fingerprint that binds an answer to its question."""
+"""Input requests, the questions as the client gets them: their members, fingerprints and required capabilities.
+
+A fingerprint is a digest of the request. The state has it, so that an answer counts only for its own question.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from hypothesis import example, given
@@ -14,6 +17,9 @@ from mcp_functions import CreateMessageRequest, ElicitRequest, ListRootsRequest
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.rounds.input_requests import fingerprint, missing_capabilities, repeat_request
 from tests.support import wire
+
+if TYPE_CHECKING:
+    from mcp_functions.protocol.wire_types import JSONObject
 
 
 class Name(BaseModel):
@@ -26,14 +32,14 @@ class Name(BaseModel):
 FORM = ElicitRequest("Who?", Name).wire()
 PAGE = ElicitRequest.url("Sign in", "https://x.example/y").wire()
 SAMPLE = CreateMessageRequest("Hello", max_tokens=10).wire()
-WITH_TOOLS = CreateMessageRequest("Hello", 10, {"tools": []}).wire()
-WITH_CHOICE = CreateMessageRequest("Hello", 10, {"toolChoice": {"mode": "none"}}).wire()
+SAMPLE_WITH_TOOLS = CreateMessageRequest("Hello", 10, {"tools": []}).wire()
+SAMPLE_WITH_TOOL_CHOICE = CreateMessageRequest("Hello", 10, {"toolChoice": {"mode": "none"}}).wire()
 ROOTS = ListRootsRequest().wire()
-EVERY: list[Any] = [FORM, PAGE, SAMPLE, WITH_TOOLS, WITH_CHOICE, ROOTS]
+EVERY_REQUEST = [FORM, PAGE, SAMPLE, SAMPLE_WITH_TOOLS, SAMPLE_WITH_TOOL_CHOICE, ROOTS]
 
 
-@pytest.mark.parametrize("request_", EVERY)
-def test_the_official_types_take_every_request(request_: Any) -> None:  # noqa: ANN401
+@pytest.mark.parametrize("request_", EVERY_REQUEST)
+def test_the_official_types_take_every_request(request_: JSONObject) -> None:
     result = {
         "resultType": "input_required",
         "inputRequests": {"key": request_},
@@ -43,7 +49,7 @@ def test_the_official_types_take_every_request(request_: Any) -> None:  # noqa: 
         wire.check({"jsonrpc": "2.0", "id": 1, "result": result}, method)
 
 
-def test_a_form_is_message_and_schema() -> None:
+def test_a_form_has_a_message_and_a_schema() -> None:
     assert FORM == {
         "method": "elicitation/create",
         "params": {
@@ -62,8 +68,8 @@ def test_a_form_is_message_and_schema() -> None:
 
 
 def test_a_form_is_written_in_camel_case_on_demand() -> None:
-    written: Any = ElicitRequest("Who?", Name).wire(camel_case=True)
-    assert written["params"]["requestedSchema"]["required"] == ["firstName"]
+    request_: Any = ElicitRequest("Who?", Name).wire(camel_case=True)
+    assert request_["params"]["requestedSchema"]["required"] == ["firstName"]
 
 
 def test_a_page_is_message_and_url_without_an_id() -> None:
@@ -79,7 +85,7 @@ def test_a_page_has_an_absolute_url(url: str) -> None:
         ElicitRequest.url("Sign in", url).wire()
 
 
-def test_a_string_is_one_message_of_the_user() -> None:
+def test_a_sample_of_a_string_has_one_message_of_the_user() -> None:
     assert SAMPLE == {
         "method": "sampling/createMessage",
         "params": {"messages": [{"role": "user", "content": {"type": "text", "text": "Hello"}}], "maxTokens": 10},
@@ -87,17 +93,17 @@ def test_a_string_is_one_message_of_the_user() -> None:
 
 
 def test_messages_and_options_are_passed_on() -> None:
-    said = [{"role": "assistant", "content": {"type": "text", "text": "Hi"}}]
-    written: Any = CreateMessageRequest(said, 5, {"temperature": 0.5, "systemPrompt": "Be brief"}).wire()
-    assert written["params"] == {"messages": said, "temperature": 0.5, "systemPrompt": "Be brief", "maxTokens": 5}
+    messages = [{"role": "assistant", "content": {"type": "text", "text": "Hi"}}]
+    request_: Any = CreateMessageRequest(messages, 5, {"temperature": 0.5, "systemPrompt": "Be brief"}).wire()
+    assert request_["params"] == {"messages": messages, "temperature": 0.5, "systemPrompt": "Be brief", "maxTokens": 5}
 
 
 def test_roots_are_asked_for_without_params_of_their_own() -> None:
     assert ROOTS == {"method": "roots/list", "params": {}}
 
 
-@pytest.mark.parametrize("request_", EVERY)
-def test_no_request_has_an_id(request_: Any) -> None:  # noqa: ANN401
+@pytest.mark.parametrize("request_", EVERY_REQUEST)
+def test_no_request_has_an_id(request_: JSONObject) -> None:
     assert request_.keys() == {"method", "params"}
 
 
@@ -107,14 +113,15 @@ def test_a_fingerprint_is_22_url_safe_characters() -> None:
     assert fingerprint_.replace("-", "").replace("_", "").isalnum()
 
 
-def test_every_kind_of_question_has_its_expected_fingerprint() -> None:
-    again = [
+def test_different_requests_have_different_fingerprints() -> None:
+    similar = [
         ElicitRequest("Who? ", Name).wire(),
         ElicitRequest("Who?", Name).wire(camel_case=True),
         ElicitRequest.url("Sign in", "https://x.example/z").wire(),
         CreateMessageRequest("Hello", max_tokens=11).wire(),
     ]
-    assert len({fingerprint(request) for request in [*EVERY, *again]}) == len(EVERY) + len(again)
+    requests = [*EVERY_REQUEST, *similar]
+    assert len({fingerprint(request) for request in requests}) == len(requests)
 
 
 json_objects: Any = st.dictionaries(
@@ -128,14 +135,14 @@ json_objects: Any = st.dictionaries(
 )
 
 
-class Offices(BaseModel):
-    """A form whose words are none of ASCII."""
+class Address(BaseModel):
+    """A form with characters outside of ASCII."""
 
     street: Literal["Mühlgasse", 'ß"\\'] = "Mühlgasse"
 
 
-def test_a_fingerprint_stays_the_same_for_states_in_flight() -> None:
-    assert fingerprint(ElicitRequest("Wohin? → Zürich", Offices).wire()) == "STa3AdogeQe_6RNudM5nkQ"
+def test_a_fingerprint_stays_the_same_in_every_release() -> None:
+    assert fingerprint(ElicitRequest("Wohin? → Zürich", Address).wire()) == "STa3AdogeQe_6RNudM5nkQ"
 
 
 def reversed_keys(value: Any) -> Any:  # noqa: ANN401 - JSON is any value
@@ -154,21 +161,21 @@ def test_a_fingerprint_does_not_depend_on_the_order_of_keys(params: dict[str, An
 
 
 @given(json_objects, json_objects)
-def test_different_questions_have_different_fingerprints(one: dict[str, Any], other: dict[str, Any]) -> None:
-    same = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)  # not ==: to Python, True is 1
-    requests: Any = [{"method": "x", "params": one}, {"method": "x", "params": other}]
-    assert (fingerprint(requests[0]) == fingerprint(requests[1])) is same
+def test_two_requests_have_one_fingerprint_if_their_json_is_the_same(first: Any, second: Any) -> None:  # noqa: ANN401
+    is_same_json = json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True)  # to Python, True == 1
+    first_fingerprint = fingerprint({"method": "roots/list", "params": first})
+    second_fingerprint = fingerprint({"method": "roots/list", "params": second})
+    assert (first_fingerprint == second_fingerprint) is is_same_json
 
 
 def test_a_form_asked_again_states_the_reason_and_keeps_its_schema() -> None:
-    again: Any = repeat_request(FORM, "first_name should be a string")
-    assert again["params"]["message"] == "Who? (Please answer again: first_name should be a string.)"
-    assert again["params"]["requestedSchema"] == FORM["params"]["requestedSchema"]
-    assert FORM["params"]["message"] == "Who?"
+    request_: Any = repeat_request(FORM, "first_name should be a string")
+    assert request_["params"].pop("message") == "Who? (Please answer again: first_name should be a string.)"
+    assert request_["params"].items() <= FORM["params"].items()
 
 
 @pytest.mark.parametrize("request_", [PAGE, SAMPLE, ROOTS])
-def test_other_requests_are_repeated_unchanged(request_: Any) -> None:  # noqa: ANN401
+def test_other_requests_are_repeated_unchanged(request_: JSONObject) -> None:
     assert repeat_request(request_, "no") == request_
 
 
@@ -181,18 +188,18 @@ def test_other_requests_are_repeated_unchanged(request_: Any) -> None:  # noqa: 
         (PAGE, {"elicitation": {"url": {}}}),
         (SAMPLE, {"sampling": {}}),
         (SAMPLE, {"sampling": {"tools": {}}}),
-        (WITH_TOOLS, {"sampling": {"tools": {}}}),
-        (WITH_CHOICE, {"sampling": {"tools": {}}}),
+        (SAMPLE_WITH_TOOLS, {"sampling": {"tools": {}}}),
+        (SAMPLE_WITH_TOOL_CHOICE, {"sampling": {"tools": {}}}),
         (ROOTS, {"roots": {}}),
         (ROOTS, {"roots": {"listChanged": True}}),
     ],
 )
-def test_a_declared_capability_may_be_used(request_: Any, declared: dict[str, Any]) -> None:  # noqa: ANN401
+def test_a_declared_capability_may_be_used(request_: JSONObject, declared: dict[str, Any]) -> None:
     assert missing_capabilities([request_], declared) == {}
 
 
 @pytest.mark.parametrize(
-    ("request_", "declared", "lacking"),
+    ("request_", "declared", "missing"),
     [
         (FORM, {}, {"elicitation": {}}),
         (FORM, {"elicitation": {"url": {}}}, {"elicitation": {"form": {}}}),
@@ -201,43 +208,38 @@ def test_a_declared_capability_may_be_used(request_: Any, declared: dict[str, An
         (PAGE, {}, {"elicitation": {"url": {}}}),
         (PAGE, {"elicitation": {}}, {"elicitation": {"url": {}}}),
         (SAMPLE, {"sampling": True}, {"sampling": {}}),
-        (WITH_TOOLS, {"sampling": {}}, {"sampling": {"tools": {}}}),
-        (WITH_CHOICE, {"sampling": {}}, {"sampling": {"tools": {}}}),
+        (SAMPLE_WITH_TOOLS, {"sampling": {}}, {"sampling": {"tools": {}}}),
+        (SAMPLE_WITH_TOOL_CHOICE, {"sampling": {}}, {"sampling": {"tools": {}}}),
         (ROOTS, {"elicitation": {}}, {"roots": {}}),
     ],
 )
 def test_a_missing_capability_is_named_as_an_object(
-    request_: Any,  # noqa: ANN401
+    request_: JSONObject,
     declared: dict[str, Any],
-    lacking: dict[str, Any],
+    missing: dict[str, Any],
 ) -> None:
-    assert missing_capabilities([request_], declared) == lacking
+    assert missing_capabilities([request_], declared) == missing
 
 
-subsets: Any = st.lists(st.sampled_from(EVERY), unique_by=id)
-declarations: Any = st.fixed_dictionaries(
+subsets_of_requests: Any = st.lists(st.sampled_from(EVERY_REQUEST), unique_by=id)
+declared_capabilities: Any = st.fixed_dictionaries(
     {},
     optional={
-        "elicitation": st.sampled_from([{}, {"form": {}}, {"url": {}}, {"form": {}, "url": {}}]),
+        "elicitation": st.sampled_from([{"form": {}}, {"url": {}}, {"form": {}, "url": {}}]),
         "sampling": st.sampled_from([{}, {"tools": {}}, {"context": {}}]),
         "roots": st.just({}),
     },
 )
 
 
-def together(declared: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
-    return {key: {**declared.get(key, {}), **more.get(key, {})} for key in {**declared, **more}}
-
-
-@example(EVERY, {})
-@given(subsets, declarations)
+@example(EVERY_REQUEST, {})
+@given(subsets_of_requests, declared_capabilities)
 def test_a_client_that_declares_the_missing_capabilities_may_get_every_question(
-    asked: list[Any], declared: dict[str, Any]
+    requests: list[JSONObject], declared: dict[str, Any]
 ) -> None:
-    named = missing_capabilities(asked, declared)
-    if declared.get("elicitation") == {} and "elicitation" in named:
-        declared = {**declared, "elicitation": {"form": {}}}  # the same thing in more words
-    assert missing_capabilities(asked, together(declared, named)) == {}
+    missing = missing_capabilities(requests, declared)
+    both = {name: {**declared.get(name, {}), **missing.get(name, {})} for name in declared.keys() | missing.keys()}
+    assert missing_capabilities(requests, both) == {}
 
 
 def test_no_question_needs_no_capability() -> None:

@@ -1,8 +1,12 @@
-"""The specification's own words: InputResponses, RequestState, InputRequiredResult."""
+"""Low-level functions: they read InputResponses and RequestState, and return an InputRequiredResult to ask.
+
+These are the terms of the MCP specification. The function runs from its first line in every round, and decides itself
+what to ask next. `RequestState[Model]` brings back the state that it returned. `talk_to(tool)` is the client:
+`answer(…)` sends responses by key, with the encrypted state of the previous round.
+"""
 
 from __future__ import annotations
 
-import json
 from datetime import date  # noqa: TC003 - read at run time, from annotations
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -23,158 +27,57 @@ from mcp_functions import (
 )
 from mcp_functions.protocol.errors import InputRequired
 from mcp_functions.rounds.input_requests import fingerprint
+from mcp_functions.rounds.low_level import MAX_CHECKED_CHARS
 from mcp_functions.rounds.round import Round, RoundRequest
-from mcp_functions.seal.binding import Binding
-from mcp_functions.seal.codec_adapter import CodecAdapter
-from mcp_functions.seal.request_state import RequestStates
-from tests.support import wire
 from tests.support.conversations import talk_to
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mcp_functions.handlers.base import Handler
-    from mcp_functions.testing import Conversation
+    from tests.rounds.conftest import AuthorError
 
 
 class Name(BaseModel):
     name: str
 
 
-class Draft(BaseModel):
-    where: str | None = None
-    day: date | None = None
-    rounds: int = 0
+def ask_name() -> InputRequiredResult:
+    return InputRequiredResult({"name": ElicitRequest("Who?", Name)})
 
 
-ANN = {"name": "Ann"}
-ROOTS = {"roots": [{"uri": "file:///a"}]}
+# The responses to the questions.
 
 
-# Answers.
-
-
-@tool
-def three_things(*, input_responses: InputResponses) -> str | InputRequiredResult:
-    """Ask for three things at once."""
-    asked = {
-        "name": ElicitRequest("Who?", Name),
-        "roots": ListRootsRequest(),
-        "said": CreateMessageRequest("Well?", 9),
-    }
-    if missing := {key: request for key, request in asked.items() if key not in input_responses}:
-        return InputRequiredResult(missing)
-    return f"{len(input_responses)} {sorted(input_responses)} {input_responses['roots']['roots'][0]['uri']}"
-
-
-def test_results_that_ask_the_same_are_equal() -> None:
-    def asked(words: str) -> InputRequiredResult:
+def test_input_responses_are_a_mapping_by_key() -> None:
+    @tool
+    def ask_three(*, responses: InputResponses) -> str | InputRequiredResult:
         requests = {
-            "name": ElicitRequest(words, Name),
-            "model": CreateMessageRequest(words, 9),
-            "a": ListRootsRequest(),
+            "name": ElicitRequest("Who?", Name),
+            "roots": ListRootsRequest(),
+            "model": CreateMessageRequest("Well?", 9),
         }
-        return InputRequiredResult(requests, Draft())
+        missing = {key: request for key, request in requests.items() if key not in responses}
+        return InputRequiredResult(missing) if missing else str(sorted(responses.items()))
 
-    assert asked("Who?") == asked("Who?")
-    assert asked("Who?") != asked("Whom?")
-    assert len({ElicitRequest("Who?", Name), ElicitRequest("Who?", Name), ListRootsRequest()}) == 2
-
-
-def test_input_responses_map_keys_to_answers() -> None:
-    talk = talk_to(three_things).call()
-    assert talk.asked == ["name", "roots", "said"]
-    assert talk.answer(roots=ROOTS, other={"surprise": 1}).asked == ["name", "said"]
-    assert talk.answer(said={"any": "thing"}, name={"action": "decline"}).text == (
-        "3 ['name', 'roots', 'said'] file:///a"
-    )
+    talk = talk_to(ask_three).call()
+    assert talk.asked == ["name", "roots", "model"]
+    assert talk.answer(roots={"roots": []}).asked == ["name", "model"]
+    talk.answer(model={"any": "thing"}, name={"action": "decline"})
+    assert talk.text == "[('model', {'any': 'thing'}), ('name', {'action': 'decline'}), ('roots', {'roots': []})]"
 
 
-def test_answers_without_a_question_are_unproven() -> None:
-    seen: list[dict[str, Any]] = []
-
+def test_responses_without_a_question_are_unproven() -> None:
     @tool
-    def curious(*, input_responses: InputResponses) -> str | InputRequiredResult:
-        seen.append(input_responses.unproven)
-        return "done" if "name" in input_responses else InputRequiredResult({"name": ElicitRequest("Who?", Name)})
+    def ask(*, responses: InputResponses) -> str | InputRequiredResult:
+        return str(responses.unproven) if "name" in responses else ask_name()
 
-    talk = talk_to(curious).call()
-    talk.answer(other={"surprise": 1}, name={"action": "accept", "content": ANN})
-    assert seen == [{}, {"other": {"surprise": 1}}]
-
-
-class Notes(BaseModel):
-    lines: list[str] = []
-
-
-def test_changing_answers_or_the_state_changes_no_record() -> None:
-    read: list[str] = []
-
-    @tool
-    def spoils(*, answers: InputResponses, state: RequestState[Notes]) -> str | InputRequiredResult:
-        for said in (answers, answers.unproven):
-            for key in said:
-                read.append(f"{key}: {said[key]}")
-                said[key]["content"]["name"] = "spoilt"
-        read.extend(f"{key}: {answers[key]}" for key in answers)
-        read.append(str(state.value.lines))
-        state.value.lines.append("spoilt")
-        if len(answers) == 2:
-            return "done"
-        return InputRequiredResult({f"name-{len(answers)}": ElicitRequest("Who?", Name)}, Notes(lines=["kept"]))
-
-    def answer() -> dict[str, Any]:
-        return {"action": "accept", "content": dict(ANN)}
-
-    talk = talk_to(spoils).call().answer(**{"name-0": answer(), "more": answer()})
-    assert talk.answer(**{"name-1": answer()}).text == "done"
-    first, second, more = (f"{key}: {answer()}" for key in ("name-0", "name-1", "more"))
-    assert read == ["[]", first, more, first, "['kept']", first, second, first, second, "['kept']"]
-
-
-def test_changing_an_answer_leaves_the_request_unchanged() -> None:
-    sent = {"asked": {"roots": [{"uri": "file:///a"}]}, "more": {"roots": [{"uri": "file:///b"}]}}
-    answers = InputResponses(
-        Round(RoundRequest(responses=sent), asked={"asked": fingerprint(ListRootsRequest().wire())})
-    )
-    for said in (answers["asked"], answers.unproven["more"]):
-        said["roots"].pop()["uri"] = "file:///spoilt"
-    assert sent == {"asked": {"roots": [{"uri": "file:///a"}]}, "more": {"roots": [{"uri": "file:///b"}]}}
-    assert (answers["asked"], answers.unproven["more"]) == (sent["asked"], sent["more"])
-
-
-def test_a_reader_may_validate_an_answer_more_strictly_than_its_form() -> None:
-    class Initials(BaseModel):
-        name: Annotated[str, Field(pattern="^[A-Z]+$")]
-
-    @tool
-    def strict(*, input_responses: InputResponses) -> str | InputRequiredResult:
-        if name := input_responses.accepted("name", Initials):
-            return name.name
-        return InputRequiredResult({"name": ElicitRequest("Your initials?", Name)})
-
-    talk = talk_to(strict).call().accept(name={"name": "Ann"})
-    assert talk.asked == ["name"]
-    assert talk.accept(name={"name": "AB"}).text == "AB"
-
-
-def test_a_form_may_be_the_type_of_one_value() -> None:
-    @tool
-    def sits(*, input_responses: InputResponses) -> str | InputRequiredResult:
-        seat = input_responses.accepted("seat", Literal["window", "aisle"])
-        return seat or InputRequiredResult({"seat": ElicitRequest("Where?", Literal["window", "aisle"])})
-
-    talk = talk_to(sits).call().accept(seat="roof")
-    assert talk.requests["seat"]["params"]["requestedSchema"]["properties"] == {
-        "seat": {"type": "string", "enum": ["window", "aisle"]}
-    }
-    assert talk.accept(seat="aisle").text == "aisle"
+    talk = talk_to(ask).call().answer(name={"action": "decline"}, other={"surprise": 1})
+    assert talk.text == "{'other': {'surprise': 1}}"
 
 
 @pytest.mark.parametrize(
-    ("response", "found"),
+    ("response", "text"),
     [
-        ({"action": "accept", "content": ANN}, "Ann"),
+        ({"action": "accept", "content": {"name": "Ann"}}, "name='Ann'"),
         ({"action": "accept", "content": {"name": 7}}, "None"),
         ({"action": "accept"}, "None"),
         ({"action": "decline"}, "None"),
@@ -182,54 +85,145 @@ def test_a_form_may_be_the_type_of_one_value() -> None:
         ({}, "None"),
     ],
 )
-def test_an_accepted_form_is_a_model_and_anything_else_is_none(response: dict[str, Any], found: str) -> None:
+def test_an_accepted_form_is_a_model_and_anything_else_is_none(response: dict[str, Any], text: str) -> None:
     @tool
-    def accepts(*, input_responses: InputResponses) -> str | InputRequiredResult:
-        if "name" not in input_responses:
-            return InputRequiredResult({"name": ElicitRequest("Who?", Name)})
-        name = input_responses.accepted("name", Name)
-        return str(name.name if name else None)
+    def ask(*, responses: InputResponses) -> str | InputRequiredResult:
+        return str(responses.accepted("name", Name)) if "name" in responses else ask_name()
 
-    assert talk_to(accepts).call().answer(name=response).text == found
+    assert talk_to(ask).call().answer(name=response).text == text
+
+
+def test_a_reader_may_be_stricter_than_the_form() -> None:
+    class Initials(BaseModel):
+        name: Annotated[str, Field(pattern="^[A-Z]+$")]
+
+    @tool
+    def ask(*, responses: InputResponses) -> str | InputRequiredResult:
+        initials = responses.accepted("name", Initials)
+        return initials.name if initials else ask_name()
+
+    talk = talk_to(ask).call().accept(name="Ann")
+    assert talk.asked == ["name"]
+    assert talk.accept(name="AB").text == "AB"
+
+
+def test_a_form_may_be_the_type_of_one_value() -> None:
+    seats = Literal["window", "aisle"]
+
+    @tool
+    def sit(*, responses: InputResponses) -> str | InputRequiredResult:
+        seat = responses.accepted("seat", seats)
+        return seat or InputRequiredResult({"seat": ElicitRequest("Where?", seats)})
+
+    talk = talk_to(sit).call().accept(seat="roof")
+    assert talk.requests["seat"]["params"]["requestedSchema"]["properties"] == {
+        "seat": {"type": "string", "enum": ["window", "aisle"]}
+    }
+    assert talk.accept(seat="aisle").text == "aisle"
 
 
 def test_a_question_asked_again_needs_a_new_answer() -> None:
     @tool
-    def insists(*, input_responses: InputResponses) -> str | InputRequiredResult:
-        name = input_responses.accepted("name", Name)
-        return name.name if name else InputRequiredResult({"name": ElicitRequest("Who?", Name)})
+    def ask(*, responses: InputResponses) -> str | InputRequiredResult:
+        name = responses.accepted("name", Name)
+        return name.name if name else ask_name()
 
-    talk = talk_to(insists).call().decline().answer(name={"action": "accept", "content": {}})
-    assert talk.accept(name=ANN).text == "Ann"
+    talk = talk_to(ask).call().decline()
+    assert talk.asked == ["name"]
+    assert talk.accept(name="Ann").text == "Ann"
 
 
-# The state that a function keeps.
+def test_changing_a_response_leaves_the_request_unchanged() -> None:
+    sent = {"asked": {"roots": ["a"]}, "unasked": {"roots": ["b"]}}
+    round_ = Round(RoundRequest(responses=sent), asked={"asked": fingerprint(ListRootsRequest().wire())})
+    responses = InputResponses(round_)
+    responses["asked"]["roots"].clear()
+    responses.unproven["unasked"]["roots"].clear()
+    assert sent == {"asked": {"roots": ["a"]}, "unasked": {"roots": ["b"]}}
+    assert responses["asked"] == {"roots": ["a"]}
+
+
+# The result that asks.
+
+
+def test_results_that_ask_the_same_are_equal() -> None:
+    def ask(message: str) -> InputRequiredResult:
+        requests = {
+            "name": ElicitRequest(message, Name),
+            "model": CreateMessageRequest(message, 9),
+            "roots": ListRootsRequest(),
+        }
+        return InputRequiredResult(requests, Name(name="Ann"))
+
+    assert ask("Who?") == ask("Who?")
+    assert ask("Who?") != ask("Whom?")
+
+
+def test_requests_that_ask_the_same_have_the_same_hash() -> None:
+    assert len({ElicitRequest("Who?", Name), ElicitRequest("Who?", Name), ListRootsRequest()}) == 2
+
+
+def test_a_result_needs_questions_or_a_state(author_error: AuthorError) -> None:
+    @tool
+    def ask(*, responses: InputResponses) -> str | InputRequiredResult:
+        return "unreached" if responses else InputRequiredResult()
+
+    assert author_error(talk_to(ask).call()) == "an InputRequiredResult needs input_requests or a request_state"
+
+
+# The state of the function.
+
+
+class Draft(BaseModel):
+    where: str | None = None
+    rounds: int = 0
 
 
 @tool
-def planned(*, input_responses: InputResponses, request_state: RequestState[Draft]) -> str | InputRequiredResult:
-    """Keep a draft."""
-    draft = request_state.value
+def plan(*, responses: InputResponses, state: RequestState[Draft]) -> str | InputRequiredResult:
+    """Plan a trip, and count the rounds."""
+    draft = state.value
     draft.rounds += 1
-    if name := input_responses.accepted("where", Name):
-        draft.where = name.name
-    if not draft.where:
-        return InputRequiredResult({"where": ElicitRequest("Where to?", Name)}, draft)
-    return f"{draft.where} after {draft.rounds} rounds"
+    place = responses.accepted("where", Name)
+    if place:
+        return f"{place.name} after {draft.rounds} rounds"
+    return InputRequiredResult({"where": ElicitRequest("Where to?", Name)}, draft)
 
 
 def test_a_state_comes_back_as_its_model() -> None:
-    talk = talk_to(planned).call().answer().answer()
-    assert talk.accept(where={"name": "Lisbon"}).text == "Lisbon after 4 rounds"
+    talk = talk_to(plan).call().answer().answer()
+    assert talk.accept(where="Lisbon").text == "Lisbon after 4 rounds"
 
 
-def test_a_repeated_round_begins_with_the_state_it_began_with() -> None:
-    talk = talk_to(planned).call().answer().retry().retry()
-    assert talk.accept(where={"name": "Lisbon"}).text == "Lisbon after 3 rounds"
+def test_a_repeated_round_begins_with_the_same_state() -> None:
+    talk = talk_to(plan).call().answer().retry().retry()
+    assert talk.accept(where="Lisbon").text == "Lisbon after 3 rounds"
 
 
-def test_a_state_travels_sealed() -> None:
-    assert "rounds" not in talk_to(planned).call().state
+def test_a_state_is_encrypted() -> None:
+    assert "rounds" not in talk_to(plan).call().state
+
+
+def test_a_function_may_return_a_state_without_a_question() -> None:
+    @tool
+    def count(*, state: RequestState[Draft]) -> str | InputRequiredResult:
+        state.value.rounds += 1
+        return "done" if state.value.rounds == 2 else InputRequiredResult(request_state=state.value)
+
+    talk = talk_to(count).call()
+    assert not talk.done
+    assert talk.asked == []
+    assert talk.answer().text == "done"
+
+
+def test_a_question_without_a_state_ends_the_earlier_state() -> None:
+    @tool
+    def ask(*, responses: InputResponses, state: RequestState[Draft]) -> str | InputRequiredResult:
+        if responses:
+            return f"{state.value.rounds} rounds"
+        return ask_name() if state.value.rounds else InputRequiredResult(request_state=Draft(rounds=1))
+
+    assert talk_to(ask).call().answer().accept(name="Ann").text == "0 rounds"
 
 
 class Strict(BaseModel):
@@ -247,23 +241,51 @@ class Nested(BaseModel):
     drafts: dict[str, list[Draft]] = {}
 
 
+def write_state(state: BaseModel) -> dict[str, Any]:
+    """Return the record of a round that ended with this state."""
+    round_ = Round()
+    with pytest.raises(InputRequired):
+        InputRequiredResult(request_state=state).end_round(round_)
+    return round_.next_record()
+
+
 @pytest.mark.parametrize(
     "state",
     [
         Strict.model_validate_json('{"day": "2027-01-02", "tags": ["a"]}'),
         Aliased(whereTo="Lisbon"),
         Nested(drafts={"x": [Draft(where="Lisbon")]}),
+        Draft(where="x" * MAX_CHECKED_CHARS),
     ],
     ids=lambda state: type(state).__name__,
 )
 def test_any_model_that_fits_json_is_read_as_it_was_written(state: BaseModel) -> None:
-    round_ = Round()
-    with pytest.raises(InputRequired):
-        InputRequiredResult(request_state=state).end_round(round_)
-    assert RequestState(Round(record=round_.next_record()), type(state)).value == state
+    record = write_state(state)
+    assert RequestState(Round(record=record), type(state)).value == state
 
 
-class Unreadable(BaseModel):
+class Migrating(BaseModel):
+    notes: list[Any] = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def rename_words(cls, data: Any) -> Any:  # noqa: ANN401 - the JSON of the state
+        for note in data.get("notes", []):
+            note["text"] = note.pop("words", note.get("text"))
+        return data
+
+
+def test_a_validator_that_changes_the_state_changes_no_record() -> None:
+    record = write_state(Migrating.model_construct(notes=[{"words": "kept"}]))
+    for _ in range(2):
+        state = RequestState(Round(record=record), Migrating).value
+        assert state.notes.pop() == {"text": "kept"}
+    assert record["state"] == '{"notes":[{"words":"kept"}]}'
+
+
+class WithComputedField(BaseModel):
+    """Writes a field that it does not accept."""
+
     model_config = ConfigDict(extra="forbid")
 
     where: str = ""
@@ -273,7 +295,7 @@ class Unreadable(BaseModel):
         return len(self.where)
 
 
-class Opaque(BaseModel):
+class WithObject(BaseModel):
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     thing: object = None
@@ -288,184 +310,107 @@ class Listed(BaseModel):
     levels: list[Any] = []
 
 
-def deep(levels: int) -> list[Any]:
-    return [deep(levels - 1)] if levels else []
+def nest(levels: int) -> list[Any]:
+    """Return a list of a list of a list, and so on."""
+    return [nest(levels - 1)] if levels else []
 
 
 @pytest.mark.parametrize(
     "state",
     [
-        Unreadable(where="Lisbon"),
-        Opaque(thing=object()),
-        Measured(metres=float("nan")),
-        Measured(feet=float("nan")),
-        Listed(levels=deep(200)),
-        Listed(levels=["\ud800"]),
+        pytest.param(WithComputedField(where="Lisbon"), id="a field that the model does not accept"),
+        pytest.param(WithObject(thing=object()), id="an object"),
+        pytest.param(Measured(metres=float("nan")), id="NaN, which JSON lacks"),
+        pytest.param(Measured(feet=float("nan")), id="NaN, which JSON writes as null"),
+        pytest.param(Listed(levels=nest(200)), id="too many levels"),
+        pytest.param(Listed(levels=["\ud800"]), id="half of a surrogate pair"),
     ],
-    ids=["unreadable", "opaque", "nan", "nan, where null would do", "deep", "half of a pair"],
 )
-def test_a_state_that_could_not_be_read_again_is_refused_when_it_is_kept(
-    state: BaseModel, author_error: Callable[[Conversation], str]
-) -> None:
+def test_a_state_that_could_not_be_read_again_is_refused(state: BaseModel, author_error: AuthorError) -> None:
     @tool
-    def keeps(*, input_responses: InputResponses) -> str | InputRequiredResult:
-        return "done" if input_responses else InputRequiredResult(request_state=state)
+    def write(*, responses: InputResponses) -> str | InputRequiredResult:
+        return "unreached" if responses else InputRequiredResult(request_state=state)
 
     name = type(state).__name__
     expected = f"request_state: a {name} that holds this cannot be read again from the JSON that it writes"
-    assert author_error(talk_to(keeps).call()) == expected
+    assert author_error(talk_to(write).call()) == expected
 
 
-@tool
-def steps_too_deep(*, elicit: Elicit, step: Step) -> str:
-    """Record what no later round could read."""
-    step("reserve", deep, 300)
-    return elicit("name", "Who?", str)
-
-
-def test_a_record_that_json_cannot_carry_is_a_result_that_names_the_rule(
-    author_error: Callable[[Conversation], str],
-) -> None:
-    assert author_error(talk_to(steps_too_deep).call()) == "the state is nested deeper than 200"
-
-
-class Migrating(BaseModel):
-    notes: list[Any] = []
-
-    @model_validator(mode="before")
-    @classmethod
-    def renamed(cls, data: Any) -> Any:  # noqa: ANN401 - whatever was kept
-        for note in data.get("notes", []):
-            note["text"] = note.pop("words", note.get("text"))
-        return data
-
-
-def test_a_validator_that_changes_what_it_reads_changes_no_record() -> None:
-    round_ = Round()
-    with pytest.raises(InputRequired):
-        InputRequiredResult(request_state=Migrating.model_construct(notes=[{"words": "kept"}])).end_round(round_)
-    left = round_.next_record()
-    assert left["state"] == '{"notes":[{"words":"kept"}]}'
-    for _ in range(2):
-        read = RequestState(Round(record=left), Migrating).value
-        assert read.notes.pop() == {"text": "kept"}
-
-
-def test_the_model_alone_writes_and_reads_a_megabyte_of_state_once_each(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    passes: list[str] = []
-
-    def counted(kind: type, name: str) -> None:
-        made = getattr(kind, name)
-
-        def count(*args: Any, **options: Any) -> Any:  # noqa: ANN401 - as what it stands for
-            if len(str(args)) > 1_000_000:
-                passes.append(name)
-            return made(*args, **options)
-
-        monkeypatch.setattr(kind, name, count)
-
-    for kind, name in ((json.JSONEncoder, "iterencode"), (json.JSONDecoder, "decode")):
-        counted(kind, name)
-    for name in ("model_dump", "model_dump_json", "model_validate", "model_validate_json"):
-        counted(Listed, name)
-    bound = Binding("a/b/c", "tools/call", "keeps", "", None)
-    states = RequestStates(CodecAdapter(wire.Boxes(), b""), anonymous=True)
-    kept = Listed(levels=[{"id": row, "name": "x" * 100} for row in range(10_000)])
-
-    round_ = Round()
-    with pytest.raises(InputRequired):
-        InputRequiredResult(request_state=kept).end_round(round_)
-    token = states.seal(bound, None, asked={}, record=round_.next_record())
-    assert passes == ["model_dump_json"]
-    record = states.open(token, bound).record
-    assert RequestState(Round(record=record), Listed).value == kept
-    assert passes == ["model_dump_json", "model_validate_json"]
-
-
-def test_a_result_that_requires_nothing_is_refused(author_error: Callable[[Conversation], str]) -> None:
+def test_a_recorded_step_that_is_too_deep_is_refused(author_error: AuthorError) -> None:
     @tool
-    def idle(*, input_responses: InputResponses) -> str | InputRequiredResult:
-        return "done" if input_responses else InputRequiredResult()
+    def reserve(*, elicit: Elicit, step: Step) -> str:
+        step("reserve", nest, 300)
+        return elicit("name", "Who?", str)
 
-    assert author_error(talk_to(idle).call()) == "an InputRequiredResult needs input_requests or a request_state"
-
-
-# A state of another version.
+    assert author_error(talk_to(reserve).call()) == "the state is nested deeper than 200"
 
 
-class Later(BaseModel):
+# A new version of a function reads the state that an old one returned.
+
+
+class MigratedDraft(BaseModel):
+    """Reads the older draft with a validator."""
+
     place: str | None = None
     rounds: int = 0
-    people: int = Field(default=1, ge=1)
 
     @model_validator(mode="before")
     @classmethod
-    def migrate(cls, found: dict[str, Any]) -> dict[str, Any]:
-        return {"place": found["where"], "rounds": found["rounds"]} if "where" in found else found
+    def migrate(cls, data: dict[str, Any]) -> dict[str, Any]:
+        return {"place": data["where"], "rounds": data["rounds"]} if "where" in data else data
 
 
-class Other(BaseModel):
+class StrictDraft(BaseModel):
+    """Does not accept the fields of the older draft."""
+
     model_config = ConfigDict(extra="forbid")
 
     rounds: int = 0
-    stops: list[str] = []
 
 
-class Clumsy(BaseModel):
+class FailingDraft(BaseModel):
+    """Has a validator that fails with a KeyError."""
+
     rounds: int = 0
 
     @model_validator(mode="before")
     @classmethod
-    def migrate(cls, found: dict[str, Any]) -> dict[str, Any]:
-        return {"rounds": len(found["visited"]["places"])} if found else found
+    def migrate(cls, data: dict[str, Any]) -> dict[str, Any]:
+        return {"rounds": data["visited"]} if data else data
 
 
-class Both(BaseModel):
-    kept: str = ""
+def plan_version(model: type[BaseModel]) -> Handler[..., Any]:
+    """Make a version of `plan` whose state is this model."""
 
+    def plan(*, responses: InputResponses, state: Any) -> str | InputRequiredResult:  # noqa: ANN401 - see below
+        state.value.rounds += 1
+        return f"{state.value.rounds} rounds, {len(responses)} answers"
 
-def version(model: type[BaseModel], field: str) -> Handler[..., Any]:
-    """Make a version of `planned` whose state has another shape."""
-
-    def another(*, input_responses: InputResponses, request_state: Any) -> str | InputRequiredResult:  # noqa: ANN401
-        state = request_state.value
-        state.rounds += 1
-        if name := input_responses.accepted("where", Name):
-            return f"{name.name} {getattr(state, field)} after {state.rounds} rounds"
-        return InputRequiredResult({"where": ElicitRequest("Where to?", Name)}, state)
-
-    another.__annotations__["request_state"] = RequestState[model]  # type: ignore[valid-type]  # as if it stood there
-    return tool(name="planned")(another)
+    plan.__annotations__["state"] = RequestState[model]  # type: ignore[valid-type]  # as if it stood there
+    return tool(plan)
 
 
 @pytest.mark.parametrize(
-    ("model", "field", "expected"),
+    ("model", "rounds"),
     [
-        (Later, "people", "Lisbon 1 after 3 rounds"),  # migrated by the model's own validator
-        (Other, "stops", "Lisbon [] after 1 rounds"),  # begun anew
-        (Clumsy, "rounds", "Lisbon 1 after 1 rounds"),  # a migration that fails begins anew as well
+        pytest.param(MigratedDraft, 3, id="migrated"),
+        pytest.param(StrictDraft, 1, id="begun anew"),
+        pytest.param(FailingDraft, 1, id="begun anew after an error"),
     ],
-    ids=["migrated", "begun anew", "a migration that fails"],
 )
-def test_a_state_of_another_shape_is_migrated_or_reset_and_answers_are_kept(
-    model: type[BaseModel], field: str, expected: str
-) -> None:
-    talk = talk_to(planned).call().answer()
-    talk.upgrade(serve(version(model, field))).accept(where={"name": "Lisbon"})
-    assert talk.text == expected
+def test_a_state_of_another_shape_is_migrated_or_begun_anew(model: type[BaseModel], rounds: int) -> None:
+    talk = talk_to(plan).call().answer()
+    talk.upgrade(serve(plan_version(model))).accept(where="Lisbon")
+    assert talk.text == f"{rounds} rounds, 1 answers"
 
 
-def test_an_answer_given_to_the_old_version_is_not_asked_for_again_by_the_new() -> None:
-    @tool(name="planned")
-    def newer(*, input_responses: InputResponses, request_state: RequestState[Both]) -> str | InputRequiredResult:
-        wanted = {"where": ElicitRequest("Where to?", Name), "who": ElicitRequest("Who?", Name)}
-        missing = {key: asked for key, asked in wanted.items() if not input_responses.accepted(key, Name)}
-        if missing:
-            return InputRequiredResult(missing, Both(kept=request_state.value.kept + "."))
-        return " ".join(str(input_responses[key]["content"]["name"]) for key in wanted)
+def test_a_new_version_gets_the_answer_to_the_old_one() -> None:
+    @tool(name="plan")
+    def newer(*, responses: InputResponses) -> str | InputRequiredResult:
+        requests = {"where": ElicitRequest("Where to?", Name), "who": ElicitRequest("Who?", Name)}
+        missing = {key: request for key, request in requests.items() if key not in responses}
+        return InputRequiredResult(missing) if missing else f"{len(responses)} answers"
 
-    talk = talk_to(planned).call().upgrade(serve(newer)).accept(where={"name": "Lisbon"})
+    talk = talk_to(plan).call().upgrade(serve(newer)).accept(where="Lisbon")
     assert talk.asked == ["who"]
-    assert talk.accept(who=ANN).text == "Lisbon Ann"
+    assert talk.accept(who="Ann").text == "2 answers"
