@@ -61,9 +61,7 @@ def command(
         reuse=not no_reuse,
         debug=options.is_debug(),
         on_log=output.write_log,
-        on_exchange=output.write_call,
-        on_progress=output.show_progress,
-        verbose_log=True,
+        watcher=output,
         **for_harness,
     )
     with options.until_stopped() as is_stopped, output.capture(), harness:

@@ -19,10 +19,13 @@ from queue import Empty
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
-from mcp_functions.local.runtime import api, watchdog
+from mcp_functions.local.runtime import watchdog
+from mcp_functions.local.runtime.api import Exit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from mcp_functions.local.runtime.api import ProcessEvent, RuntimeApi
 
 MB = 1024 * 1024
 KILL = 1 << (signal.SIGKILL - 1)  # the bit of SIGKILL in a set of pending signals
@@ -33,25 +36,24 @@ OUTPUT_SECONDS = 2.0
 
 @dataclass(eq=False)
 class Process:
-    """A running process, started when the object is made, and the Runtime API that it alone uses."""
+    """A running process, started when the object is made."""
 
     command: Sequence[str]  # the program and its arguments
+    api: RuntimeApi = field(kw_only=True)  # the Runtime API that this process alone uses; it stops with the process
     folder: Path = field(kw_only=True)  # its working directory
-    # returns its environment variables; called with the address of its Runtime API
-    variables: Callable[[str], Mapping[str, str]] = field(kw_only=True)
+    variables: Mapping[str, str] = field(kw_only=True)  # its environment variables
     watchdog: watchdog.Watchdog = field(kw_only=True)  # kills it if the harness is killed
     on_line: Callable[[str], None] = field(kw_only=True)  # called with each line of its output, in a separate thread
 
     def __post_init__(self) -> None:
         """Start it."""
         self._lock = Lock()  # guards _in
-        self.api = api.RuntimeApi()
         self._out, self._in = os.pipe()  # _in is -1 once the process has ended
         try:
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter and a function of the user's
                 self.command,
                 cwd=self.folder,
-                env=self.variables(self.api.address),
+                env=self.variables,
                 stdin=subprocess.DEVNULL,
                 stdout=self._in,
                 stderr=subprocess.STDOUT,
@@ -83,7 +85,7 @@ class Process:
         self._reader.join(OUTPUT_SECONDS)
         self.on_line(line)
 
-    def next_event(self, until: float) -> api.ProcessEvent | None:
+    def next_event(self, until: float) -> ProcessEvent | None:
         """Wait for its next event until a time of the monotonic clock; None: there was none."""
         try:
             return self.api.events.get(timeout=max(0.0, until - time.monotonic()))
@@ -107,7 +109,7 @@ class Process:
         with self._lock:
             os.close(self._in)
             self._in = -1
-        self.api.events.put(api.Exit(status))
+        self.api.events.put(Exit(status))
         self.api.stop()
 
     def _read(self) -> None:
