@@ -3,7 +3,8 @@
     round 1   the call                          -> questions and a state (`requestState`)
     round 2   the call, the answers, the state  -> more questions and a new state, or the result
 
-A `Target` is such a call with the rounds of a correct conversation. The first target is the victim: checks attack it.
+A `Target` is such a call with the rounds of a correct conversation. The first target is the victim: checks attack it,
+and send its states in calls of the other targets.
 """
 
 from __future__ import annotations
@@ -59,6 +60,11 @@ class Target:
         return self.rounds[0].response.questions or {}
 
     @property
+    def gives_state(self) -> bool:
+        """Whether the first round returns a state."""
+        return bool(self.rounds) and self.rounds[0].response.state is not None
+
+    @property
     def completes(self) -> bool:
         """Whether correct answers complete the call."""
         return bool(self.rounds) and self.rounds[-1].response.done
@@ -90,10 +96,11 @@ class Scan:
     """The server, its targets, and the methods that checks use. They raise SkipCheck if there is nothing to attack."""
 
     client: Client
-    targets: Sequence[Target] = ()  # checks attack the first, and send its states in calls of the others
+    targets: Sequence[Target] = ()  # the calls that ask; the first is the victim
     has_second_user: bool = False  # whether a second user's credentials are known
     lifetime: float | None = None  # seconds after which the server promises that a state has expired
-    canary: str = field(default_factory=lambda: f"canary-{secrets.token_hex(8)}")  # no response should repeat it
+    # A random text that checks write into states, answers and headers. No error should repeat it.
+    canary: str = field(default_factory=lambda: f"canary-{secrets.token_hex(8)}")
     wait: Callable[[float], object] = time.sleep  # waits for a number of seconds
     ids: Iterator[int] = field(default_factory=lambda: count(1))  # the ids of requests
 
@@ -109,7 +116,7 @@ class Scan:
     def victim_with_state(self) -> Target:
         """The call to attack, if it returns states and correct answers complete it."""
         victim = self.victim
-        if victim.rounds[0].response.state is None:
+        if not victim.gives_state:
             raise SkipCheck(reason=f"{victim.name} asks without a requestState")
         if not victim.completes:
             last = victim.rounds[-1].response

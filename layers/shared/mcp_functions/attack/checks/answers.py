@@ -109,7 +109,7 @@ def _calls_without_capabilities(scan: Scan) -> Iterator[tuple[Target, Exchange]]
     victim = scan.victim
     for target in scan.targets:
         yield target, scan.call(target, capabilities={})
-    if victim.question_rounds > 1 and victim.rounds[0].response.state:
+    if victim.question_rounds > 1 and victim.gives_state:
         state, answers = scan.begin(victim)
         yield victim, scan.call(victim, capabilities={}, requestState=state, inputResponses=answers)
 

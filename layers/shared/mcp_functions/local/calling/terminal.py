@@ -20,8 +20,12 @@ CANCEL = "cancel"
 ACTION_BY_COMMAND = {"/decline": DECLINE, "/cancel": CANCEL}  # what a user types instead of an answer
 
 
-class NotAnswered(Exception):
-    """The user declines or cancels, or the input has ended; `action` is DECLINE, CANCEL or ""."""
+class InputEnded(Exception):
+    """A pipe in place of the user has no more lines."""
+
+
+class QuestionRefused(Exception):
+    """The user declines or cancels; `action` is DECLINE or CANCEL."""
 
     def __init__(self, action: str) -> None:
         """Keep the action."""
@@ -38,25 +42,28 @@ class Terminal:
 
     def write(self, text: str, *, bold: bool = False, dim: bool = False) -> None:
         """Write a line. The text may be a stranger's: it cannot move the cursor or change colours."""
+        # None: False would write "not bold" before the text, which is a code of the terminal too.
         click.secho(_printable(text), file=self._out, bold=bold or None, dim=dim or None)
 
     def ask_line(self, prompt: str) -> str:
         """Ask for a line.
 
         Raises:
-            NotAnswered: the user declines or cancels, or there is no more input.
-
+            QuestionRefused: the user declines, or cancels, also by Ctrl-D.
+            InputEnded: a pipe has no more lines.
         """
         click.echo(_printable(prompt), nl=False, file=self._out)
         text = sys.stdin.readline()
         is_person = sys.stdin.isatty()
         if not is_person:
             self.write("")  # the line break that a person types
-        if not text:  # a person pressed Ctrl-D, or a pipe has ended
-            raise NotAnswered(CANCEL if is_person else "")
+        if not text and is_person:  # Ctrl-D
+            raise QuestionRefused(CANCEL)
+        if not text:
+            raise InputEnded
         answer = text.strip()
         if answer in ACTION_BY_COMMAND:
-            raise NotAnswered(ACTION_BY_COMMAND[answer])
+            raise QuestionRefused(ACTION_BY_COMMAND[answer])
         return answer
 
     def ask_value(self, label: str, schema: Mapping[str, Any], root: Mapping[str, Any], *, required: bool) -> JSONValue:
@@ -69,8 +76,8 @@ class Terminal:
             required: whether it cannot be left out.
 
         Raises:
-            NotAnswered: the user declines or cancels, or there is no more input.
-
+            QuestionRefused: the user declines, or cancels, also by Ctrl-D.
+            InputEnded: a pipe has no more lines.
         """
         prompt = f"  {label}{_hint(schema, required=required)}: "
         while True:
