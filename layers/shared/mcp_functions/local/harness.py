@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from mcp_functions.local import authorization, environment
+from mcp_functions.local import authorization, environment, services
 from mcp_functions.local.api_gateway.api import MAX_BODY, Api
 from mcp_functions.local.issuer import USER
 from mcp_functions.local.lambdas import MAX_PAYLOAD, Lambdas, own_variables
@@ -28,12 +28,11 @@ from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN, Function,
 from mcp_functions.local.lambdas.in_process import InProcess
 from mcp_functions.local.lambdas.invoke_api import InvokeApi
 from mcp_functions.local.loopback import Loopback
-from mcp_functions.local.page import Access, Page
+from mcp_functions.local.page import Page
 from mcp_functions.local.problems import stop
 from mcp_functions.local.runtime.fleet import Fleet
 from mcp_functions.local.runtime.launcher import Launcher
 from mcp_functions.local.runtime.watchdog import Watchdog
-from mcp_functions.local.services import Services
 from mcp_functions.local.template_variables import TemplateVariables
 
 if TYPE_CHECKING:
@@ -179,8 +178,7 @@ class Harness:
         shell = dict(os.environ)
         api_loopback = self._running.enter_context(Loopback(port=self.port, max_body=MAX_BODY))
         invoke_loopback = self._running.enter_context(Loopback(max_body=2 * MAX_PAYLOAD))
-        services = Services(self._running, self.state_dir, self.directory, invoke_loopback.url)
-        self.key_arn = services.key_arn
+        self.key_arn, aws = services.start(self._running, self.state_dir, self.directory, invoke_loopback.url)
         self.url = f"{api_loopback.url}/{FRONT_DOOR}"
         name = self.directory.resolve().parent.name or "mcp-functions"
         settings = environment.settings(port=api_loopback.port, name=name, key_arn=self.key_arn)
@@ -190,7 +188,7 @@ class Harness:
             self.issuer = access.issuer
             authorizer = access.authorizer
             settings |= access.settings
-        endpoints = environment.CREDENTIALS | services.endpoints
+        endpoints = environment.CREDENTIALS | aws
         self._running.enter_context(environment.applied(settings | endpoints))
         own = self._running.enter_context(own_variables.layered())
         self._template_variables = TemplateVariables(self.directory, settings | endpoints, shell, own)
@@ -245,9 +243,9 @@ class Harness:
         )
         loopback.start(lambda request: page.answer(request) or api.answer(request))  # the page has routes of its own
 
-    def _access(self) -> Access | None:
+    def _access(self) -> dict[str, object] | None:
         """Make an access token for the page; None if the server wants none."""
         if self.issuer is None:
             return None
         scopes = authorization.scopes(self.directory)
-        return Access(self.issuer.token(scope=" ".join(scopes)), USER, scopes)
+        return {"token": self.issuer.token(scope=" ".join(scopes)), "subject": USER, "scopes": scopes}

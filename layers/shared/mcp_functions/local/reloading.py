@@ -6,7 +6,6 @@ load, the version before the save goes on. Conversations go on too: a call's sta
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcp_functions.local import catalog, failures, template
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 # Names of what is not a function, among the folders of functions. No folder's name has a star.
 SHARED = "*shared"
 TEMPLATE = "*template"
-REQUIREMENTS = "requirements.txt"
 
 
 class Reloader:
@@ -47,11 +45,7 @@ class Reloader:
             return
         changed = [name for name in current if current[name] != self._loaded.get(name)]
         removed = [name for name in self._loaded if name not in current]
-        files: set[str] = set()
-        for name in changed:
-            files |= _changed_files(self._loaded.get(name, ()), current[name])
         self._loaded = current
-        yield from self._requirements(files)
         if {SHARED, TEMPLATE} & {*changed, *removed}:
             changed = list(current)  # every function may use them
         yield from self._reload([name for name in changed if not name.startswith("*")], removed)
@@ -117,15 +111,3 @@ class Reloader:
             yield f"{name}: the version before this save goes on"
         else:
             yield f"{name} is not served"
-
-    def _requirements(self, files: set[str]) -> Iterator[str]:
-        """Yield a line for each requirements.txt that was saved: packages are not installed here."""
-        root = self._harness.directory.resolve().parent
-        saved = [Path(file) for file in files if Path(file).name == REQUIREMENTS]
-        for file in sorted(path.relative_to(root) for path in saved):
-            yield f"{file} was saved: pip install --requirement {file}; start again if a package was loaded already"
-
-
-def _changed_files(before: Fingerprint, after: Fingerprint) -> set[str]:
-    """Return the paths of the files that were changed, added or removed."""
-    return {path for path, _time, _size in set(before) ^ set(after)}
