@@ -489,11 +489,7 @@ def test_a_function_that_does_not_load_is_put_right_first(own: Path, capsys: pyt
     ("usual", "instead", "by_hand"),
     [
         ("  Mcp:\n", "  Door:\n", None),
-        (
-            "Type: AWS::Serverless::Function",
-            "Type: 'AWS::Serverless::Function'",
-            "functions/x has no block in template.yaml",
-        ),
+        ("Type: AWS::Serverless::Function", "Type: 'AWS::Serverless::Function'", None),
         ("\n  ", "\n    ", "functions/x has no block in template.yaml"),
     ],
 )

@@ -137,15 +137,9 @@ def _codes(scan: Scan) -> Iterator[Proof]:
             yield Proof(exchange, f"{what}: {response}, and not HTTP {status} with {code}")
 
 
+FROM_STRANGERS = _unanswered("Origin", *STRANGERS)
 CHECKS = (
-    Check(
-        "origin-of-a-stranger",
-        Severity.HOLE,
-        Basis.MUST,
-        f"{HTTP}, Security Warning",
-        ORIGIN,
-        _unanswered("Origin", *STRANGERS),
-    ),
+    Check("origin-of-a-stranger", Severity.HOLE, Basis.MUST, f"{HTTP}, Security Warning", ORIGIN, FROM_STRANGERS),
     Check("origin-status", Severity.DEVIATION, Basis.MUST, f"{HTTP}, Security Warning", ORIGIN, _origin_status),
     Check("cors-with-credentials", Severity.HOLE, Basis.OPINION, HTTP, CREDENTIALS, _cors),
     Check("text-plain", Severity.INFORMATION, Basis.OPINION, HTTP, SIMPLE, _unanswered("Content-Type", "text/plain")),

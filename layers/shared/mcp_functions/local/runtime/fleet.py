@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections import Counter
 from dataclasses import dataclass, field
 from threading import Condition, Event, Thread
 from typing import TYPE_CHECKING, Self
@@ -122,7 +121,7 @@ class Fleet:
         return reserved is not None and self._running(folder) >= reserved
 
     def _running(self, folder: str) -> int:
-        return Counter(self._busy.values())[folder]
+        return list(self._busy.values()).count(folder)
 
     def _find(self, folder: str, fingerprint: object) -> Sandbox | None:
         """Return an environment that is idle or may start now; None if there is neither."""

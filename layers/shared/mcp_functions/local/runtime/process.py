@@ -47,21 +47,21 @@ class Process:
 
     def __post_init__(self) -> None:
         """Start it."""
-        self._lock = Lock()  # guards _in
-        self._out, self._in = os.pipe()  # _in is -1 once the process has ended
+        self._lock = Lock()  # guards _write_end
+        self._read_end, self._write_end = os.pipe()  # _write_end is -1 once the process has ended
         try:
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter and a function of the user's
                 self.command,
                 cwd=self.folder,
                 env=self.variables,
                 stdin=subprocess.DEVNULL,
-                stdout=self._in,
+                stdout=self._write_end,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
         except BaseException:
-            os.close(self._in)
-            os.close(self._out)
+            os.close(self._write_end)
+            os.close(self._read_end)
             self.api.stop()
             raise
         self.pid = self._process.pid
@@ -79,8 +79,8 @@ class Process:
     def write(self, line: str) -> None:
         """Put a line of the harness among the function's lines, or after the last of them."""
         with self._lock:
-            if self._in >= 0:
-                os.write(self._in, f"{line}\n".encode())
+            if self._write_end >= 0:
+                os.write(self._write_end, f"{line}\n".encode())
                 return
         self._reader.join(OUTPUT_SECONDS)
         self.on_line(line)
@@ -107,13 +107,13 @@ class Process:
         watchdog.end(self.pid)  # its children end too
         self.watchdog.release(self.pid)
         with self._lock:
-            os.close(self._in)
-            self._in = -1
+            os.close(self._write_end)
+            self._write_end = -1
         self.api.events.put(Exit(status))
         self.api.stop()
 
     def _read(self) -> None:
-        with os.fdopen(self._out, encoding="utf-8", errors="replace") as lines:
+        with os.fdopen(self._read_end, encoding="utf-8", errors="replace") as lines:
             for line in lines:
                 self.on_line(line.rstrip("\r\n"))
 
@@ -139,7 +139,7 @@ def _is_ending(pid: int) -> bool:
     """Whether a process was killed or has exited, although its exit status was not read yet."""
     status = _status(pid)
     if not status:
-        return False  # without /proc nobody knows
+        return False  # without /proc it is unknown
     pending = int(status.get("SigPnd", "0"), 16) | int(status.get("ShdPnd", "0"), 16)
     if pending & KILL:
         return True
