@@ -93,7 +93,7 @@ class Target:
 
 @dataclass
 class Scan:
-    """The server, its targets, and the methods that checks use. They raise SkipCheck if there is nothing to attack."""
+    """The server, its targets, and the methods that checks use."""
 
     client: Client
     targets: Sequence[Target] = ()  # the calls that ask; the first is the victim
@@ -104,18 +104,24 @@ class Scan:
     wait: Callable[[float], object] = time.sleep  # waits for a number of seconds
     ids: Iterator[int] = field(default_factory=lambda: count(1))  # the ids of requests
 
-    @property
-    def victim(self) -> Target:
-        """The call to attack."""
+    def require_victim(self) -> Target:
+        """Return the call to attack.
+
+        Raises:
+            SkipCheck: there is none.
+        """
         if not self.targets:
             reason = "nothing was found that answers with input_required: name it with --tool and --arguments"
             raise SkipCheck(reason)
         return self.targets[0]
 
-    @property
-    def victim_with_state(self) -> Target:
-        """The call to attack, if it returns states and correct answers complete it."""
-        victim = self.victim
+    def require_victim_with_state(self) -> Target:
+        """Return the call to attack.
+
+        Raises:
+            SkipCheck: there is none, it returns no state, or correct answers do not complete it.
+        """
+        victim = self.require_victim()
         if not victim.gives_state:
             raise SkipCheck(reason=f"{victim.name} asks without a requestState")
         if not victim.completes:
@@ -123,18 +129,24 @@ class Scan:
             raise SkipCheck(reason=f"{victim.name} does not complete when its questions are answered: {last}")
         return victim
 
-    @cached_property
-    def victim_needing_state(self) -> Target:
-        """The call to attack, if answers without its state do not complete it.
+    def require_victim_needing_state(self) -> Target:
+        """Return the call to attack.
+
+        Raises:
+            SkipCheck: as for `require_victim_with_state`, or answers complete it without its state too.
 
         MRTR, Server Requirements: "Integrity protection MAY be omitted only when tampering can cause nothing worse than
         request failure". Where answers alone complete the call, a forged state that does so too proves nothing.
         """
-        victim = self.victim_with_state
-        if not self.needs_state(victim):
+        victim = self.require_victim_with_state()
+        if not self._victim_needs_state:
             reason = f"{victim.name} completes without any state too (cold-answers), so nothing is proved to hang on it"
             raise SkipCheck(reason)
         return victim
+
+    @cached_property
+    def _victim_needs_state(self) -> bool:
+        return self.needs_state(self.targets[0])
 
     def needs_state(self, target: Target) -> bool:
         """Return whether correct answers without a state do not complete a call."""
