@@ -10,6 +10,7 @@ import sys
 import time
 import traceback
 import uuid
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -83,27 +84,24 @@ class InProcess:
 
     def run(self, folder: str, event: bytes) -> Outcome:
         """Call the function of a folder with an event as JSON."""
+        return copy_context().run(self._call, folder, event)
+
+    def _call(self, folder: str, event: bytes) -> Outcome:
+        """Call the function in a context of its own, so that no variable of the context outlives the call."""
         name = folder.removesuffix(WORKER)
-        seconds = TIMEOUT if folder == name else WORKER_TIMEOUT
-        context = _context(function_name(folder), seconds)
+        context = _context(function_name(folder), TIMEOUT if folder == name else WORKER_TIMEOUT)
+        running_function.set(name)  # chooses the environment variables that the function sees
+        listener.set(lambda notes: self._show(folder, notes.raised))  # the toolkit tells it what a handler raised
+        if self.watcher:
+            progress_listener.set(partial(self.watcher.show_progress, folder))  # and this one, how far a call is
         began = time.monotonic()
         error = None
-        # These context variables belong to this call alone. The toolkit tells the two listeners what a handler raised,
-        # and how far it is. `running_function` chooses the environment variables that the function sees.
-        raised_token = listener.set(lambda notes: self._show(folder, notes.raised))
-        progress_token = progress_listener.set(partial(self.watcher.show_progress, folder) if self.watcher else None)
-        running_token = running_function.set(name)
         try:
-            result = self.functions[name].handler(json.loads(event), context)
-            payload = _to_json(result)
+            payload = _to_json(self.functions[name].handler(json.loads(event), context))
         except BaseException as raised:  # noqa: BLE001 - Lambda survives every exception of a function
             error = LAMBDA_NAMES.get(type(raised), type(raised).__name__)
             payload = _error_object(raised, error, context.aws_request_id)
             self._show(folder, raised)
-        finally:
-            running_function.reset(running_token)
-            progress_listener.reset(progress_token)
-            listener.reset(raised_token)
         milliseconds = (time.monotonic() - began) * 1000
         return Outcome(payload=payload, request_id=context.aws_request_id, milliseconds=milliseconds, error=error)
 
