@@ -135,17 +135,13 @@ class TemplateEditor:
         if not old_lines:
             return
         indent = old_lines[0][: len(old_lines[0]) - len(old_lines[0].lstrip())]
-        old_items: set[str] = set()
-        new_lines: list[str] = []
-        for line in old_lines:
-            text, hash_, comment = line.partition("#")
-            item = text.strip()
-            old_items.add(item)
+        old_items = [line.partition("#")[0].strip() for line in old_lines]
+        new_lines = [f"{indent}{item}\n" for item in needed if item not in old_items]
+        for line, item in zip(old_lines, old_items, strict=True):
             if item in needed or not removable.match(item):
                 new_lines.append(line)
-            elif hash_:
-                new_lines.append(f"{indent}#{comment}")
-        new_lines = [f"{indent}{item}\n" for item in needed if item not in old_items] + new_lines
+            elif "#" in line:
+                new_lines.append(f"{indent}#{line.partition('#')[2]}")
         if not all(map(_is_empty_or_comment, new_lines)):  # a property without items is not valid
             new_lines.insert(0, self._lines[place.start])
         self._lines[place] = new_lines
