@@ -71,12 +71,13 @@ class Launcher:
         """
         path = template.find(self.directory)
         parsed = Template(path, self._settings, stack=environment.STACK, shell=self._shell) if path else None
-        self._configurations = {}
+        configurations: dict[str, Configuration] = {}
         for folder in folders:
             of_function = self._configuration(parsed, folder)
             of_worker = parsed.configuration(self.directory / folder, f"{folder}{WORKER}") if parsed else None
-            self._configurations[folder] = of_function
-            self._configurations[f"{folder}{WORKER}"] = of_worker or replace(of_function, timeout=WORKER_SECONDS)
+            configurations[folder] = of_function
+            configurations[f"{folder}{WORKER}"] = of_worker or replace(of_function, timeout=WORKER_SECONDS)
+        self._configurations = configurations  # all at once, because requests read them meanwhile
 
     def fingerprint(self, folder: str) -> object:
         """Return what differs once a process would load other code, or run with another configuration."""
