@@ -236,9 +236,7 @@ class Deployment:
         invoke_worker = WorkerInvoker(name, lambda_client)
         table = self._seals.table(settings.max_task_ttl)
         tasks = Tasks(self._offer.handlers, settings, self.folder, table, invoke_worker, now=now)
-        worker = Worker(
-            tasks.tools, tasks.store, invoke_worker, now=now, lease_seconds=settings.task_lease, audit=self._offer.audit
-        )
+        worker = Worker(tasks.tools, tasks.store, now=now, lease_seconds=settings.task_lease, audit=self._offer.audit)
         return tasks, worker
 
     def _legacy(self, dispatcher: Dispatcher) -> LegacyServer:
@@ -255,13 +253,13 @@ class Deployment:
 
         longest_wait = max((handler.answer_within for handler in self._offer.handlers), default=1)
         context = dialects.DialectContext(
+            answer_modern=endpoint.handle_request,
             folder=self.folder,
             settings=self._settings,
             audience=self._audience,
             states=self._seals.states,
             answer_within=longest_wait,
             now=self._now,
-            rand=os.urandom,
         )
         return dialects.add_to_function(endpoint, context)
 
