@@ -17,7 +17,7 @@ import boto3
 
 from mcp_functions import tool
 from mcp_functions.handlers import catalog
-from mcp_functions.local.environment import CREDENTIALS, endpoints
+from mcp_functions.local.environment import CREDENTIALS, STACK, endpoints
 from tests.benchmarks import dialects, services
 from tests.benchmarks.cases import TOOLS
 from tests.benchmarks.contenders import ours
@@ -72,7 +72,7 @@ class Lab:
         trees = [path for name in entrant.trees for path in self._trees(name)]
         around = {**CREDENTIALS, **endpoints(kms=self._kms.url, invoke=self.invoke_url)}
         own = {
-            "MCP_STACK": services.STACK,
+            "MCP_STACK": STACK,
             "MCP_STAGE": "bench",
             "MCP_AUTH_MODE": "none",
             "MCP_KMS_KEYS": self._kms.arn,
@@ -80,7 +80,7 @@ class Lab:
         own |= {"MCP_PAGE_SIZE": MAX_TOOLS, "MCP_MAX_STATE_CHARS": BIGGEST, "BENCH_CATALOGS": str(self.folder)}
         own |= {"BENCH_WRAPPED": self._wrapped} if entrant.title == SDK_KMS else {}
         plain = {"PATH": os.defpath, "PYTHONPATH": self.trees.path(trees), "PYTHONDONTWRITEBYTECODE": "1"}
-        lambdas = {"AWS_LAMBDA_FUNCTION_NAME": f"{services.STACK}_bench", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512"}
+        lambdas = {"AWS_LAMBDA_FUNCTION_NAME": f"{STACK}_bench", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512"}
         every = plain | lambdas | around | own | {"BENCH_KEY": self._kms.arn} | dict(entrant.environ)
         return {name: value for name, value in every.items() if value is not None}
 
@@ -101,7 +101,7 @@ class Lab:
 
         """
         files = {name: self.folder / f"{name}.{random.getrandbits(64):x}" for name in ("event", "reply", "stderr")}
-        files["event"].write_bytes(marshal.dumps((event, f"{services.STACK}_{function}")))
+        files["event"].write_bytes(marshal.dumps((event, f"{STACK}_{function}")))
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         actions = [
             (os.POSIX_SPAWN_OPEN, 0, str(files["event"]), os.O_RDONLY, 0),
@@ -139,7 +139,7 @@ class Process:
 
     def __init__(self, lab: Lab, item: Item, function: str) -> None:
         """Start it."""
-        self._name = f"{services.STACK}_{function}"
+        self._name = f"{STACK}_{function}"
         self._log = (lab.folder / f"log.{random.getrandbits(64):x}").open("w+b")
         reading, writing = os.pipe()
         program = f"import os; os.dup2({writing}, 3); {WARM}"

@@ -19,8 +19,6 @@ from mcp_functions.local.loopback import Loopback
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-STACK = "bench"
-
 
 class Kms(NamedTuple):
     """A KMS with one key."""
@@ -56,7 +54,6 @@ def invoke(folders: Collection[str], run: Callable[[str, bytes], bytes]) -> Iter
     lambdas = Lambdas(
         folders,
         lambda folder, event: Outcome(payload=run(folder, event), request_id="-", milliseconds=0.0),
-        stack=STACK,
     )
     with Loopback(max_body=2 * MAX_PAYLOAD) as loopback:
         loopback.start(InvokeApi(lambdas).answer)

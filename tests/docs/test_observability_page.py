@@ -16,7 +16,7 @@ from mcp_functions.local import template
 from mcp_functions.local.lambdas.functions import Function
 from mcp_functions.local.lambdas.own_variables import running_function
 from mcp_functions.local.terminal.function_output import FunctionStream
-from mcp_functions.local.terminal.log_lines import readable
+from mcp_functions.local.terminal.log_lines import shown_text
 from mcp_functions.local.terminal.screen import Screen
 from mcp_functions.observability import Notes
 from mcp_functions.observability.lines import all_fields
@@ -81,11 +81,11 @@ def test_the_table_of_metrics_matches_the_templates_filters_and_alarms() -> None
 
 def test_a_persons_terminal_shows_the_lines_without_metrics() -> None:
     line = {"logger": "mcp_functions", "message": "refused: -32602 expired", "outcome": "refused"}
-    assert readable(json.dumps(line)) == "refused: -32602 expired"
-    assert readable(json.dumps({**line, "message": "answered: complete"})) is None
-    assert readable(json.dumps({"_aws": {"CloudWatchMetrics": []}})) is None
+    assert shown_text(json.dumps(line)) == "refused: -32602 expired"
+    assert shown_text(json.dumps({**line, "message": "answered: complete"})) is None
+    assert shown_text(json.dumps({"_aws": {"CloudWatchMetrics": []}})) is None
     for own in ("a text", '{"logger": "mine", "message": "x"}', "[1]", "7"):
-        assert readable(own) == own
+        assert shown_text(own) == own
 
 
 def test_a_person_reads_the_toolkits_lines_though_an_authors_logger_writes_them() -> None:

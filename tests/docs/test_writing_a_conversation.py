@@ -190,7 +190,7 @@ def test_the_rounds_of_this_page_are_the_lines_of_serve(tmp_path: Path) -> None:
     write_functions(tmp_path / "functions", {"open_ticket/app.py": code + served})
     out = io.StringIO()
     output = TextOutput(out, show_answers=False)
-    with Harness(tmp_path / "functions", state_dir=tmp_path, on_exchange=output.write_call) as harness:
+    with Harness(tmp_path / "functions", state_dir=tmp_path, watcher=output) as harness:
         answers = ["--answer", "urgency=high", "--answer", "phone=112"]
         url = f"{harness.url}/open_ticket"
         assert main(["call", "open_ticket", "title=Fire", *answers, "--url", url]) == 0

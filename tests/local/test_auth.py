@@ -112,6 +112,6 @@ def test_oauth_writes_the_function_of_the_front_once(tmp_path: Path, monkeypatch
 def test_a_function_that_is_added_later_outlives_another_mode(project: checks.Project) -> None:
     text = set_auth(TEXT, "oauth")
     grown = blocks.with_block_added(
-        text, samples.sample("tool", "later"), replace(project, template=template.parse(text))
+        text, samples.copied("tool", "later"), replace(project, template=template.parse(text))
     )
     assert "\n  Later:" in set_auth(grown, "iam")

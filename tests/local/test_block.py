@@ -54,7 +54,7 @@ def own(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def become(own: Path, kind: str) -> None:
     """Write the function again as another kind, as an author does who begins or stops to ask."""
-    app = samples.sample(kind, NAME).files[f"functions/{NAME}/app.py"]
+    app = samples.copied(kind, NAME).files[f"functions/{NAME}/app.py"]
     (own / f"functions/{NAME}/app.py").write_text(app, encoding="utf-8")
     catalog.write(own / "functions", catalog.generate(own / "functions"))
 
@@ -216,7 +216,7 @@ def test_a_module_that_hides_one_of_pythons_is_told_with_its_place(own: Path) ->
 def test_a_folder_without_a_block_gets_one(own: Path) -> None:
     before = text(own)
     (own / "functions/by_hand").mkdir()
-    app = samples.sample("asking", "by_hand").files["functions/by_hand/app.py"]
+    app = samples.copied("asking", "by_hand").files["functions/by_hand/app.py"]
     (own / "functions/by_hand/app.py").write_text(app, encoding="utf-8")
     assert run(["block", "--write", "by_hand"]) == 0
     assert not [line for line in ndiff(before.splitlines(), text(own).splitlines()) if line.startswith("- ")]

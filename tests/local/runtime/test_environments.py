@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 from botocore.exceptions import ClientError
 
-from mcp_functions.local import runtime
 from mcp_functions.local.runtime import fleet
 from mcp_functions.local.runtime import sandbox as environment
 
@@ -89,7 +88,7 @@ def test_processes_begin_by_turns_as_many_at_once_as_there_are_processors(
     deploy: Deploy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "loading").mkdir()
-    monkeypatch.setattr(runtime, "MIN_STARTS", 1)
+    monkeypatch.setattr(fleet, "MIN_STARTS", 1)
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     stack = deploy({"loads": LOADS, "other": LOADS}, reuse=False)
     calls = [stack.start(folder) for folder in ("loads", "other", "loads")]

@@ -11,6 +11,7 @@ import socket
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -23,8 +24,6 @@ OTHER = "other"
 EVENT_STREAM = "text/event-stream"
 MAX_BODY = 16 * 1024 * 1024  # bytes of a response that are read
 RESPONSE_SECONDS = 10.0  # longest wait for one response
-UNAVAILABLE = 503
-TOO_MANY = 429
 
 
 class LimitReached(Exception):
@@ -107,9 +106,9 @@ class Response:
     @property
     def undecided(self) -> bool:
         """Whether the server did not judge the request: no response, 429, or 503 with Retry-After."""
-        if self.status in {0, TOO_MANY}:
+        if self.status in {0, HTTPStatus.TOO_MANY_REQUESTS}:
             return True
-        return self.status == UNAVAILABLE and "retry-after" in self.headers
+        return self.status == HTTPStatus.SERVICE_UNAVAILABLE and "retry-after" in self.headers
 
     def __str__(self) -> str:
         """Summarize the response in one line."""

@@ -43,7 +43,7 @@ def find_targets(scan: Scan, named_tools: Sequence[tuple[str, dict[str, Any]]]) 
 
 def _rank(target: Target) -> tuple[bool, int]:
     """Rank a call that answers complete, and that returns states, before others; then the one with more rounds."""
-    is_complete = target.completes and target.rounds[0].response.state is not None
+    is_complete = target.completes and target.gives_state
     return not is_complete, -len(target.rounds)
 
 

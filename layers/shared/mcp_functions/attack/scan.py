@@ -3,7 +3,8 @@
     round 1   the call                          -> questions and a state (`requestState`)
     round 2   the call, the answers, the state  -> more questions and a new state, or the result
 
-A `Target` is such a call with the rounds of a correct conversation. The first target is the victim: checks attack it.
+A `Target` is such a call with the rounds of a correct conversation. The first target is the victim: checks attack it,
+and send its states in calls of the other targets.
 """
 
 from __future__ import annotations
@@ -59,6 +60,11 @@ class Target:
         return self.rounds[0].response.questions or {}
 
     @property
+    def gives_state(self) -> bool:
+        """Whether the first round returns a state."""
+        return bool(self.rounds) and self.rounds[0].response.state is not None
+
+    @property
     def completes(self) -> bool:
         """Whether correct answers complete the call."""
         return bool(self.rounds) and self.rounds[-1].response.done
@@ -87,47 +93,60 @@ class Target:
 
 @dataclass
 class Scan:
-    """The server, its targets, and the methods that checks use. They raise SkipCheck if there is nothing to attack."""
+    """The server, its targets, and the methods that checks use."""
 
     client: Client
-    targets: Sequence[Target] = ()  # checks attack the first, and send its states in calls of the others
+    targets: Sequence[Target] = ()  # the calls that ask; the first is the victim
     has_second_user: bool = False  # whether a second user's credentials are known
     lifetime: float | None = None  # seconds after which the server promises that a state has expired
-    canary: str = field(default_factory=lambda: f"canary-{secrets.token_hex(8)}")  # no response should repeat it
+    # A random text that checks write into states, answers and headers. No error should repeat it.
+    canary: str = field(default_factory=lambda: f"canary-{secrets.token_hex(8)}")
     wait: Callable[[float], object] = time.sleep  # waits for a number of seconds
     ids: Iterator[int] = field(default_factory=lambda: count(1))  # the ids of requests
 
-    @property
-    def victim(self) -> Target:
-        """The call to attack."""
+    def require_victim(self) -> Target:
+        """Return the call to attack.
+
+        Raises:
+            SkipCheck: there is none.
+        """
         if not self.targets:
             reason = "nothing was found that answers with input_required: name it with --tool and --arguments"
             raise SkipCheck(reason)
         return self.targets[0]
 
-    @property
-    def victim_with_state(self) -> Target:
-        """The call to attack, if it returns states and correct answers complete it."""
-        victim = self.victim
-        if victim.rounds[0].response.state is None:
+    def require_victim_with_state(self) -> Target:
+        """Return the call to attack.
+
+        Raises:
+            SkipCheck: there is none, it returns no state, or correct answers do not complete it.
+        """
+        victim = self.require_victim()
+        if not victim.gives_state:
             raise SkipCheck(reason=f"{victim.name} asks without a requestState")
         if not victim.completes:
             last = victim.rounds[-1].response
             raise SkipCheck(reason=f"{victim.name} does not complete when its questions are answered: {last}")
         return victim
 
-    @cached_property
-    def victim_needing_state(self) -> Target:
-        """The call to attack, if answers without its state do not complete it.
+    def require_victim_needing_state(self) -> Target:
+        """Return the call to attack.
+
+        Raises:
+            SkipCheck: as for `require_victim_with_state`, or answers complete it without its state too.
 
         MRTR, Server Requirements: "Integrity protection MAY be omitted only when tampering can cause nothing worse than
         request failure". Where answers alone complete the call, a forged state that does so too proves nothing.
         """
-        victim = self.victim_with_state
-        if not self.needs_state(victim):
+        victim = self.require_victim_with_state()
+        if not self._victim_needs_state:
             reason = f"{victim.name} completes without any state too (cold-answers), so nothing is proved to hang on it"
             raise SkipCheck(reason)
         return victim
+
+    @cached_property
+    def _victim_needs_state(self) -> bool:
+        return self.needs_state(self.targets[0])
 
     def needs_state(self, target: Target) -> bool:
         """Return whether correct answers without a state do not complete a call."""

@@ -20,8 +20,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NAME = "mcp-functions"
-IN_PROJECT = ("adopt", "auth", "block", "doctor", "events", "init", "new", "next", "set")  # in commands/project.py
-ALONE = ("call", "catalog", "demo", "kms", "open", "serve", "verify")  # each has a module of its name
+IN_PROJECT = (
+    "adopt",
+    "auth",
+    "block",
+    "catalog",
+    "doctor",
+    "events",
+    "init",
+    "new",
+    "next",
+    "set",
+)  # in commands/project.py
+ALONE = ("call", "demo", "kms", "open", "serve", "verify")  # each has a module of its name
 COMMANDS = tuple(sorted((*IN_PROJECT, *ALONE, "attack")))
 
 

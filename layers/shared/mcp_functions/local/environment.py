@@ -34,8 +34,13 @@ CREDENTIALS: Variables = {
 }
 
 
+def function_name(folder: str) -> str:
+    """Return the name that the function of a folder has in AWS."""
+    return f"{STACK}_{folder}"
+
+
 def arn(name: str) -> str:
-    """Return the ARN of a function."""
+    """Return the ARN of a function by its name in AWS."""
     return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{name}"
 
 

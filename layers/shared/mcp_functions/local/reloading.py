@@ -6,8 +6,7 @@ load, the version before the save goes on. Conversations go on too: a call's sta
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_functions.local import catalog, failures, template
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, find
@@ -16,15 +15,17 @@ from mcp_functions.local.problems import Problem
 from mcp_functions.local.runtime import fingerprints
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from mcp_functions.local.harness import Harness
     from mcp_functions.local.runtime.fingerprints import Fingerprint
 
-# Names of what is not a function, among the folders of functions. No folder's name has a star.
-SHARED = "*shared"
-TEMPLATE = "*template"
-REQUIREMENTS = "requirements.txt"
+
+class Files(NamedTuple):
+    """The path, time and size of each file that a function may use."""
+
+    functions: Mapping[str, Fingerprint]  # the files of each function, by its folder
+    of_all: Fingerprint  # the files that every function may use: layers/common and template.yaml
 
 
 class Reloader:
@@ -45,16 +46,12 @@ class Reloader:
         if current != self._last_look or current == self._loaded:
             self._last_look = current
             return
-        changed = [name for name in current if current[name] != self._loaded.get(name)]
-        removed = [name for name in self._loaded if name not in current]
-        files: set[str] = set()
-        for name in changed:
-            files |= _changed_files(self._loaded.get(name, ()), current[name])
+        before = self._loaded
         self._loaded = current
-        yield from self._requirements(files)
-        if {SHARED, TEMPLATE} & {*changed, *removed}:
-            changed = list(current)  # every function may use them
-        yield from self._reload([name for name in changed if not name.startswith("*")], removed)
+        changed = list(current.functions)
+        if current.of_all == before.of_all:
+            changed = [name for name in changed if current.functions[name] != before.functions.get(name)]
+        yield from self._reload(changed, [name for name in before.functions if name not in current.functions])
         yield from self.refresh_catalog()
 
     def refresh_catalog(self) -> Iterator[str]:
@@ -75,22 +72,19 @@ class Reloader:
         self._loaded = self._read_files()
         self._last_look = self._loaded
 
-    def _read_files(self) -> dict[str, Fingerprint]:
-        """Return the path, time and size of the files of each function, of the shared code and of the template."""
+    def _read_files(self) -> Files:
         directory = self._harness.directory
         try:
             folders = [app.parent for app in find(directory) if app.parent.name not in self._harness.undeployed]
         except Problem:  # a folder cannot be a function, or none is left: the functions that run go on
             folders = [directory.resolve() / name for name in self._harness.functions]
-        template_file = template.find(directory)
-        return {folder.name: fingerprints.of_folder(folder) for folder in folders} | {
-            SHARED: fingerprints.of_folder(common(directory)),
-            TEMPLATE: fingerprints.of_file(template_file) if template_file else (),
-        }
+        functions = {folder.name: fingerprints.of_folder(folder) for folder in folders}
+        template_file = fingerprints.of_file(directory.resolve().with_name(template.FILE))
+        return Files(functions, fingerprints.of_folder(common(directory)) + template_file)
 
     def _reload(self, changed: list[str], removed: list[str]) -> Iterator[str]:
         try:
-            yield from self._harness.configure([name for name in self._loaded if not name.startswith("*")])
+            yield from self._harness.configure(list(self._loaded.functions))
         except Problem as problem:
             yield str(problem)
         for name in removed:
@@ -117,15 +111,3 @@ class Reloader:
             yield f"{name}: the version before this save goes on"
         else:
             yield f"{name} is not served"
-
-    def _requirements(self, files: set[str]) -> Iterator[str]:
-        """Yield a line for each requirements.txt that was saved: packages are not installed here."""
-        root = self._harness.directory.resolve().parent
-        saved = [Path(file) for file in files if Path(file).name == REQUIREMENTS]
-        for file in sorted(path.relative_to(root) for path in saved):
-            yield f"{file} was saved: pip install --requirement {file}; start again if a package was loaded already"
-
-
-def _changed_files(before: Fingerprint, after: Fingerprint) -> set[str]:
-    """Return the paths of the files that were changed, added or removed."""
-    return {path for path, _time, _size in set(before) ^ set(after)}

@@ -18,39 +18,35 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
     from pathlib import Path
 
+    from mcp_functions.local.environment import Variables
+
 OWN_TABLE = "Table"  # the logical id of the toolkit's own table
 SCHEMA_PROPERTIES = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 
 
-class Services:
-    """KMS, DynamoDB, and S3 if the shell's MCP_BLOBS names a bucket.
+def start(starting: ExitStack, state_dir: Path, directory: Path, invoke_url: str) -> tuple[str, Variables]:
+    """Start KMS, DynamoDB, and S3 if the shell's MCP_BLOBS names a bucket.
 
-    Attributes:
-        key_arn: the ARN of the KMS key.
-        endpoints: the variables that send AWS clients here, and to Lambda's Invoke API.
+    Args:
+        starting: stops them when it is closed.
+        state_dir: keeps the KMS key and the table between runs.
+        directory: the folder of the functions; the template beside it declares the author's tables.
+        invoke_url: the URL of Lambda's Invoke API.
+
+    Returns:
+        The ARN of the KMS key, and the variables that send AWS clients to these services and to the Invoke API.
     """
-
-    def __init__(self, starting: ExitStack, state_dir: Path, directory: Path, invoke_url: str) -> None:
-        """Start the endpoints.
-
-        Args:
-            starting: stops them when it is closed.
-            state_dir: keeps the KMS key and the table between runs.
-            directory: the folder of the functions; the template beside it declares the author's tables.
-            invoke_url: the URL of the Invoke API.
-        """
-        kms_api = kms.KmsApi(keyfile.load(state_dir))
-        kms_api.warm()  # functions wait for a shorter time than moto needs for its first answer
-        tables = stored_tables(starting, state_dir, own_tables(directory))
-        bucket = os.environ.get("MCP_BLOBS")
-        s3_api = s3.S3Api(bucket, s3.MemoryBucket()) if bucket else None
-        self.key_arn = kms_api.arn
-        self.endpoints = environment.endpoints(
-            kms=started(starting, kms_api.answer, kms.MAX_REQUEST),
-            invoke=invoke_url,
-            dynamodb=started(starting, tables.answer, dynamodb.MAX_REQUEST),
-            s3=started(starting, s3_api.answer, s3.MAX_OBJECT) if s3_api else None,
-        )
+    kms_api = kms.KmsApi(keyfile.load(state_dir))
+    kms_api.warm()  # functions wait for a shorter time than moto needs for its first answer
+    tables = stored_tables(starting, state_dir, own_tables(directory))
+    bucket = os.environ.get("MCP_BLOBS")
+    s3_api = s3.S3Api(bucket, s3.MemoryBucket()) if bucket else None
+    return kms_api.arn, environment.endpoints(
+        kms=started(starting, kms_api.answer, kms.MAX_REQUEST),
+        invoke=invoke_url,
+        dynamodb=started(starting, tables.answer, dynamodb.MAX_REQUEST),
+        s3=started(starting, s3_api.answer, s3.MAX_OBJECT) if s3_api else None,
+    )
 
 
 def stored_tables(starting: ExitStack, state_dir: Path, author_tables: list[dict[str, Any]]) -> dynamodb.DynamoDbApi:

@@ -62,15 +62,14 @@ def parse(source: str) -> dict[str, Any]:
     class Loader(yaml.SafeLoader):
         """A SafeLoader that knows the short functions."""
 
-    def long_form(loader: yaml.SafeLoader, tag: str, node: yaml.Node) -> dict[str, Any]:
-        value: object = None
-        if isinstance(node, yaml.ScalarNode):
-            value = loader.construct_scalar(node)
-        elif isinstance(node, yaml.SequenceNode):
-            value = loader.construct_sequence(node, deep=True)
-        elif isinstance(node, yaml.MappingNode):
-            value = loader.construct_mapping(node, deep=True)
-        return {tag if tag in {"Ref", "Condition"} else f"Fn::{tag}": value}
+    def long_form(loader: yaml.SafeLoader, tag: str, node: Any) -> dict[str, Any]:  # noqa: ANN401 - a kind of yaml.Node
+        name = tag if tag in {"Ref", "Condition"} else f"Fn::{tag}"
+        match node:
+            case yaml.SequenceNode():
+                return {name: loader.construct_sequence(node, deep=True)}
+            case yaml.MappingNode():
+                return {name: loader.construct_mapping(node, deep=True)}
+        return {name: loader.construct_scalar(node)}
 
     Loader.add_multi_constructor("!", long_form)
     try:

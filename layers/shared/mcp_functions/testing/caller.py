@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mcp_functions.attack import messages
 from mcp_functions.local import environment
 from mcp_functions.local.api_gateway.events import event_of_message
-from mcp_functions.protocol.constants import META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION
 from mcp_functions.protocol.messages import Principal
 
 if TYPE_CHECKING:
@@ -37,8 +37,7 @@ class Caller(NamedTuple):
 
     def message(self, request_id: int, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return a JSON-RPC request with this client's `_meta`."""
-        meta = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: dict(self.capabilities)}
-        return {"jsonrpc": "2.0", "id": request_id, "method": method, "params": {**params, "_meta": meta}}
+        return messages.message(method, params, request_id, self.capabilities)
 
     def event(self, message: Mapping[str, Any], route: str, moment: Moment, now: float) -> dict[str, Any]:
         """Return API Gateway's event for a message.

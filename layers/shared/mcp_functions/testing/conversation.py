@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Principal
 
 METHODS = {"tool": "tools/call", "prompt": "prompts/get"}
+# every capability of the core; WITH_APPS and WITH_TASKS declare the extensions
 EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 WITH_APPS: dict[str, Any] = {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}}  # claude.ai declares this
 WITH_TASKS = EVERYTHING | {"extensions": {EXTENSION_TASKS: {}}}
@@ -43,8 +44,8 @@ class Conversation(Transcript):
     Attributes:
         function: the folder of the function.
         rounds: every event sent and response received so far.
-        raised: the last round's exception: one that the function did not expect, or the toolkit's error for a rule that
-            it broke; None if there was none. Neither the client nor Lambda's log receives its text.
+        raised: the exception of the last round: an accident of the function, or the toolkit's error for a rule that
+            the function broke. None if there was none. Neither the client nor Lambda's log receives its text.
     """
 
     def __init__(  # noqa: PLR0913 - keywords, most of them rarely given
@@ -78,7 +79,9 @@ class Conversation(Transcript):
         self._moment = moment or (lambda: Moment.at(self._target.now()))
         self._method = ""  # the method and the params of the call, which each of its rounds repeats
         self._params: dict[str, Any] = {}
-        self._inputs: Mapping[str, Any] = {}  # what the last round sent beside them: answers and state
+        self._inputs: Mapping[
+            str, Any
+        ] = {}  # what the last round sent beside the method and the params: answers and state
         self._next_id = 1
 
     def __repr__(self) -> str:

@@ -6,7 +6,6 @@ A double is a small HTTP server in this process. The functions call it as they c
 from __future__ import annotations
 
 import json
-import re
 from collections import deque
 from contextlib import ExitStack, contextmanager
 from functools import cache
@@ -18,6 +17,7 @@ from urllib.parse import unquote
 from mcp_functions.local import environment
 from mcp_functions.local.doubles import dynamodb, keyfile, s3
 from mcp_functions.local.doubles.kms import MAX_REQUEST, KmsApi
+from mcp_functions.local.lambdas import invoke_api
 from mcp_functions.local.loopback import HttpResponse, json_response, started
 from mcp_functions.testing.dynamodb import MemoryTable
 
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from mcp_functions.store.dynamodb import Call
 
 MAX_INVOCATION = 64 * 1024  # the size in bytes of an invocation
-# The path of Lambda's Invoke API; the group is the name of the function.
-INVOCATION_PATH = re.compile(r"/2015-03-31/functions/([^/?]+)/invocations")
-
 # A worker is a function that runs tasks. Its invocations, as name and payload, wait here until a conversation polls.
 _pending_invocations: deque[tuple[str, bytes]] = deque()
 
@@ -85,7 +82,7 @@ class _Tables:
 
 def _queue_invocation(request: HttpRequest) -> HttpResponse:
     """Queue an asynchronous invocation of a worker, which runs when a conversation polls."""
-    path = INVOCATION_PATH.fullmatch(request.target)
+    path = invoke_api.PATH.fullmatch(request.target)
     if path and request.header("x-amz-invocation-type") == "Event":
         name = unquote(path[1]).partition(":")[0]  # without the version or alias
         _pending_invocations.append((name, request.body or b"{}"))

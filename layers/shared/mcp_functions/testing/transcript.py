@@ -11,6 +11,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.apps.asking import META_FORM
+from mcp_functions.local.api_gateway.events import body_text, message_in
 from mcp_functions.testing.failures import Failures
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ class Transcript:
 
     Attributes:
         rounds: every event sent and response received so far.
-        raised: the last round's exception: one that the function did not expect, or the toolkit's error for a rule that
-            it broke; None if there was none. Neither the client nor Lambda's log receives its text.
+        raised: the exception of the last round: an accident of the function, or the toolkit's error for a rule that
+            the function broke. None if there was none. Neither the client nor Lambda's log receives its text.
     """
 
     def __init__(self) -> None:
@@ -159,8 +160,4 @@ class Transcript:
 
 def _message(response: Mapping[str, Any]) -> dict[str, Any]:
     """Read the JSON-RPC message of a response. In an event stream it is the last event, after the notifications."""
-    body = str(response["body"])
-    if response["headers"].get("content-type") == "text/event-stream":
-        body = [line for line in body.splitlines() if line.startswith("data: ")][-1].removeprefix("data: ")
-    message: dict[str, Any] = json.loads(body)
-    return message
+    return message_in(body_text(response))

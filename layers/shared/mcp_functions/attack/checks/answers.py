@@ -40,14 +40,14 @@ BAD_REQUEST = 400
 
 
 def _cold(scan: Scan) -> Iterator[Proof]:
-    victim = scan.victim_with_state
+    victim = scan.require_victim_with_state()
     exchange = scan.call(victim, inputResponses=victim.answers)
     if scan.advanced(victim, exchange.response):
         yield Proof(exchange, f"answers without a state, to questions that nobody had asked: {exchange.response}")
 
 
 def _ahead(scan: Scan) -> Iterator[Proof]:
-    victim = scan.victim_with_state
+    victim = scan.require_victim_with_state()
     later = {key: answer for key, answer in victim.answers.items() if key not in victim.questions}
     if not later:
         raise SkipCheck(reason=f"{victim.name} asks for nothing in a later round that it does not ask for in the first")
@@ -58,7 +58,7 @@ def _ahead(scan: Scan) -> Iterator[Proof]:
 
 
 def _malformed(scan: Scan) -> Iterator[Proof]:
-    victim = scan.victim_with_state
+    victim = scan.require_victim_with_state()
     state, answers = scan.begin(victim)
     responses = list(MALFORMED)
     for key in answers:
@@ -70,7 +70,7 @@ def _malformed(scan: Scan) -> Iterator[Proof]:
 
 
 def _misfit(scan: Scan) -> Iterator[Proof]:
-    victim = scan.victim_with_state
+    victim = scan.require_victim_with_state()
     state, answers = scan.begin(victim)
     for key, what, answer in _misfits(victim.questions, scan.canary):
         exchange = scan.call(victim, requestState=state, inputResponses={**answers, key: answer})
@@ -98,7 +98,8 @@ def _capability_error(scan: Scan) -> Iterator[Proof]:
 
 
 def _modes(scan: Scan) -> Iterator[Proof]:
-    for target in scan.targets or [scan.victim]:
+    scan.require_victim()
+    for target in scan.targets:
         exchange = scan.call(target, capabilities={"elicitation": {"url": {}}})
         if any(_is_form(request) for request in (exchange.response.questions or {}).values()):
             yield Proof(exchange, f"the client shows no forms, only pages, and {target.name} sends it a form")
@@ -106,10 +107,10 @@ def _modes(scan: Scan) -> Iterator[Proof]:
 
 def _calls_without_capabilities(scan: Scan) -> Iterator[tuple[Target, Exchange]]:
     """Call all targets as a client without capabilities; the victim also in its second round."""
-    victim = scan.victim
+    victim = scan.require_victim()
     for target in scan.targets:
         yield target, scan.call(target, capabilities={})
-    if victim.question_rounds > 1 and victim.rounds[0].response.state:
+    if victim.question_rounds > 1 and victim.gives_state:
         state, answers = scan.begin(victim)
         yield victim, scan.call(victim, capabilities={}, requestState=state, inputResponses=answers)
 

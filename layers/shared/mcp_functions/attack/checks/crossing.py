@@ -31,7 +31,7 @@ WAITING = 1.0  # seconds that are waited beyond the lifetime of a state
 
 
 def _other_arguments(scan: Scan) -> Iterator[Proof]:
-    victim = scan.victim_needing_state
+    victim = scan.require_victim_needing_state()
     asks = False
     for other in scan.other_calls(victim):
         asks = True
@@ -45,15 +45,17 @@ def _other_arguments(scan: Scan) -> Iterator[Proof]:
 
 
 def _other_target(scan: Scan) -> Iterator[Proof]:
-    yield from _crossed(scan, [target for target in scan.targets[1:] if target.method == scan.victim.method])
+    victim = scan.require_victim()
+    yield from _crossed(scan, [target for target in scan.targets[1:] if target.method == victim.method])
 
 
 def _other_method(scan: Scan) -> Iterator[Proof]:
-    yield from _crossed(scan, [target for target in scan.targets[1:] if target.method != scan.victim.method])
+    victim = scan.require_victim()
+    yield from _crossed(scan, [target for target in scan.targets[1:] if target.method != victim.method])
 
 
 def _crossed(scan: Scan, targets: list[Target]) -> Iterator[Proof]:
-    victim = scan.victim_needing_state
+    victim = scan.require_victim_needing_state()
     if not targets:
         raise SkipCheck(reason="nothing else was found that asks")
     for other in filter(scan.needs_state, targets):
@@ -64,7 +66,7 @@ def _crossed(scan: Scan, targets: list[Target]) -> Iterator[Proof]:
 
 
 def _other_principal(scan: Scan) -> Iterator[Proof]:
-    victim = scan.victim_needing_state
+    victim = scan.require_victim_needing_state()
     if not scan.has_second_user:
         raise SkipCheck(reason="it takes a second person: give their credentials with --other-header")
     for owner, thief in ((CALLER, OTHER), (OTHER, CALLER)):
@@ -75,7 +77,7 @@ def _other_principal(scan: Scan) -> Iterator[Proof]:
 
 
 def _expired(scan: Scan) -> Iterator[Proof]:
-    victim = scan.victim_needing_state
+    victim = scan.require_victim_needing_state()
     if scan.lifetime is None:
         raise SkipCheck(reason="nobody said how long a state lives: --lifetime SECONDS")
     seconds = scan.lifetime + WAITING
@@ -89,7 +91,7 @@ def _expired(scan: Scan) -> Iterator[Proof]:
 
 
 def _rewound(scan: Scan) -> Iterator[Proof]:
-    victim = scan.victim_with_state
+    victim = scan.require_victim_with_state()
     if victim.question_rounds == 1:
         raise SkipCheck(reason=f"{victim.name} asks only once")
     state, answers = scan.begin(victim)
@@ -103,7 +105,7 @@ def _rewound(scan: Scan) -> Iterator[Proof]:
 
 
 def _replayed(scan: Scan) -> Iterator[Proof]:
-    last = scan.hold_conversation(scan.victim_with_state).rounds[-1]
+    last = scan.hold_conversation(scan.require_victim_with_state()).rounds[-1]
     if last.response.done and scan.client.send(last.request).response.done:
         yield Proof(last, "the last round was sent twice, byte for byte, and completed twice")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from mcp_functions.attack import messages
@@ -32,10 +33,7 @@ UNKNOWN = (
 STRANGER = "https://attacker.example"
 STRANGERS = (STRANGER, "null", "http://localhost.attacker.example", "http://127.0.0.1.attacker.example")
 HOST = "a local server that accepts any Host relies on the Origin check alone against DNS rebinding."
-# statuses of HTTP
-FORBIDDEN = 403
-NOT_ALLOWED = 405
-SUCCESS = range(200, 300)
+SUCCESS = range(200, 300)  # statuses of HTTP
 # codes of JSON-RPC
 METHOD_NOT_FOUND = -32601
 UNSUPPORTED = -32022  # the revision is not supported
@@ -62,7 +60,7 @@ def _unanswered(name: str, *values: str) -> Callable[[Scan], Iterator[Proof]]:
 def _origin_status(scan: Scan) -> Iterator[Proof]:
     exchange = _send_list(scan, "Origin", STRANGER)
     response = exchange.response
-    if response.result is None and response.status != FORBIDDEN and not response.undecided:
+    if response.result is None and response.status != HTTPStatus.FORBIDDEN and not response.undecided:
         yield Proof(exchange, f"Origin: {STRANGER} was refused with {response}")
 
 
@@ -85,7 +83,7 @@ def _methods(scan: Scan) -> Iterator[Proof]:
     for method in ("GET", "DELETE", "PUT", "PATCH"):  # only watching.py examines the responses to the last two
         exchange = scan.client.send(Request(b"", headers, method))
         response = exchange.response
-        if method in {"GET", "DELETE"} and response.status != NOT_ALLOWED and not response.undecided:
+        if method in {"GET", "DELETE"} and response.status != HTTPStatus.METHOD_NOT_ALLOWED and not response.undecided:
             yield Proof(exchange, f"{method}: {response}")
 
 
@@ -137,15 +135,9 @@ def _codes(scan: Scan) -> Iterator[Proof]:
             yield Proof(exchange, f"{what}: {response}, and not HTTP {status} with {code}")
 
 
+FROM_STRANGERS = _unanswered("Origin", *STRANGERS)
 CHECKS = (
-    Check(
-        "origin-of-a-stranger",
-        Severity.HOLE,
-        Basis.MUST,
-        f"{HTTP}, Security Warning",
-        ORIGIN,
-        _unanswered("Origin", *STRANGERS),
-    ),
+    Check("origin-of-a-stranger", Severity.HOLE, Basis.MUST, f"{HTTP}, Security Warning", ORIGIN, FROM_STRANGERS),
     Check("origin-status", Severity.DEVIATION, Basis.MUST, f"{HTTP}, Security Warning", ORIGIN, _origin_status),
     Check("cors-with-credentials", Severity.HOLE, Basis.OPINION, HTTP, CREDENTIALS, _cors),
     Check("text-plain", Severity.INFORMATION, Basis.OPINION, HTTP, SIMPLE, _unanswered("Content-Type", "text/plain")),

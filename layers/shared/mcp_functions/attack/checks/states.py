@@ -134,7 +134,7 @@ def _send_variants(scan: Scan, variants: Variants) -> Iterator[tuple[Exchange, s
 
     At the end the valid state must be accepted. Otherwise another cause refused them all, and the check proves nothing.
     """
-    victim = scan.victim_needing_state
+    victim = scan.require_victim_needing_state()
     valid, answers = scan.last_round(victim)
     for what, state in variants(valid, scan.canary):
         yield scan.call(victim, requestState=state, inputResponses=answers), what
@@ -177,7 +177,7 @@ def _oracle(scan: Scan) -> Iterator[Proof]:
 
 def _readable(scan: Scan) -> Iterator[Proof]:
     """Prove that the client can read the state."""
-    exchange = scan.call(scan.victim_with_state)
+    exchange = scan.call(scan.require_victim_with_state())
     state = exchange.response.state or ""
     for text in (state, *map(_decoded, re.split(r"[.:]", state))):
         members = re.findall(r'"([A-Za-z_]{2,})"\s*:', text)

@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_functions.local.checks import FOLDER, pascal
+from mcp_functions.local.checks.iam import SEAL
 from mcp_functions.local.problems import stop
 from mcp_functions.local.scaffold import editing, spelling
 from mcp_functions.local.scaffold.files import template
-from mcp_functions.local.scaffold.samples import Sample
+from mcp_functions.local.scaffold.samples import Draft
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-REMARK = "an adopted server, with all its tools"
+COMMENT = "an adopted server, with all its tools"
 OWN = "mcp_functions"  # the toolkit, which every project has
 
 
@@ -53,7 +54,8 @@ def write(server: ServerFile, functions: Path, name: str | None) -> str:
     """
     if functions.name != FOLDER:
         stop(f"--into names a project's {FOLDER}/ folder, and not {functions}")
-    folder = spelling.check(name or _name_of(server.path))
+    folder = name or _name_of(server.path)
+    spelling.check(folder)
     files = _modules(server.path)
     values = {
         "name": folder,
@@ -66,7 +68,7 @@ def write(server: ServerFile, functions: Path, name: str | None) -> str:
     texts[f"{FOLDER}/{folder}/app.py"] = template("adopted/app.py", values)
     texts[f"{FOLDER}/{folder}/requirements.txt"] = "".join(f"{line}\n" for line in _requirements(files))
     texts[f"tests/functions/test_{folder}.py"] = template("adopted/test.py", values)
-    return editing.add(functions.parent, Sample(folder, pascal(folder), REMARK, "seal", texts))
+    return editing.add(functions.parent, Draft(folder, pascal(folder), COMMENT, (SEAL,), files=texts))
 
 
 def _name_of(path: Path) -> str:

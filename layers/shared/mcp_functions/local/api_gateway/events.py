@@ -11,6 +11,7 @@ base64. Times are in milliseconds, and every request has a unique id.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import re
@@ -19,15 +20,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
+from mcp_functions.attack import messages
 from mcp_functions.local.environment import ACCOUNT
 from mcp_functions.local.loopback import HttpRequest, HttpResponse, json_object
-from mcp_functions.protocol.constants import CALLS, PROTOCOL_VERSION, TASKS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 API_ID = "local00000"
-NAME_PARAMETERS = CALLS | TASKS  # by method: the parameter that the `Mcp-Name` header repeats
 REMAPPED = "www-authenticate"  # API Gateway renames this header to x-amzn-remapped-www-authenticate
 # Headers of one connection: API Gateway passes them neither to the function nor to the client (RFC 9110, 7.6.1).
 HOP_BY_HOP = frozenset({"connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"})
@@ -38,16 +38,16 @@ INTERNAL_ERROR = HttpResponse(500, (("content-type", "application/json"),), b'{"
 
 @dataclass(frozen=True)
 class Moment:
-    """When a request came (unix seconds), its id and its trace id."""
+    """When a request came, and the ids that AWS gave it."""
 
-    now: float
-    request_id: str
-    trace_id: str
+    now: float  # unix seconds
+    request_id: str  # API Gateway's, e.g. "JKJaXmPLvHcESHA="
+    trace_id: str  # X-Ray's, e.g. "Root=1-6a63e840-0123456789abcdef01234567"
 
     @classmethod
     def at(cls, now: float) -> Moment:
         """Return a moment with new random ids."""
-        request_id = base64.b64encode(os.urandom(11)).decode()
+        request_id = base64.b64encode(os.urandom(11)).decode()  # as API Gateway's own: 16 characters, the last is =
         return cls(now, request_id, trace_id=f"Root=1-{int(now):08x}-{os.urandom(12).hex()}")
 
 
@@ -70,20 +70,22 @@ def event(
     """
     route_key = f"{method} {route}"
     path, _, query = request.target.partition("?")
-    cookies = _cookies(request)
     headers = _headers(request, moment)
-    parameters = _joined(parse_qsl(query, keep_blank_values=True))
-    return {
+    made: dict[str, Any] = {
         "version": "2.0",
         "routeKey": route_key,
         "rawPath": unquote(path),
         "rawQueryString": query,
-        **({"cookies": cookies} if cookies else {}),
         "headers": headers,
-        **({"queryStringParameters": parameters} if parameters else {}),
         "requestContext": _context(request, route_key, unquote(path), moment, authorizer),
-        **_body(request, headers.get("content-type", "")),
     }
+    cookies = _cookies(request)
+    if cookies:
+        made["cookies"] = cookies
+    parameters = _joined(parse_qsl(query, keep_blank_values=True))
+    if parameters:
+        made["queryStringParameters"] = parameters
+    return made | _body(request.body, headers.get("content-type", ""))
 
 
 def event_of_message(
@@ -97,18 +99,9 @@ def event_of_message(
         moment: the time and the ids of the request.
         authorizer: the result of the route's authorizer; None without one.
     """
-    method = message["method"]
-    name_parameter = NAME_PARAMETERS[method]  # "name", "uri" or "taskId"
-    headers = {
-        "Host": "localhost",
-        "Accept": "application/json, text/event-stream",
-        "Content-Type": "application/json",
-        "MCP-Protocol-Version": PROTOCOL_VERSION,
-        "Mcp-Method": method,
-        "Mcp-Name": str(message["params"][name_parameter]),
-    }
+    headers = (("Host", "localhost"), *messages.headers(message))
     body = json.dumps(message, ensure_ascii=False).encode()
-    return event(HttpRequest("POST", route, tuple(headers.items()), body), route, moment, authorizer)
+    return event(HttpRequest("POST", route, headers, body), route, moment, authorizer)
 
 
 def body_text(event_or_result: Mapping[str, Any]) -> str:
@@ -138,11 +131,11 @@ def message_in(text: str) -> dict[str, Any]:
 def _context(
     request: HttpRequest, route_key: str, path: str, moment: Moment, authorizer: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    domain = re.sub(r":\d+$", "", request.header("host"))
-    return {
-        "accountId": ACCOUNT,
-        "apiId": API_ID,
-        **({} if authorizer is None else {"authorizer": dict(authorizer)}),
+    domain = re.sub(r":\d+$", "", request.header("host"))  # without the port
+    context: dict[str, Any] = {"accountId": ACCOUNT, "apiId": API_ID}
+    if authorizer is not None:
+        context["authorizer"] = dict(authorizer)
+    return context | {
         "domainName": domain,
         "domainPrefix": domain.partition(".")[0],
         "http": {
@@ -184,16 +177,14 @@ def _cookies(request: HttpRequest) -> list[str]:
     return [cookie.strip() for line in request.values("cookie") for cookie in line.split(";") if cookie.strip()]
 
 
-def _body(request: HttpRequest, content_type: str) -> dict[str, Any]:
-    if request.body is None:
+def _body(body: bytes | None, content_type: str) -> dict[str, Any]:
+    if body is None:
         return {"isBase64Encoded": False}
-    media = content_type.partition(";")[0].strip().lower()
-    if media in PLAIN or media.startswith("text/"):
-        try:
-            return {"body": request.body.decode(), "isBase64Encoded": False}
-        except UnicodeDecodeError:
-            pass  # the content type promised text, but the body is none, so it goes as base64
-    return {"body": base64.b64encode(request.body).decode(), "isBase64Encoded": True}
+    media_type = content_type.partition(";")[0].strip().lower()
+    if media_type in PLAIN or media_type.startswith("text/"):
+        with contextlib.suppress(UnicodeDecodeError):  # a body that is no text goes as base64, whatever its media type
+            return {"body": body.decode(), "isBase64Encoded": False}
+    return {"body": base64.b64encode(body).decode(), "isBase64Encoded": True}
 
 
 def response(payload: bytes, moment: Moment) -> HttpResponse:

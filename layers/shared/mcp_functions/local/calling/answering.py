@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local.calling import values
-from mcp_functions.local.calling.terminal import CANCEL, DECLINE, NotAnswered
+from mcp_functions.local.calling.terminal import CANCEL, DECLINE, InputEnded, QuestionRefused
 from mcp_functions.local.problems import stop
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ class Answers:
             stop(f"the server refused the answer to {key}, and asks: {params.get('message', '')}")
         try:
             return self._response(key, str(request.get("method")), params)
-        except NotAnswered as refusal:
-            if not refusal.action:
-                stop(f"{key} has no answer: --answer {key}=..., --decline {key}, or type it at a terminal")
+        except InputEnded:
+            stop(f"{key} has no answer: --answer {key}=..., --decline {key}, or type it at a terminal")
+        except QuestionRefused as refusal:
             if request.get("method") == "elicitation/create":
                 return {"action": refusal.action}
             return dict(REJECTED)  # other methods have no action, only an error
@@ -68,15 +68,16 @@ class Answers:
         """Return the answer of the options, or else ask the user.
 
         Raises:
-            NotAnswered: it is declined or cancelled, or the input has ended.
+            QuestionRefused: it is declined or cancelled.
+            InputEnded: the options have no answer, and there is no more input.
         """
         options = {name: text for name, text in self.options.items() if name.partition(".")[0] == key}
         if options or key in self.keys_to_cancel or key in self.keys_to_decline:
             self._used_keys.add(key)
         if key in self.keys_to_cancel:
-            raise NotAnswered(CANCEL)
+            raise QuestionRefused(CANCEL)
         if key in self.keys_to_decline:
-            raise NotAnswered(DECLINE)
+            raise QuestionRefused(DECLINE)
         if method == "sampling/createMessage":
             return _completion(options.get(key) or self._ask_model(params))
         if method == "roots/list":

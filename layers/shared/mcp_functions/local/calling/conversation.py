@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.attack import messages
 from mcp_functions.local.calling import values
-from mcp_functions.local.calling.terminal import NotAnswered
+from mcp_functions.local.calling.terminal import InputEnded, QuestionRefused
 from mcp_functions.local.problems import Problem, stop
 from mcp_functions.local.task_client import Refused
 from mcp_functions.local.verification.candidates import Call
@@ -67,7 +67,7 @@ def run_call(server: Server, call: Call, answers: Answers, terminal: Terminal) -
     except Refused as error:
         stop(f"the server refuses: {error} ({error.code})" if error.code else str(error), after=error)
     except ValueError as error:
-        raise Problem(str(error)) from error
+        stop(str(error), after=error)
     unused = answers.unused_keys()
     if unused:
         terminal.write(f"  not asked: {', '.join(unused)}")
@@ -82,8 +82,7 @@ def _find(server: Server, name: str) -> tuple[str, Mapping[str, Any]]:
             if entry["name"] == name:
                 return list_name, entry
             names.append(str(entry["name"]))
-    unknown = f"there is no tool or prompt {name}; {_suggestion(name, names, 'there are')}"
-    raise Problem(unknown)
+    raise Problem(message=f"there is no tool or prompt {name}; {_suggestion(name, names, 'there are')}")
 
 
 def _suggestion(name: str, known: Collection[str], introduction: str) -> str:
@@ -131,5 +130,5 @@ def _ask_argument(target: str, name: str, schema: Mapping[str, Any], terminal: T
     field = schema.get("properties", {}).get(name, {})
     try:
         return terminal.ask_value(name, field, schema, required=True)
-    except NotAnswered:
+    except (QuestionRefused, InputEnded):
         stop(f"{target} needs {name}: add {name}=...")

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from mcp_functions.attack import messages
 from mcp_functions.handlers import lookup
 from mcp_functions.local import catalog, verification
-from mcp_functions.local.calling.texts import notification_text
+from mcp_functions.local.calling.terminal import notification_text
 from mcp_functions.local.harness import Harness
 from mcp_functions.local.problems import stop
 from mcp_functions.local.task_client import ENDED, TaskClient
-from mcp_functions.local.terminal.log_lines import readable
+from mcp_functions.local.terminal.log_lines import shown_text
 from mcp_functions.local.verification import lists
 from mcp_functions.local.verification.server import CAPABILITIES
 from mcp_functions.protocol.constants import META_LOG_LEVEL
@@ -126,7 +126,7 @@ def of_folder(functions: Path, terminal: Terminal, *, runtime: bool) -> Iterator
 
 
 def _write_log(folder: str, line: str) -> None:
-    text = readable(line)
+    text = shown_text(line)
     if text is not None:
         sys.stderr.write(f"{folder}  {text}\n")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -20,8 +21,12 @@ CANCEL = "cancel"
 ACTION_BY_COMMAND = {"/decline": DECLINE, "/cancel": CANCEL}  # what a user types instead of an answer
 
 
-class NotAnswered(Exception):
-    """The user declines or cancels, or the input has ended; `action` is DECLINE, CANCEL or ""."""
+class InputEnded(Exception):
+    """A pipe in place of the user has no more lines."""
+
+
+class QuestionRefused(Exception):
+    """The user declines or cancels; `action` is DECLINE or CANCEL."""
 
     def __init__(self, action: str) -> None:
         """Keep the action."""
@@ -38,25 +43,28 @@ class Terminal:
 
     def write(self, text: str, *, bold: bool = False, dim: bool = False) -> None:
         """Write a line. The text may be a stranger's: it cannot move the cursor or change colours."""
+        # None: False would write "not bold" before the text, which is a code of the terminal too.
         click.secho(_printable(text), file=self._out, bold=bold or None, dim=dim or None)
 
     def ask_line(self, prompt: str) -> str:
         """Ask for a line.
 
         Raises:
-            NotAnswered: the user declines or cancels, or there is no more input.
-
+            QuestionRefused: the user declines, or cancels, also by Ctrl-D.
+            InputEnded: a pipe has no more lines.
         """
         click.echo(_printable(prompt), nl=False, file=self._out)
         text = sys.stdin.readline()
         is_person = sys.stdin.isatty()
         if not is_person:
             self.write("")  # the line break that a person types
-        if not text:  # a person pressed Ctrl-D, or a pipe has ended
-            raise NotAnswered(CANCEL if is_person else "")
+        if not text and is_person:  # Ctrl-D
+            raise QuestionRefused(CANCEL)
+        if not text:
+            raise InputEnded
         answer = text.strip()
         if answer in ACTION_BY_COMMAND:
-            raise NotAnswered(ACTION_BY_COMMAND[answer])
+            raise QuestionRefused(ACTION_BY_COMMAND[answer])
         return answer
 
     def ask_value(self, label: str, schema: Mapping[str, Any], root: Mapping[str, Any], *, required: bool) -> JSONValue:
@@ -69,8 +77,8 @@ class Terminal:
             required: whether it cannot be left out.
 
         Raises:
-            NotAnswered: the user declines or cancels, or there is no more input.
-
+            QuestionRefused: the user declines, or cancels, also by Ctrl-D.
+            InputEnded: a pipe has no more lines.
         """
         prompt = f"  {label}{_hint(schema, required=required)}: "
         while True:
@@ -99,3 +107,42 @@ def _hint(schema: Mapping[str, Any], *, required: bool) -> str:
 
 def _printable(text: str) -> str:
     return "".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text)
+
+
+def result_text(result: Mapping[str, Any]) -> str:
+    """Return the text of a tool's, a prompt's or a resource's result."""
+    if "messages" in result:
+        return "\n".join(f"{message['role']}: {_block_text(message['content'])}" for message in result["messages"])
+    blocks = result.get("content") or result.get("contents") or ()
+    if not blocks and "structuredContent" in result:
+        return json.dumps(result["structuredContent"], ensure_ascii=False, indent=2)
+    return "\n".join(map(_block_text, blocks))
+
+
+def notification_text(notification: Mapping[str, Any]) -> str:
+    """Return the line of a notification: progress, or a log message; nothing for others."""
+    params: Mapping[str, Any] = notification.get("params", {})
+    match notification.get("method"):
+        case "notifications/progress":
+            return f"  {_progress(params)}  {params.get('message', '')}".rstrip()
+        case "notifications/message":
+            data = params.get("data")
+            message = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+            return f"  {params.get('level')}: {message}"
+    return ""
+
+
+def _progress(params: Mapping[str, Any]) -> str:
+    total = params.get("total")
+    if not total:
+        return str(params["progress"])
+    return f"{100 * params['progress'] / total:.0f} %"
+
+
+def _block_text(block: Mapping[str, Any]) -> str:
+    """Return the text of a content block, or its URI, or its kind in brackets."""
+    text = block.get("text") or block.get("resource", {}).get("text") or block.get("uri")
+    if text:
+        return str(text)
+    kind = f"{block.get('type') or 'data'} {block.get('mimeType', '')}".rstrip()
+    return f"[{kind}]"

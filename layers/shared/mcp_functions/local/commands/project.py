@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mcp_functions.local import auth, machine, parameter_changes, recording, template
+from mcp_functions.local import auth, banner, catalog, machine, parameter_changes, recording, template
 from mcp_functions.local.adoption import check, writing
 from mcp_functions.local.commands import options
-from mcp_functions.local.problems import Problem, stop
+from mcp_functions.local.problems import stop
 from mcp_functions.local.scaffold import beginning, editing, samples
 from mcp_functions.settings import AUTH_MODES
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 EVENTS = Path("events")
 TESTS = Path("tests/functions")
-NO_PYTEST = "pytest is not installed: pip install pytest"
 KINDS = "\n".join(f"{kind:<12}{samples.SAMPLES[kind][0]}" for kind in samples.KINDS)
 ASKING = "Refused until you accept that they run again in every round:"
 LEFT_BEHIND = """
@@ -129,6 +128,22 @@ def adopt(server: str, *, checks: bool, into: Path | None, name: str | None) -> 
     return 1 if report.findings else 0
 
 
+@commands.command("catalog")
+@options.functions
+@click.option("--check", "checks", is_flag=True, help="Write nothing; exit 1 and say what differs.")
+def write_catalog(functions: Path, *, checks: bool) -> int:
+    """Write functions/mcp/catalog.json."""
+    generated = catalog.generate(functions)
+    if checks:
+        differences = catalog.differences(catalog.read(functions), generated)
+        click.echo(banner.stale(differences) if differences else "the catalog is up to date")
+        return 1 if differences else 0
+    path = catalog.write(functions, generated)
+    count = sum(len(entries) for entries in generated["functions"].values())
+    click.echo(f"{path}: {count} {'handler' if count == 1 else 'handlers'}")
+    return 0
+
+
 @commands.command("events")
 @click.argument("names", nargs=-1, metavar="[FUNCTION]...", shell_complete=options.complete_functions)
 @options.debug
@@ -142,7 +157,7 @@ def write_events(names: Sequence[str]) -> int:
     if missing:
         stop(f"there is no {missing[0]}: a test of the function records its conversation")
     if find_spec("pytest") is None:
-        raise Problem(NO_PYTEST)
+        stop("pytest is not installed: pip install pytest")
     before = _recorded()
     pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--update-events"]
     process = subprocess.run([*pytest, *map(str, tests)], capture_output=True, text=True, check=False)  # noqa: S603 - our own words

@@ -68,7 +68,8 @@ class Moto:
             raise not_installed(error, "local") from error
 
         class Handler(DynamoHandler):
-            dynamodb_backend = DynamoDBBackend(REGION, ACCOUNT)  # in moto this is a property that reads a global
+            # moto's own is a property that returns one backend for the whole process, which harnesses would share
+            dynamodb_backend = DynamoDBBackend(REGION, ACCOUNT)
 
         self._handler = Handler
         for table in tables:

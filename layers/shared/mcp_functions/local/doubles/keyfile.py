@@ -59,8 +59,7 @@ def _parse(text: str, file: Path) -> StoredKey:
             return key
     except (ValueError, TypeError, KeyError):
         pass  # it is no key: the text below says how to get a new one
-    damaged = f"{file} is damaged: delete it to get a new key; conversations begun before must start again"
-    raise Problem(damaged)
+    raise Problem(message=f"{file} is damaged: delete it to get a new key; conversations begun before must start again")
 
 
 def _create(file: Path) -> None:

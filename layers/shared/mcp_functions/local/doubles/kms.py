@@ -1,10 +1,11 @@
-"""KMS on this machine: moto, a library that imitates AWS, with the project's one key, corrected where AWS differs.
+"""KMS on this machine: moto, a library that imitates AWS, with the project's one key.
 
-This module corrects where moto answers otherwise than AWS:
+`KmsApi.answer` corrects moto where AWS answers otherwise:
 
-    a disabled key, or a ciphertext that is too long    moto accepts it, AWS refuses it
-    a damaged ciphertext                                AWS has one error for it, moto has several
-    two different encryption contexts                   moto may take them for equal, because it joins their texts
+    1. a signature is missing, or a parameter is not valid      AWS refuses the request, moto may accept it
+    2. a key is disabled, or is not that of the ciphertext      AWS refuses it, moto uses it
+    3. two encryption contexts that differ                      moto may take them for equal: it joins their texts
+    4. a ciphertext is damaged, or has another context          AWS has one error for it, moto has several
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ MAX_CIPHERTEXT = 6144  # bytes: "CiphertextBlob … Maximum length of 6144"
 MAX_CONTEXT = 8192  # characters of an encryption context as JSON
 KEY_ID_BYTES = 36  # a ciphertext of moto begins with the id of its key
 CRYPTOGRAPHIC = frozenset({"Encrypt", "Decrypt", "ReEncrypt", "GenerateDataKey", "GenerateDataKeyWithoutPlaintext"})
-CONTEXTS = ("EncryptionContext", "SourceEncryptionContext", "DestinationEncryptionContext")
+# the parameters with an encryption context: texts that Decrypt must repeat exactly as Encrypt had them
+CONTEXT_PARAMETERS = ("EncryptionContext", "SourceEncryptionContext", "DestinationEncryptionContext")
 PROTOCOL = Protocol("kms", "TrentService.", "1.1")
 
 
@@ -60,7 +62,8 @@ class KmsApi:
             raise not_installed(error, "local") from error
 
         class Response(KmsResponse):
-            kms_backend = KmsBackend(REGION, ACCOUNT)  # in moto this is a property that reads a global
+            # moto's own is a property that returns one backend for the whole process, which harnesses would share
+            kms_backend = KmsBackend(REGION, ACCOUNT)
 
         self._backend = Response.kms_backend
         self._response = Response
@@ -78,9 +81,9 @@ class KmsApi:
         params = _params(request.body)
         if params is None:
             return _error_response(KmsError("SerializationException"))
-        invalid = _invalid(action, params)
-        if invalid:
-            return _error_response(invalid)
+        refusal = _invalid(action, params) or self._refuse_key(action, params)
+        if refusal:
+            return _error_response(refusal)
         try:
             status, body = PROTOCOL.ask(self._response, action, _for_moto(params))
         except NotImplementedError:
@@ -88,42 +91,30 @@ class KmsApi:
         except Exception as error:  # noqa: BLE001 - moto raises any exception
             status = 500
             body = json.dumps({"__type": "KMSInternalException", "message": type(error).__name__})
-        error_of_aws = self._error_of_aws(action, params, moto_succeeded=status == OK)
-        if error_of_aws:
-            return _error_response(error_of_aws)
+        if action == "Decrypt" and status != OK and not self._names_unknown_key(params):
+            return _error_response(KmsError("InvalidCiphertextException"))
         return PROTOCOL.response(status, body)
 
-    def _error_of_aws(self, action: str, params: dict[str, Any], *, moto_succeeded: bool) -> KmsError | None:
-        """Return the error that AWS gives where moto gives another answer; None if moto's answer is right."""
-        if action not in CRYPTOGRAPHIC:
-            return None
-        requested_key = None  # Decrypt need not name a key
-        if params.get("KeyId"):
-            requested_key = self._find_key(str(params["KeyId"]))
-            if requested_key is None:
-                return None  # moto reports an unknown key as AWS does
-        if action == "Decrypt":
-            return self._error_of_decrypt(requested_key, _ciphertext(params), moto_succeeded=moto_succeeded)
-        return _error_of_state(requested_key)
-
-    def _error_of_decrypt(
-        self, requested_key: Key | None, ciphertext: bytes, *, moto_succeeded: bool
-    ) -> KmsError | None:
-        key = self._backend.keys.get(ciphertext[:KEY_ID_BYTES].decode("latin-1"))  # the key that encrypted it
-        if key and requested_key and key is not requested_key:
+    def _refuse_key(self, action: str, params: dict[str, Any]) -> KmsError | None:
+        """Return the error of AWS for a key that a request may not use; None if it may."""
+        if action not in CRYPTOGRAPHIC or self._names_unknown_key(params):
+            return None  # moto reports an unknown key as AWS does
+        named_key = self._named_key(params)
+        if action != "Decrypt":
+            return _error_of_state(named_key)
+        key_of_ciphertext = self._backend.keys.get(_ciphertext(params)[:KEY_ID_BYTES].decode("latin-1"))
+        if key_of_ciphertext and named_key and key_of_ciphertext is not named_key:
             message = "The key ID in the request does not identify a CMK that can perform this operation."
             return KmsError("IncorrectKeyException", message)
-        error = _error_of_state(key)
-        if error:
-            return error
-        if moto_succeeded:
-            return None
-        return KmsError("InvalidCiphertextException")  # the ciphertext is damaged, or has another encryption context
+        return _error_of_state(key_of_ciphertext)
 
-    def _find_key(self, name: str) -> Key | None:
-        """Find a key by its id, its ARN or an alias."""
+    def _names_unknown_key(self, params: dict[str, Any]) -> bool:
+        return bool(params.get("KeyId")) and self._named_key(params) is None
+
+    def _named_key(self, params: dict[str, Any]) -> Key | None:
+        """Find the key that a request names by its id, its ARN or an alias. Decrypt need not name one."""
         try:
-            return self._backend.keys.get(self._backend.any_id_to_key_id(name))
+            return self._backend.keys.get(self._backend.any_id_to_key_id(str(params.get("KeyId"))))
         except AttributeError:  # moto raises it for an unknown alias
             return None
 
@@ -160,7 +151,7 @@ def _params(body: bytes | None) -> dict[str, Any] | None:
 
 def _invalid(action: str, params: dict[str, Any]) -> KmsError | None:
     """Return the error for parameters that AWS refuses; None if they are valid."""
-    for name in CONTEXTS:
+    for name in CONTEXT_PARAMETERS:
         context = params.get(name) or {}
         if not isinstance(context, dict) or not all(isinstance(value, str) for value in context.values()):
             return KmsError("SerializationException")
@@ -176,7 +167,7 @@ def _invalid(action: str, params: dict[str, Any]) -> KmsError | None:
 def _for_moto(params: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters for moto: a context as one member, because it joins several, and a key's id for its ARN."""
     changed = dict(params)
-    for name in CONTEXTS:
+    for name in CONTEXT_PARAMETERS:
         if params.get(name):
             changed[name] = {"": json.dumps(params[name], sort_keys=True)}
     if params.get("KeyId"):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from mcp_functions.local.loopback import HttpResponse
-from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
+from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
 from mcp_functions.store import ObjectNotFound
 
 if TYPE_CHECKING:
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     BlobFault: TypeAlias = Literal["throttled", "lost", "late", "denied"] | None
 
 MAX_OBJECT = 8 * 1024 * 1024  # bytes; a token has 4 MiB at most
+FAULTS: dict[str, tuple[type[McpError], str]] = {  # what the toolkit's client of S3 raises for a fault
+    "throttled": (TemporarilyUnavailable, "blobs:SlowDown"),
+    "lost": (TemporarilyUnavailable, "blobs:InternalError"),
+    "denied": (Misconfigured, "blobs:AccessDenied"),
+}
 MAX_KEY_BYTES = 1024  # Amazon S3 user guide, "Naming Amazon S3 objects"
 
 
@@ -100,20 +105,14 @@ class MemoryBucket:
         """Record an operation, and run its effect unless the weather prevents it."""
         with self._lock:
             self.calls.append((operation, key))
-            match self.weather(operation):
-                case "throttled":
-                    reason = "blobs:SlowDown"
-                    raise TemporarilyUnavailable(reason)
-                case "denied":
-                    reason = "blobs:AccessDenied"
-                    raise Misconfigured(reason)
-                case "late":
-                    raise ObjectNotFound
-                case "lost":
-                    effect()
-                    reason = "blobs:InternalError"
-                    raise TemporarilyUnavailable(reason)
-            effect()
+            fault = self.weather(operation)
+            if fault == "late":
+                raise ObjectNotFound
+            if fault in {None, "lost"}:
+                effect()
+            if fault:
+                error, reason = FAULTS[fault]
+                raise error(reason)
 
 
 def _response(status: int, body: bytes = b"") -> HttpResponse:

@@ -2,6 +2,7 @@
 
     public part     which data key encrypts the rest; the data key itself is encrypted ("wrapped") by KMS
     sealed part     encrypted: the claims (for which request, user and time it is valid) and the record of the call
+    scope           the service, the stage and the generation for which KMS unwraps the data key
 
 The deployed code (`Envelope`, `RequestStates`) decides. It runs again after each refusal, so that every reason is named
 and not only the first. Answers and state are shown only on request, keys never.
@@ -104,27 +105,30 @@ def explain(token: str, keyring: KeySource, request: Request, *, now: float, sho
     if public.reasons:
         return public
     lines = list(public.lines)
+    reasons: list[str] = []
+    # 1. Find the KMS key. The token names it by a hash of its ARN ("kek", key encryption key).
     header = describe(token)
-    # The token names the KMS key that wraps its data key ("kek", key encryption key) by a hash of the key's ARN.
-    wrappings = [wrapping for wrapping in keyring.wrappings if kek_hint(wrapping.id).hex() == header["kek"]]
-    if not wrappings:
+    wrapping = next((key for key in keyring.wrappings if kek_hint(key.id).hex() == header["kek"]), None)
+    if wrapping is None:
         return Explanation(public.lines, (TokenReason.KEK_UNKNOWN,))
-    wrapping = wrappings[0]
+    # 2. Open the token without limits, as at the time when its data key was made.
     opened = _open(token, wrapping, keyring.scopes, born=header["born"])
     claims = _read_claims(opened.payload)
+    # 3. Open it with the server's limits of size and age, as of now.
     max_age = _max_age(request, claims)
-    envelope = Envelope(Keyring([wrapping], opened.scope, now=lambda: now), max_age=max_age)
-    # With the server's own limits it may be too long, or its data key too old.
-    _payload, limit_reason = _unseal(envelope, token)
-    reasons = [limit_reason] if limit_reason else []
-    if opened.reason != TokenReason.WRAPPED_KEY:  # KMS accepts the scope
-        is_other_scope = keyring.expected not in (None, opened.scope)
-        if is_other_scope:
-            reasons.append(TokenReason.WRAPPED_KEY)
-        lines.append(_line("scope", f"{_name(opened.scope)}{', not that of the request' if is_other_scope else ''}"))
+    _payload, reason = _unseal(Envelope(Keyring([wrapping], opened.scope, now=lambda: now), max_age=max_age), token)
+    if reason:
+        reasons.append(reason)
+    # 4. Compare the scope, if KMS has accepted one.
+    if opened.reason != TokenReason.WRAPPED_KEY and keyring.expected in {None, opened.scope}:
+        lines.append(_line("scope", _name(opened.scope)))
+    elif opened.reason != TokenReason.WRAPPED_KEY:
+        lines.append(_line("scope", f"{_name(opened.scope)}, not that of the request"))
+        reasons.append(TokenReason.WRAPPED_KEY)
     if claims is None or opened.payload is None:
         reasons.append(opened.reason or ClaimReason.CLAIMS)
         return Explanation(tuple(lines), tuple(dict.fromkeys(reasons)))
+    # 5. Compare the claims.
     binding = _bind(f"{opened.scope.service}/{opened.scope.stage}", request, claims)
     claim_reasons = _claim_reasons(opened.payload, binding, claims, now=now, lifetime=int(max_age))
     lines += _claim_lines(claims, request, set(claim_reasons), now)

@@ -42,9 +42,9 @@ METADATA_PATHS = ("/.well-known/oauth-authorization-server", "/.well-known/openi
 
 @dataclass(frozen=True)
 class Behaviour:
-    """How a provider differs from others."""
+    """How a provider differs from the usual one, which these defaults describe."""
 
-    # by client id: the redirect URIs of each client that need not register
+    # by client id: the redirect URIs of the clients that the provider knows without a registration
     redirect_uris: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)  # by client id: the secret of each client that has one
     rotates_refresh_tokens: bool = True  # whether a refresh token is valid only once
@@ -52,14 +52,11 @@ class Behaviour:
     claims: Mapping[str, object] = field(default_factory=dict)  # more claims of access tokens; None removes one
 
 
-USUAL = Behaviour()
-
-
 class Issuer:
     """Signs people in for the clients of one resource."""
 
     def __init__(
-        self, url: str, resource: str, *, now: Callable[[], float] = time.time, behaviour: Behaviour = USUAL
+        self, url: str, resource: str, *, now: Callable[[], float] = time.time, behaviour: Behaviour = Behaviour()
     ) -> None:
         """Make a key.
 
@@ -67,7 +64,7 @@ class Issuer:
             url: this server's URL, without a path; also the `iss` of its tokens.
             resource: URL of the MCP endpoint, the default audience of tokens.
             now: the clock, unix seconds.
-            behaviour: how the provider behaves that this server stands for.
+            behaviour: how this server differs from the usual provider.
         """
         self.url = url
         self._resource = resource
@@ -113,8 +110,6 @@ class Issuer:
                 return self._post(request, path)
         except OAuthError as error:
             return json_response(400, {"error": error.code, "error_description": error.description}, NOT_STORED)
-        except (ValueError, RecursionError):
-            return json_response(400, {"error": "invalid_request"}, NOT_STORED)  # the body cannot be read
         return NOT_FOUND
 
     def _get(self, path: str, query: str) -> HttpResponse:
@@ -127,14 +122,18 @@ class Issuer:
         return NOT_FOUND
 
     def _post(self, request: HttpRequest, path: str) -> HttpResponse:
-        body = request.body or b""
-        if path == "/token":
-            return self._token(self._authenticated_form(request, read_parameters(body.decode())))
-        if path == "/revoke":
-            return self._revoke(self._authenticated_form(request, read_parameters(body.decode())))
-        if path == "/register":
-            return self._register(json.loads(body))
-        return NOT_FOUND
+        handlers: dict[str, Callable[[Any], HttpResponse]] = {
+            "/token": self._token,
+            "/revoke": self._revoke,
+            "/register": self._register,
+        }
+        if path not in handlers:
+            return NOT_FOUND
+        try:
+            body = json.loads(request.body or b"") if path == "/register" else self._authenticated_form(request)
+        except (ValueError, RecursionError):
+            raise OAuthError(errors.INVALID_REQUEST, "the body cannot be read") from None
+        return handlers[path](body)
 
     def _metadata(self) -> dict[str, Any]:
         return {
@@ -213,8 +212,14 @@ class Issuer:
         self._grants.revoke(parameters.get("token", ""))
         return json_response(200, {}, NOT_STORED)
 
-    def _authenticated_form(self, request: HttpRequest, form: dict[str, str]) -> dict[str, str]:
-        """Check the client's secret, if it must have one; return the form with the client's id and secret."""
+    def _authenticated_form(self, request: HttpRequest) -> dict[str, str]:
+        """Check the client's secret, if it must have one; return the form with the client's id and secret.
+
+        Raises:
+            OAuthError: the secret is wrong.
+            ValueError: the body or the header cannot be read.
+        """
+        form = read_parameters((request.body or b"").decode())
         scheme, _, encoded = request.header("authorization").partition(" ")
         if scheme.lower() == "basic":
             client, _, secret = base64.b64decode(encoded).decode().partition(":")

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Invocation, Lambdas, Outcome, Throttled
+from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Invocation, Lambdas, Outcome, Throttled, Watcher
 
-__all__ = ["MAX_PAYLOAD", "Invocation", "Lambdas", "Outcome", "Throttled"]
+__all__ = ["MAX_PAYLOAD", "Invocation", "Lambdas", "Outcome", "Throttled", "Watcher"]

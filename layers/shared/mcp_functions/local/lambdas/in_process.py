@@ -10,21 +10,23 @@ import sys
 import time
 import traceback
 import uuid
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 from mcp_functions.local import failures
-from mcp_functions.local.environment import arn
+from mcp_functions.local.environment import arn, function_name
 from mcp_functions.local.lambdas.own_variables import running_function
 from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Outcome
 from mcp_functions.observability import listener, progress_listener
 from mcp_functions.protocol.constants import WORKER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from mcp_functions.local.lambdas.functions import Function
+    from mcp_functions.local.lambdas.service import Watcher
 
 TIMEOUT = 29.0  # seconds, as in the template. In this process no function is stopped when it takes longer.
 WORKER_TIMEOUT = 900.0  # seconds for a worker: the second Lambda of a function, which continues its MCP tasks
@@ -72,39 +74,34 @@ class InProcess:
 
     Attributes:
         functions: the functions by folder; the mapping may change later.
-        stack: the stack's name; a function's name in AWS is "<stack>_<folder>".
         debug: whether tracebacks include the toolkit's own frames.
-        on_progress: called with the folder, `progress` and `total` when a function reports progress.
+        watcher: sees the progress that functions report.
     """
 
     functions: Mapping[str, Function]
-    stack: str = field(kw_only=True)
     debug: bool = field(default=False, kw_only=True)
-    on_progress: Callable[[str, float, float | None], None] = field(default=lambda *_: None, kw_only=True)
+    watcher: Watcher | None = field(default=None, kw_only=True)
 
     def run(self, folder: str, event: bytes) -> Outcome:
         """Call the function of a folder with an event as JSON."""
+        return copy_context().run(self._call, folder, event)
+
+    def _call(self, folder: str, event: bytes) -> Outcome:
+        """Call the function in a context of its own, so that no variable of the context outlives the call."""
         name = folder.removesuffix(WORKER)
-        seconds = TIMEOUT if folder == name else WORKER_TIMEOUT
-        context = _context(f"{self.stack}_{folder}", seconds)
+        context = _context(function_name(folder), TIMEOUT if folder == name else WORKER_TIMEOUT)
+        running_function.set(name)  # chooses the environment variables that the function sees
+        listener.set(lambda notes: self._show(folder, notes.raised))  # the toolkit tells it what a handler raised
+        if self.watcher:
+            progress_listener.set(partial(self.watcher.show_progress, folder))  # and this one, how far a call is
         began = time.monotonic()
         error = None
-        # These context variables belong to this call alone. The toolkit tells the two listeners what a handler raised,
-        # and how far it is. `running_function` chooses the environment variables that the function sees.
-        raised_token = listener.set(lambda notes: self._show(folder, notes.raised))
-        progress_token = progress_listener.set(partial(self.on_progress, folder))
-        running_token = running_function.set(name)
         try:
-            result = self.functions[name].handler(json.loads(event), context)
-            payload = _to_json(result)
+            payload = _to_json(self.functions[name].handler(json.loads(event), context))
         except BaseException as raised:  # noqa: BLE001 - Lambda survives every exception of a function
             error = LAMBDA_NAMES.get(type(raised), type(raised).__name__)
             payload = _error_object(raised, error, context.aws_request_id)
             self._show(folder, raised)
-        finally:
-            running_function.reset(running_token)
-            progress_listener.reset(progress_token)
-            listener.reset(raised_token)
         milliseconds = (time.monotonic() - began) * 1000
         return Outcome(payload=payload, request_id=context.aws_request_id, milliseconds=milliseconds, error=error)
 
@@ -134,7 +131,7 @@ def _error_object(error: BaseException, name: str, request_id: str) -> bytes:
 
 
 def _context(name: str, timeout: float) -> Context:
-    """Make the context of one invocation of the function "<stack>-<folder>", with its timeout in seconds."""
+    """Make the context of one invocation of a function, by its name in AWS and its timeout in seconds."""
     return Context(
         function_name=name,
         aws_request_id=str(uuid.uuid4()),

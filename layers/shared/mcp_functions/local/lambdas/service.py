@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from mcp_functions.local.environment import STACK
 from mcp_functions.local.loopback import json_object
 from mcp_functions.protocol.constants import WORKER
 
@@ -54,6 +55,16 @@ class Invocation(Execution):
     result_bytes: int  # size of the result as JSON
 
 
+class Watcher(Protocol):
+    """The author's terminal, which shows what functions do."""
+
+    def write_call(self, folder: str, event: bytes, outcome: Outcome) -> None:
+        """Show a call that has ended, with its event as JSON."""
+
+    def show_progress(self, folder: str, done: float, total: float | None) -> None:
+        """Show how far a call is: `progress` and `total` of MCP."""
+
+
 Run: TypeAlias = "Callable[[str, bytes], Outcome]"  # runs the function of a folder with an event as JSON
 
 
@@ -68,15 +79,13 @@ class Lambdas:
     Attributes:
         folders: the folders of the functions; the collection may change later.
         run: calls a function and waits for it.
-        stack: the stack's name; a function's name in AWS is "<stack>_<folder>".
-        on_exchange: called with the folder, the event as JSON and the outcome of every invocation, in its thread.
+        watcher: sees each call that has ended, in the thread of the call.
         on_invocation: called then with the record of the invocation.
     """
 
     folders: Collection[str]
     run: Run
-    stack: str = field(kw_only=True)
-    on_exchange: Callable[[str, bytes, Outcome], None] = field(default=lambda *_: None, kw_only=True)
+    watcher: Watcher | None = field(default=None, kw_only=True)
     on_invocation: Callable[[Invocation], None] = field(default=lambda _: None, kw_only=True)
     _invocations: deque[Invocation] = field(default_factory=lambda: deque(maxlen=MAX_INVOCATIONS), init=False)
 
@@ -90,7 +99,7 @@ class Lambdas:
 
         The name of a worker, which continues the tasks of a function, gives the folder with the suffix WORKER.
         """
-        folder = name.removeprefix(f"{self.stack}_")
+        folder = name.removeprefix(f"{STACK}_")
         if folder == name or folder.removesuffix(WORKER) not in self.folders:
             return None
         return folder
@@ -102,7 +111,8 @@ class Lambdas:
             Throttled: the concurrency limit is reached.
         """
         outcome = self.run(folder, event)
-        self.on_exchange(folder, event, outcome)
+        if self.watcher:
+            self.watcher.write_call(folder, event, outcome)
         invocation = _record(folder, event, outcome)
         self._invocations.append(invocation)
         self.on_invocation(invocation)

@@ -7,6 +7,6 @@ routes, which decrypt ("open") a state for the developer, and refuse everyone el
 
 from __future__ import annotations
 
-from mcp_functions.local.page.routes import Access, Page
+from mcp_functions.local.page.routes import Page
 
-__all__ = ["Access", "Page"]
+__all__ = ["Page"]

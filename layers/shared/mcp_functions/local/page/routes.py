@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import resources
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local.inspection.explain import ON_REQUEST, explain
 from mcp_functions.local.inspection.key_source import KeySource, local_scope
@@ -40,14 +40,6 @@ MEDIA_TYPES = {
 }
 
 
-class Access(NamedTuple):
-    """An access token of the local issuer."""
-
-    token: str
-    subject: str  # the user whom it names
-    scopes: tuple[str, ...]
-
-
 class BadRequest(Exception):
     """A control request lacks a member; the message names it."""
 
@@ -61,7 +53,7 @@ class Page:
         token: the random token of this run.
         key_arn: the ARN of the harness's own key, the only one that opens states here.
         lambdas: the functions, and the records of their invocations.
-        access: makes an access token; None if the server wants none.
+        access: makes an access token: the members `token`, `subject` and `scopes`; None if the server wants none.
         now: the clock, unix seconds.
 
     """
@@ -70,7 +62,7 @@ class Page:
     token: str
     key_arn: str
     lambdas: Lambdas
-    access: Callable[[], Access | None]
+    access: Callable[[], Mapping[str, object] | None]
     now: Callable[[], float]
 
     def __post_init__(self) -> None:
@@ -116,8 +108,7 @@ class Page:
         return json_response(200, answer, *SECURITY_HEADERS)
 
     def _give_access(self, _request: Mapping[str, Any]) -> dict[str, Any]:
-        access = self.access()
-        return {"access": access._asdict() if access else None}
+        return {"access": self.access()}
 
     def _list_executions(self, request: Mapping[str, Any]) -> dict[str, Any]:
         http_request_id = _read_text(request, "request")

@@ -134,7 +134,7 @@ class Template:
         # "Environment variables are additive": the block's own go over those of Globals
         known: dict[str, object] = {}
         unknown: list[str] = []
-        for name, template_value in {**_variables(self._globals), **_variables(block)}.items():
+        for name, template_value in {**_declared_variables(self._globals), **_declared_variables(block)}.items():
             try:
                 known[name] = self._variable(name, template_value)
             except Problem as problem:
@@ -166,6 +166,6 @@ def _read(path: Path, harness_values: Mapping[str, str]) -> dict[str, Any]:
     return template.parse(auth.set_auth(path.read_text(encoding="utf-8"), "oauth"))
 
 
-def _variables(block: Mapping[str, Any]) -> dict[str, Any]:
+def _declared_variables(block: Mapping[str, Any]) -> dict[str, Any]:
     environment: Mapping[str, Any] = block.get("Environment") or {}
     return dict(environment.get("Variables") or {})

@@ -5,20 +5,22 @@ A fingerprint is the path, the time and the size of each file. When it changes, 
 
 from __future__ import annotations
 
-import contextlib
 import os
-from typing import TYPE_CHECKING, TypeAlias
+from pathlib import Path
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-Fingerprint: TypeAlias = "tuple[tuple[str, int, int], ...]"  # path, nanoseconds of the last change, bytes
+Fingerprint: TypeAlias = tuple[tuple[str, int, int], ...]  # path, nanoseconds of the last change, bytes
 
 
 def of_folder(folder: Path) -> Fingerprint:
-    """Return the fingerprint of a folder."""
-    return tuple(sorted(_files(folder)))
+    """Return the fingerprint of a folder, without hidden files and without bytecode."""
+    fingerprint: list[tuple[str, int, int]] = []
+    for directory, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".") and name != "__pycache__"]
+        for name in files:
+            if not name.startswith("."):
+                fingerprint += of_file(Path(directory, name))
+    return tuple(sorted(fingerprint))
 
 
 def of_file(path: Path) -> Fingerprint:
@@ -28,19 +30,3 @@ def of_file(path: Path) -> Fingerprint:
     except OSError:
         return ()
     return ((str(path), status.st_mtime_ns, status.st_size),)
-
-
-def _files(directory: Path | str) -> Iterator[tuple[str, int, int]]:
-    try:
-        entries = list(os.scandir(directory))
-    except OSError:
-        return  # the folder was deleted in the meantime
-    for entry in entries:
-        if entry.name.startswith(".") or entry.name == "__pycache__":
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            yield from _files(entry.path)
-        else:
-            with contextlib.suppress(OSError):  # the file was deleted in the meantime
-                status = entry.stat()
-                yield (entry.path, status.st_mtime_ns, status.st_size)

@@ -9,45 +9,43 @@ long requests get one each. An environment whose files have changed is not used 
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
-from collections import Counter
 from dataclasses import dataclass, field
 from threading import Condition, Event, Thread
 from typing import TYPE_CHECKING, Self
 
-from mcp_functions.local.environment import STACK, arn
+from mcp_functions.local.environment import arn, function_name
 from mcp_functions.local.lambdas import Throttled
 from mcp_functions.local.runtime.api import Task
-from mcp_functions.local.runtime.sandbox import ProcessGoneError, Sandbox
+from mcp_functions.local.runtime.sandbox import ProcessGoneError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mcp_functions.local.lambdas import Outcome
+    from mcp_functions.local.runtime.launcher import Launcher
+    from mcp_functions.local.runtime.sandbox import Sandbox
 
 # How many processes one function may have. All functions together have no limit: functions/mcp, which forwards requests
 # to the other functions, would hold the last process and wait for ever.
 CONCURRENCY = 32
 WAIT_SECONDS = 29.0  # longest wait for a free process; API Gateway gives up after 30
+MIN_STARTS = 2  # processes that may start at once on the smallest machine, so that one that hangs does not block others
 CHECK_SECONDS = 0.05  # pause between two checks of the processes' memory
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False)
 class Fleet:
     """The environments of every function, while its block runs."""
 
-    # Makes an environment for a folder and a fingerprint. It calls the last argument when its process has started.
-    make: Callable[[str, object, Callable[[], None]], Sandbox]
-    # Returns the fingerprint of the files and the configuration that a folder's environment would load now.
-    fingerprint: Callable[[str], object]
-    reserved: Callable[[str], int | None]  # how many environments of a folder may run at once; None: CONCURRENCY
-    starts: int  # how many processes may start at once. On Lambda each has its own processor, here all share a few.
-    reuse: bool = True  # whether an environment takes a second request
-    _lock: Condition = field(default_factory=Condition, init=False)  # guards the fields below, and wakes `_take`
+    launcher: Launcher  # makes the environments
+    reuse: bool  # whether an environment takes a second request
+    # How many processes may start now. On Lambda each has its own processor, here all share a few.
+    _starts: int = field(default_factory=lambda: max(MIN_STARTS, os.cpu_count() or 1), init=False)
+    _lock: Condition = field(default_factory=Condition, init=False)  # guards the other fields, and wakes `_take`
     _stopped: Event = field(default_factory=Event, init=False)
-    _idle: dict[str, list[Sandbox]] = field(default_factory=dict, init=False)
-    _busy: dict[Sandbox, str] = field(default_factory=dict, init=False)
+    _idle: dict[str, list[Sandbox]] = field(default_factory=dict, init=False)  # by folder
+    _busy: dict[Sandbox, str] = field(default_factory=dict, init=False)  # the folder of each
     _ending: list[Sandbox] = field(default_factory=list, init=False)  # killed; `_check` waits for their ends
 
     def __enter__(self) -> Self:
@@ -80,10 +78,12 @@ class Fleet:
         now = time.time()
         trace = f"Root=1-{int(now):08x}-{uuid.uuid4().hex[:24]};Parent={uuid.uuid4().hex[:16]};Sampled=0"
         while True:
-            task = Task(str(uuid.uuid4()), event, arn(physical_name(folder)), trace)
+            task = Task(str(uuid.uuid4()), event, arn(function_name(folder)), trace)
             sandbox = self._take(folder)
+            is_first = sandbox.is_new
             try:
-                return sandbox.invoke(task)
+                init_milliseconds = self._initialize(sandbox) if is_first else None
+                return sandbox.invoke(task, is_first=is_first, init_milliseconds=init_milliseconds)
             except ProcessGoneError:
                 continue  # the process was killed while it was idle; another takes the event
             finally:
@@ -99,8 +99,12 @@ class Fleet:
         return True
 
     def _take(self, folder: str) -> Sandbox:
-        """Wait for an environment, and make it busy."""
-        fingerprint = self.fingerprint(folder)
+        """Wait for an environment, and make it busy.
+
+        Raises:
+            Throttled: the concurrency limit is reached, or no environment was free in time.
+        """
+        fingerprint = self.launcher.fingerprint(folder)
         until = time.monotonic() + WAIT_SECONDS
         with self._lock:
             while not self._stopped.is_set() and not self._is_full(folder):
@@ -113,11 +117,11 @@ class Fleet:
         raise Throttled(folder)
 
     def _is_full(self, folder: str) -> bool:
-        reserved = self.reserved(folder)
+        reserved = self.launcher.reserved(folder)
         return reserved is not None and self._running(folder) >= reserved
 
     def _running(self, folder: str) -> int:
-        return Counter(self._busy.values())[folder]
+        return list(self._busy.values()).count(folder)
 
     def _find(self, folder: str, fingerprint: object) -> Sandbox | None:
         """Return an environment that is idle or may start now; None if there is neither."""
@@ -127,16 +131,19 @@ class Fleet:
         idle[:] = usable
         if idle:
             return idle.pop()
-        if not self.starts or self._running(folder) >= CONCURRENCY:
+        if not self._starts or self._running(folder) >= CONCURRENCY:
             return None
-        self.starts -= 1
-        return self.make(folder, fingerprint, self._on_start)
+        self._starts -= 1
+        return self.launcher.make(folder, fingerprint)
 
-    def _on_start(self) -> None:
-        """Let the next process start; called when an environment's first process has started or failed."""
-        with self._lock:
-            self.starts += 1
-            self._lock.notify_all()
+    def _initialize(self, sandbox: Sandbox) -> float | None:
+        """Start the process of an environment; then the next process may start. Return the milliseconds of its init."""
+        try:
+            return sandbox.initialize()
+        finally:
+            with self._lock:
+                self._starts += 1
+                self._lock.notify_all()
 
     def _give_back(self, sandbox: Sandbox) -> None:
         with self._lock:
@@ -163,8 +170,3 @@ class Fleet:
                 sandbox.check_memory()
             for sandbox in ended:
                 sandbox.join()
-
-
-def physical_name(folder: str) -> str:
-    """Return a function's name in AWS."""
-    return f"{STACK}_{folder}"

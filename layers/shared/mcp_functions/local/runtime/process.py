@@ -19,10 +19,13 @@ from queue import Empty
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
-from mcp_functions.local.runtime import api, watchdog
+from mcp_functions.local.runtime import watchdog
+from mcp_functions.local.runtime.api import Exit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from mcp_functions.local.runtime.api import ProcessEvent, RuntimeApi
 
 MB = 1024 * 1024
 KILL = 1 << (signal.SIGKILL - 1)  # the bit of SIGKILL in a set of pending signals
@@ -33,35 +36,28 @@ OUTPUT_SECONDS = 2.0
 
 @dataclass(eq=False)
 class Process:
-    """A running process, started when the object is made, and the Runtime API that it alone uses."""
+    """A running process, started when the object is made."""
 
     command: Sequence[str]  # the program and its arguments
+    api: RuntimeApi = field(kw_only=True)  # the Runtime API that this process alone uses; it stops with the process
     folder: Path = field(kw_only=True)  # its working directory
-    # returns its environment variables; called with the address of its Runtime API
-    variables: Callable[[str], Mapping[str, str]] = field(kw_only=True)
+    variables: Mapping[str, str] = field(kw_only=True)  # its environment variables
     watchdog: watchdog.Watchdog = field(kw_only=True)  # kills it if the harness is killed
     on_line: Callable[[str], None] = field(kw_only=True)  # called with each line of its output, in a separate thread
 
     def __post_init__(self) -> None:
         """Start it."""
-        self._lock = Lock()  # guards _in
-        self.api = api.RuntimeApi()
-        self._out, self._in = os.pipe()  # _in is -1 once the process has ended
-        try:
-            self._process = subprocess.Popen(  # noqa: S603 - this interpreter and a function of the user's
-                self.command,
-                cwd=self.folder,
-                env=self.variables(self.api.address),
-                stdin=subprocess.DEVNULL,
-                stdout=self._in,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        except BaseException:
-            os.close(self._in)
-            os.close(self._out)
-            self.api.stop()
-            raise
+        self._lock = Lock()  # guards _write_end
+        self._read_end, self._write_end = os.pipe()  # _write_end is -1 once the process has ended
+        self._process = subprocess.Popen(  # noqa: S603 - this interpreter and a function of the user's
+            self.command,
+            cwd=self.folder,
+            env=self.variables,
+            stdin=subprocess.DEVNULL,
+            stdout=self._write_end,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
         self.pid = self._process.pid
         self.watchdog.watch(self.pid)
         self._reader = Thread(target=self._read, daemon=True)
@@ -77,13 +73,13 @@ class Process:
     def write(self, line: str) -> None:
         """Put a line of the harness among the function's lines, or after the last of them."""
         with self._lock:
-            if self._in >= 0:
-                os.write(self._in, f"{line}\n".encode())
+            if self._write_end >= 0:
+                os.write(self._write_end, f"{line}\n".encode())
                 return
         self._reader.join(OUTPUT_SECONDS)
         self.on_line(line)
 
-    def next_event(self, until: float) -> api.ProcessEvent | None:
+    def next_event(self, until: float) -> ProcessEvent | None:
         """Wait for its next event until a time of the monotonic clock; None: there was none."""
         try:
             return self.api.events.get(timeout=max(0.0, until - time.monotonic()))
@@ -105,13 +101,13 @@ class Process:
         watchdog.end(self.pid)  # its children end too
         self.watchdog.release(self.pid)
         with self._lock:
-            os.close(self._in)
-            self._in = -1
-        self.api.events.put(api.Exit(status))
+            os.close(self._write_end)
+            self._write_end = -1
+        self.api.events.put(Exit(status))
         self.api.stop()
 
     def _read(self) -> None:
-        with os.fdopen(self._out, encoding="utf-8", errors="replace") as lines:
+        with os.fdopen(self._read_end, encoding="utf-8", errors="replace") as lines:
             for line in lines:
                 self.on_line(line.rstrip("\r\n"))
 
@@ -137,7 +133,7 @@ def _is_ending(pid: int) -> bool:
     """Whether a process was killed or has exited, although its exit status was not read yet."""
     status = _status(pid)
     if not status:
-        return False  # without /proc nobody knows
+        return False  # without /proc it is unknown
     pending = int(status.get("SigPnd", "0"), 16) | int(status.get("ShdPnd", "0"), 16)
     if pending & KILL:
         return True

@@ -1,9 +1,9 @@
 """One execution environment: a process of the real runtime that runs one invocation at a time.
 
-    start the process -> init: it imports the function -> invocation -> invocation -> … -> end
+    initialize: start the process, which imports the function -> invoke -> invoke -> … -> end
 
-An init that fails, or takes longer than ten seconds, runs again as a part of the invocation, as on Lambda. If it fails
-again, the invocation fails.
+An init that fails, or takes longer than ten seconds, runs again as a part of the first invocation, as on Lambda. If it
+fails again, the invocation fails.
 """
 
 from __future__ import annotations
@@ -35,41 +35,55 @@ class ProcessGoneError(Exception):
 
 @dataclass(eq=False)
 class Sandbox:
-    """Runs one invocation after another, until `end`. The first one starts its process."""
+    """Runs one invocation after another, until `end`."""
 
     configuration: Configuration  # says the timeout and the memory limit
     fingerprint: object  # identifies the files and the configuration that its process loads
     start: Callable[[], Process]  # starts a process
-    log: Callable[[str], None]  # writes a line while there is no process
-    on_start: Callable[[], None]  # called once, when its first process has started or failed
-    _process: Process | None = field(default=None, init=False)  # the last process that was started
-    _ready: Process | None = field(default=None, init=False)  # that process, once its init has succeeded
-    _is_over: bool = field(default=False, init=False)  # whether `end` was called
-    _start_lock: Lock = field(default_factory=Lock, init=False)  # no process starts while or after `end` runs
-    _memory: int = field(default=0, init=False)  # MB, the most that the process had
+    _process: Process | None = field(default=None, init=False)  # the last one that was started; None before the first
+    _initialized: Process | None = field(default=None, init=False)  # the same one, once its init has succeeded
+    _has_ended: bool = field(default=False, init=False)  # whether `end` was called
+    _lock: Lock = field(default_factory=Lock, init=False)  # guards the two fields that `end` reads and writes
+    _peak_memory: int = field(default=0, init=False)  # MB; 0 if unknown
+
+    @property
+    def is_new(self) -> bool:
+        """Whether `initialize` was not called yet."""
+        return self._process is None
 
     @property
     def alive(self) -> bool:
         """Whether it can take another event."""
-        return not self._is_over and self._process is not None and self._process.alive
+        return not self._has_ended and self._process is not None and self._process.alive
 
-    def invoke(self, task: api.Task) -> Outcome:
+    def initialize(self) -> float | None:
+        """Start the process before the first invocation; return the milliseconds of its init, None if it failed."""
+        began = time.monotonic()
+        try:
+            self._initialized = self._start_process(began + INIT_SECONDS, "init", request_id="")
+        except FailedError:
+            return None
+        return (time.monotonic() - began) * 1000
+
+    def invoke(self, task: api.Task, *, is_first: bool, init_milliseconds: float | None) -> Outcome:
         """Run one invocation.
 
+        Args:
+            task: the event.
+            is_first: whether `initialize` was called for this invocation.
+            init_milliseconds: what it returned; None for later invocations.
+
         Raises:
-            ProcessGoneError: the process ended before it took the event.
+            ProcessGoneError: the process ended before it took the event; never at the first invocation.
         """
-        is_cold = self._ready is None
-        init_milliseconds = self._run_init_phase() if is_cold else None
         began = time.monotonic()
         until = began + self.configuration.timeout
         error = None
         self._write(f"START RequestId: {task.request_id} Version: $LATEST")
         try:
-            ready = self._ready
-            if ready is None:  # the init phase failed
-                ready = self._init(until, "invoke", task.request_id)
-            payload = self._run(ready, task, until, is_cold=is_cold)
+            if self._initialized is None:  # the init failed, so it runs again now
+                self._initialized = self._start_process(until, "invoke", task.request_id)
+            payload = self._run(self._initialized, task, until, may_be_gone=not is_first)
         except FailedError as failed:
             payload = failed.payload
             error = failed.error
@@ -80,7 +94,7 @@ class Sandbox:
             error=error,
             pid=self._process.pid if self._process else None,
             init_milliseconds=init_milliseconds,
-            memory_mb=min(self._memory, self.configuration.memory) or None,
+            memory_mb=self._reported_memory(),
         )
         self._write_end(outcome)
         return outcome
@@ -95,8 +109,8 @@ class Sandbox:
 
     def end(self) -> None:
         """Kill the process and start no other; `join` waits for its end."""
-        with self._start_lock:
-            self._is_over = True
+        with self._lock:
+            self._has_ended = True
         if self._process:
             self._process.kill()
 
@@ -105,19 +119,8 @@ class Sandbox:
         if self._process:
             self._process.join()
 
-    def _run_init_phase(self) -> float | None:
-        """Start the process before its first invocation; return the milliseconds of its init, None if it failed."""
-        began = time.monotonic()
-        try:
-            self._init(began + INIT_SECONDS, "init", "")
-        except FailedError:
-            return None
-        finally:
-            self.on_start()
-        return (time.monotonic() - began) * 1000
-
-    def _init(self, until: float, phase: str, request_id: str) -> Process:
-        """Start a process, and wait until it asks for its first event; return it.
+    def _start_process(self, until: float, phase: str, request_id: str) -> Process:
+        """Start a process, and return it when its init has ended: then it asks for its first event.
 
         Args:
             until: a time of the monotonic clock.
@@ -125,31 +128,35 @@ class Sandbox:
             request_id: the id of that invocation.
 
         Raises:
-            FailedError: the process did not ask for an event in time.
+            FailedError: the process did not ask for an event in time, or `end` was called.
         """
         began = time.monotonic()
-        with self._start_lock:
-            if self._is_over:
+        with self._lock:
+            if self._has_ended:
                 raise self._failure(api.Exit(-signal.SIGKILL), request_id)
-            self._memory = 0
+            self._peak_memory = 0
             self._process = started = self.start()
         event = started.next_event(until)
         if event == api.Ready():
-            self._ready = started
             return started
         _kill_and_join(started)
         failed = self._failure(event, request_id)
         self._write(reports.init_failed((time.monotonic() - began) * 1000, failed.error, phase))
         raise failed
 
-    def _run(self, running: Process, task: api.Task, until: float, *, is_cold: bool) -> bytes:
-        """Give the process a task, and wait for the result until a time of the monotonic clock."""
+    def _run(self, running: Process, task: api.Task, until: float, *, may_be_gone: bool) -> bytes:
+        """Give a process a task, and wait for the result until a time of the monotonic clock.
+
+        Raises:
+            FailedError: the invocation failed.
+            ProcessGoneError: the process ended before it took the task, and `may_be_gone`.
+        """
         task.deadline_ms = int((time.time() + until - time.monotonic()) * 1000)
         running.api.give(task)
         event = running.next_event(until)
         while event == api.Ready():  # an old event: it asked for this task after its last invocation
             event = running.next_event(until)
-        if isinstance(event, api.Exit) and not task.is_taken and not is_cold:
+        if isinstance(event, api.Exit) and not task.is_taken and may_be_gone:
             raise ProcessGoneError
         self._note_memory(process.peak(running.pid))
         too_much_memory = self._has_too_much_memory
@@ -167,11 +174,17 @@ class Sandbox:
 
     @property
     def _has_too_much_memory(self) -> bool:
-        return self._memory > self.configuration.memory
+        return self._peak_memory > self.configuration.memory
 
     def _note_memory(self, megabytes: int | None) -> None:
         """Keep the peak of the process's memory; None is unknown."""
-        self._memory = max(self._memory, megabytes or 0)
+        self._peak_memory = max(self._peak_memory, megabytes or 0)
+
+    def _reported_memory(self) -> int | None:
+        """Return the peak as Lambda reports it: never more than the limit. None if unknown."""
+        if self._peak_memory == 0:
+            return None
+        return min(self._peak_memory, self.configuration.memory)
 
     def _write_end(self, outcome: Outcome) -> None:
         """Write the lines after an invocation."""
@@ -181,10 +194,9 @@ class Sandbox:
         self._write(reports.report(outcome, self.configuration.memory))
 
     def _write(self, line: str) -> None:
+        """Write a line of Lambda's among those of the process. Without a process there is no log."""
         if self._process:
             self._process.write(line)
-        else:
-            self.log(line)
 
 
 def _kill_and_join(running: Process) -> None:

@@ -63,14 +63,16 @@ def of(
 
 def _lambda(name: str, configuration: Configuration) -> dict[str, str]:
     day = time.strftime("%Y/%m/%d", time.gmtime())
-    return {
+    variables = {
         "AWS_EXECUTION_ENV": f"AWS_Lambda_python{sys.version_info.major}.{sys.version_info.minor}",
         "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(configuration.memory),
         "AWS_LAMBDA_FUNCTION_NAME": name,
         "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST",
         "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
         "AWS_LAMBDA_LOG_FORMAT": configuration.log_format,
-        **({"AWS_LAMBDA_LOG_LEVEL": configuration.log_level} if configuration.log_format == "JSON" else {}),
         "AWS_LAMBDA_LOG_GROUP_NAME": f"/aws/lambda/{name}",
         "AWS_LAMBDA_LOG_STREAM_NAME": f"{day}/[$LATEST]{uuid.uuid4().hex}",
     }
+    if configuration.log_format == "JSON":
+        variables["AWS_LAMBDA_LOG_LEVEL"] = configuration.log_level
+    return variables

@@ -39,9 +39,9 @@ def init(directory: Path) -> str:
         Problem: a file exists already, or the toolkit is not installed.
     """
     package = toolkit.installed()
-    sample = samples.sample(FIRST, FIRST)
-    values = {"stack": spelling.stack(directory), "version": package.version, "block": blocks.block(sample)}
-    texts = {**files.tree("project", values), **sample.files}
+    first = samples.copied(FIRST, FIRST)
+    values = {"stack": spelling.stack(directory), "version": package.version, "block": blocks.block(first)}
+    texts = {**files.tree("project", values), **first.files}
     files.write(directory, texts)
     catalog.write(directory / "functions", catalog.generate(directory / "functions"))
     enter = "" if directory.resolve() == Path.cwd() else f"\n  cd {directory}"

@@ -19,59 +19,58 @@ from mcp_functions.local.scaffold.template_editor import TemplateEditor, policie
 
 if TYPE_CHECKING:
     from mcp_functions.local.checks import Project
-    from mcp_functions.local.scaffold.samples import Sample
+    from mcp_functions.local.scaffold.samples import Draft
 
 CHECKS_OF_OTHER_FILES = (checks.routes.every_folder_is_listed, a_function_finds_on_lambda_what_it_imports)
 CHECKS_OF_BLOCKS = [check for check in checks.CHECKS if check not in CHECKS_OF_OTHER_FILES]
 BY_HAND = "template.yaml is not as init wrote it, so nothing was written; by hand: {}"
-POLICIES = {"": [], "seal": [SEAL], "keep": [SEAL, KEEP], "task": [SEAL, KEEP]}  # by `Sample.needs`
 
 
-def block(sample: Sample) -> str:
-    """Return the resources that deploy a function: the function with its route, and a worker for tasks."""
-    powers = ""
-    if sample.needs:
-        powers = tag_property(sample.name) + policies_property(POLICIES[sample.needs])
-    values = {"name": sample.name, "id": sample.logical_id, "remark": sample.remark, "powers": powers}
+def block(draft: Draft) -> str:
+    """Return the resources that deploy a function: the function with its route, and its worker if it has one."""
+    access = ""
+    if draft.policies:
+        access = tag_property(draft.name) + policies_property(draft.policies)
+    values = {"name": draft.name, "id": draft.logical_id, "comment": draft.comment, "access": access}
     text = files.template("block.yaml", values)
-    if sample.needs == "task":
-        text += worker(sample)
+    if draft.has_worker:
+        text += worker(draft)
     return text
 
 
-def worker(sample: Sample) -> str:
+def worker(draft: Draft) -> str:
     """Return the resource that continues a function's tasks."""
-    return files.template("worker.yaml", {"name": sample.name, "id": sample.logical_id})
+    return files.template("worker.yaml", {"name": draft.name, "id": draft.logical_id})
 
 
-def with_block_added(text: str, sample: Sample, project: Project) -> str:
+def with_block_added(text: str, draft: Draft, project: Project) -> str:
     """Return the text of a template with the block of a new function.
 
     Args:
         text: the text of template.yaml.
-        sample: the function.
+        draft: the function.
         project: the project without the function.
 
     Raises:
         Problem: the template has one of its names already, or is not written as `init` writes it.
     """
     editor = TemplateEditor(text)
-    append(editor, sample, project)
-    check(sample, project, with_template(_with_function(project, sample), editor.text))
+    append(editor, draft, project)
+    check(draft, project, with_template(_with_function(project, draft), editor.text))
     return editor.text
 
 
-def append(editor: TemplateEditor, sample: Sample, project: Project) -> None:
+def append(editor: TemplateEditor, draft: Draft, project: Project) -> None:
     """Insert the block of a function after the last one.
 
     Raises:
         Problem: the template has one of its names already.
     """
     names = project.template["Resources"].keys() | project.template.get("Parameters", {}).keys()
-    for logical_id in (sample.logical_id, f"{sample.logical_id}Worker"):
+    for logical_id in (draft.logical_id, f"{draft.logical_id}Worker"):
         if logical_id in names:
-            stop(f"template.yaml has a {logical_id} already: choose another name than {sample.name}")
-    editor.append_function(block(sample))
+            stop(f"template.yaml has a {logical_id} already: choose another name than {draft.name}")
+    editor.append_function(block(draft))
 
 
 def with_template(project: Project, text: str) -> Project:
@@ -86,29 +85,28 @@ def with_template(project: Project, text: str) -> Project:
         stop(BY_HAND.format(str(error)), after=error)
 
 
-def check(sample: Sample, before: Project, after: Project) -> None:
+def check(draft: Draft, before: Project, after: Project) -> None:
     """Refuse a new template where the checks complain about the function, or about more than before.
 
     Raises:
         Problem: the template is not written as `init` writes it, so a change by hand is needed.
     """
     # The beginnings of complaints about this function; a W begins "Worker".
-    own = (f"functions/{sample.name} ", f"functions/{sample.name}/", f"{sample.logical_id} ", f"{sample.logical_id}W")
+    own = (f"functions/{draft.name} ", f"functions/{draft.name}/", f"{draft.logical_id} ", f"{draft.logical_id}W")
     complaints_before = _complaints(before)
     for line in _complaints(after):
         if line not in complaints_before or line.startswith(own):
             stop(BY_HAND.format(line))
 
 
-def _with_function(project: Project, sample: Sample) -> Project:
+def _with_function(project: Project, draft: Draft) -> Project:
     """Return the project as the checks see it once the function is written."""
-    name = frozenset({sample.name})
+    name = frozenset({draft.name})
     catalog = project.catalog
-    if sample.needs == "task":
+    if draft.has_worker:
         catalog = {**catalog, "tasks": sorted(project.tasks | name)}
-    policies = POLICIES[sample.needs]
-    asking = project.asking | name if SEAL in policies else project.asking
-    keeping = project.keeping | name if KEEP in policies else project.keeping
+    asking = project.asking | name if SEAL in draft.policies else project.asking
+    keeping = project.keeping | name if KEEP in draft.policies else project.keeping
     return replace(project, folders=project.folders | name, asking=asking, keeping=keeping, catalog=catalog)
 
 

@@ -1,8 +1,11 @@
 """The commands `new` and `block`: `new` adds a function to a project, `block` prints or writes a function's block.
 
-A block is the part of template.yaml that deploys one function. Both commands check everything before they write
-anything, and change template.yaml as text, so that its comments stay. For example, after the function add has begun to
-ask its user, `block --write add` adds two lines:
+    block     the resources of template.yaml that deploy one function
+    draft     what a block says about its function: the name, the policies, whether it has a worker
+    worker    a second Lambda with the code of a function, which continues the function's MCP tasks
+
+Both commands check everything before they write anything, and change template.yaml as text, so that its comments stay.
+For example, after the function add has begun to ask its user, `block --write add` adds two lines:
 
     template.yaml:
       +       Tags:
@@ -18,10 +21,11 @@ from typing import TYPE_CHECKING
 
 from mcp_functions.local import catalog, checks, template
 from mcp_functions.local.checks import imports
+from mcp_functions.local.checks.iam import KEEP, SEAL
 from mcp_functions.local.lambdas.functions import FRONT_DOOR
 from mcp_functions.local.problems import stop
 from mcp_functions.local.scaffold import blocks, files, samples, spelling
-from mcp_functions.local.scaffold.samples import Sample
+from mcp_functions.local.scaffold.samples import Draft
 from mcp_functions.local.scaffold.template_editor import TemplateEditor
 
 if TYPE_CHECKING:
@@ -37,12 +41,6 @@ NEW_FILES = """\
   functions/mcp/catalog.json"""
 NEXT = "\n\nWrite what it does in functions/{name}/app.py; then: make catalog test"
 UNCHANGED = "template.yaml has what functions/{name} needs"
-REMARKS = {  # by `Sample.needs`: the comment on the block
-    "": "a function that never asks",
-    "seal": "a function that asks",
-    "keep": "its rounds run once",
-    "task": "a task",
-}
 
 
 def new(root: Path, kind: str, name: str) -> str:
@@ -59,10 +57,12 @@ def new(root: Path, kind: str, name: str) -> str:
     Raises:
         Problem: the name is not allowed, a file exists already, or the project has no endpoint.
     """
-    return add(root, samples.sample(kind, spelling.check(name))) + NEXT.format(name=name)
+    spelling.check(name)
+    added = add(root, samples.copied(kind, name))
+    return added + NEXT.format(name=name)
 
 
-def add(root: Path, sample: Sample) -> str:
+def add(root: Path, draft: Draft) -> str:
     """Write a function's files into a project, its block and the catalog; return the text for the terminal.
 
     Raises:
@@ -72,12 +72,12 @@ def add(root: Path, sample: Sample) -> str:
     if FRONT_DOOR not in project.folders:
         stop(f"there is no functions/{FRONT_DOOR}/app.py: new adds functions behind an endpoint, as init writes it")
     path = root / template.FILE
-    new_template = blocks.with_block_added(path.read_text(encoding="utf-8"), sample, project)
-    files.write(root, sample.files)
+    new_template = blocks.with_block_added(path.read_text(encoding="utf-8"), draft, project)
+    files.write(root, draft.files)
     path.write_text(new_template, encoding="utf-8", newline="\n")
     catalog.write(root / checks.FOLDER, catalog.generate(root / checks.FOLDER))
-    names = "\n".join(f"  {file}" for file in sample.files)
-    return NEW_FILES.format(files=names, logical_id=sample.logical_id, name=sample.name)
+    names = "\n".join(f"  {file}" for file in draft.files)
+    return NEW_FILES.format(files=names, logical_id=draft.logical_id, name=draft.name)
 
 
 def block_text(root: Path, name: str, kind: str | None) -> str:
@@ -85,11 +85,13 @@ def block_text(root: Path, name: str, kind: str | None) -> str:
 
     Raises:
         Problem: there is no such function, or one does not load.
-
     """
-    if kind:
-        return blocks.block(samples.sample(kind, spelling.check(name)))
-    return blocks.block(_describe(_read(root), name))
+    if kind is None:
+        draft = _describe(_read(root), name)
+    else:
+        spelling.check(name)
+        draft = samples.copied(kind, name)
+    return blocks.block(draft)
 
 
 def write_block(root: Path, name: str) -> str:
@@ -104,21 +106,20 @@ def write_block(root: Path, name: str) -> str:
 
     Raises:
         Problem: there is no such function, or the template is not written as `init` writes it.
-
     """
     project = _read(root)
-    function = _describe(project, name)
+    draft = _describe(project, name)
     path = root / template.FILE
     old_text = template.text(path)
     editor = TemplateEditor(old_text)
     if name in project.functions:
-        _update_block(editor, function, project)
+        _update_block(editor, draft, project)
     else:
-        blocks.append(editor, function, project)
+        blocks.append(editor, draft, project)
     if imports.uses_shared_code(project, name):
         # The project is read from the edited text, because a new function or worker needs the layer too.
         _add_common_layer(editor, blocks.with_template(project, editor.text), name)
-    blocks.check(function, project, blocks.with_template(project, editor.text))
+    blocks.check(draft, project, blocks.with_template(project, editor.text))
     if editor.text == old_text:
         return UNCHANGED.format(name=name)
     path.write_text(editor.text, encoding="utf-8", newline="\n")
@@ -130,34 +131,38 @@ def _read(root: Path) -> Project:
     return replace(checks.read(root), catalog=catalog.generate(root / checks.FOLDER))
 
 
-def _describe(project: Project, name: str) -> Sample:
-    """Describe a function of the project, to write its block."""
+def _describe(project: Project, name: str) -> Draft:
+    """Describe a function of the project, to write its block.
+
+    Raises:
+        Problem: there is no such function, or it has no handler.
+    """
     if name not in project.folders:
         near = difflib.get_close_matches(name, project.folders, n=1)
         suggestion = f"; did you mean {near[0]}?" if near else ""
         stop(f"there is no functions/{name}/app.py{suggestion}")
     if name not in project.offering:
         stop(f"functions/{name} offers no tool, prompt or resource: init and auth write its block")
-    needs = ""
+    logical_id = checks.pascal(name)
     if name in project.tasks:
-        needs = "task"
-    elif name in project.keeping:
-        needs = "keep"
-    elif name in project.asking:
-        needs = "seal"
-    return Sample(name, checks.pascal(name), REMARKS[needs], needs, {})
+        return Draft(name, logical_id, "a task", (SEAL, KEEP), has_worker=True)
+    if name in project.keeping:
+        return Draft(name, logical_id, "its rounds run once", (SEAL, KEEP))
+    if name in project.asking:
+        return Draft(name, logical_id, "a function that asks", (SEAL,))
+    return Draft(name, logical_id, "a function that never asks", ())
 
 
-def _update_block(editor: TemplateEditor, function: Sample, project: Project) -> None:
+def _update_block(editor: TemplateEditor, draft: Draft, project: Project) -> None:
     """Set the tag and the policies of a function that has a block, and add or remove its worker."""
-    logical_id = project.functions[function.name].logical_id
-    editor.set_tag(logical_id, function.name, needed=bool(function.needs))
-    editor.set_policies(logical_id, blocks.POLICIES[function.needs])
-    worker = project.workers.get(function.name)
-    if function.needs == "task" and worker is None:
-        editor.insert_after(logical_id, blocks.worker(function))
-        editor.copy_property("Environment", logical_id, f"{function.logical_id}Worker")
-    elif function.needs != "task" and worker is not None:
+    logical_id = project.functions[draft.name].logical_id
+    editor.set_tag(logical_id, draft.name, needed=bool(draft.policies))
+    editor.set_policies(logical_id, draft.policies)
+    worker = project.workers.get(draft.name)
+    if draft.has_worker and worker is None:
+        editor.insert_after(logical_id, blocks.worker(draft))
+        editor.copy_property("Environment", logical_id, f"{draft.logical_id}Worker")
+    elif worker is not None and not draft.has_worker:
         editor.remove(worker.logical_id)
 
 

@@ -1,57 +1,59 @@
-"""Sample functions: each has an app.py, a test, and the conversation of the test and of the events."""
+"""The functions that `new` copies: samples/<kind>/ has an app.py, a test, and the conversation of its events."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mcp_functions.local import recording
 from mcp_functions.local.checks import pascal
+from mcp_functions.local.checks.iam import KEEP, SEAL
 from mcp_functions.local.scaffold.files import template
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# kind -> the comment on its block in template.yaml, and `Sample.needs`
-SAMPLES = {
-    "book_flight": ("a tool that asks where to sit", "seal"),
-    "tool": ("a tool that never asks", ""),
-    "asking": ("a tool that asks", "seal"),
-    "prompt": ("a prompt that asks", "seal"),
-    "resource": ("a resource that never asks", ""),
-    "task": ("a tool whose calls may become tasks", "task"),
-    "single_use": ("a tool whose rounds run once", "keep"),
+# kind -> the comment on its resource in template.yaml, and its policies (SEAL: the KMS key, KEEP: the table)
+SAMPLES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "book_flight": ("a tool that asks where to sit", (SEAL,)),
+    "tool": ("a tool that never asks", ()),
+    "asking": ("a tool that asks", (SEAL,)),
+    "prompt": ("a prompt that asks", (SEAL,)),
+    "resource": ("a resource that never asks", ()),
+    "task": ("a tool whose calls may become tasks", (SEAL, KEEP)),
+    "single_use": ("a tool whose rounds run once", (SEAL, KEEP)),
 }
 KINDS = ("tool", "asking", "prompt", "resource", "task", "single_use")
 
 
 @dataclass(frozen=True)
-class Sample:
-    """A function that is not written yet."""
+class Draft:
+    """A function as the commands write it into a project."""
 
     name: str  # the name of the function and of its folder
     logical_id: str  # the name of its resource in template.yaml
-    remark: str  # the comment on its block
-    # "": nothing; "seal": the KMS key, because it asks; "keep": also the table; "task": also a worker for MCP tasks
-    needs: str
-    files: Mapping[str, str]  # path in the project -> text
+    comment: str  # the comment on that resource
+    policies: tuple[str, ...]  # SEAL: it may use the KMS key, because it asks; KEEP: also the table
+    has_worker: bool = False  # whether its calls may become MCP tasks, which a second Lambda (a worker) continues
+    files: Mapping[str, str] = field(default_factory=dict)  # path in the project -> text; {} if they are there already
 
 
-def sample(kind: str, name: str) -> Sample:
-    """Fill in a sample.
+def copied(kind: str, name: str) -> Draft:
+    """Copy a sample under the name of a new function.
 
     Args:
         kind: one of `SAMPLES`.
-        name: a checked name.
+        name: a name that `spelling.check` accepts.
     """
-    remark, needs = SAMPLES[kind]
+    comment, policies = SAMPLES[kind]
     values = {"name": name, "scheme": name.replace("_", "-")}
     texts = {
         f"functions/{name}/app.py": template(f"samples/{kind}/app.py", values),
         f"tests/functions/test_{name}.py": template(f"samples/{kind}/test.py", values),
     }
-    return Sample(name, pascal(name), remark, needs, texts | _events(kind, name, values))
+    files = texts | _events(kind, name, values)
+    return Draft(name, pascal(name), comment, policies, has_worker=kind == "task", files=files)
 
 
 def _events(kind: str, name: str, values: Mapping[str, str]) -> dict[str, str]:

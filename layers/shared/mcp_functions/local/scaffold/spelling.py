@@ -21,11 +21,11 @@ MAX_STACK = 18
 RESERVED = {*mcp_functions.__all__, "elicit", "handler"}  # names that a function's app.py imports or defines
 
 
-def check(name: str) -> str:
-    """Return a function's name if it is allowed.
+def check(name: str) -> None:
+    """Check the name of a new function.
 
     Raises:
-        Problem: it is not; the text explains the rule.
+        Problem: the name is not allowed; the text explains the rule.
     """
     if not NAME.fullmatch(name):
         stop(f"{name!r} cannot be a function's name: small letters, digits and single _, as in track_parcel")
@@ -35,7 +35,6 @@ def check(name: str) -> str:
         stop(f"functions/{FRONT_DOOR} is the endpoint: choose another name")
     if name in RESERVED or keyword.iskeyword(name) or hasattr(builtins, name):
         stop(f"{name} is a word of Python's or of the toolkit's: choose another name")
-    return name
 
 
 def stack(directory: Path) -> str:

@@ -8,22 +8,25 @@
           Tags:                                 a property with a line for each item
             mcp-function: add
 
-The file is edited as text, because a YAML library would lose its comments and its layout.
+PyYAML says in which lines a part stands. The lines are edited as text, because a YAML library would lose the comments
+and the layout of the file.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import yaml
+
+from mcp_functions.local import template
 from mcp_functions.local.checks.iam import KEEP, SEAL, TAG
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
 
-RESOURCE = re.compile(r"  ([A-Za-z0-9]+):")
-FUNCTION = re.compile(r".*\bType: *AWS::Serverless::Function\b")
-PROPERTY = re.compile(r"      (\w+):")
+FUNCTION = "AWS::Serverless::Function"
+INDENT = 2  # spaces of one level of the template
 # policies in one line: a list in brackets or a single value, then perhaps a comment
 INLINE_POLICIES = re.compile(r"      Policies: *(\[[^\[\]{}#]*\]|[^\[\]{}#\n]+?)( *#.*)?\n")
 OUR_POLICIES = (f"!Ref {SEAL}", f"!Ref {KEEP}")
@@ -55,10 +58,12 @@ class TemplateEditor:
         return "".join(self._lines)
 
     def append_function(self, block: str) -> None:
-        """Insert the block of a function after the last function; do nothing if there is none."""
-        functions = [place for place in self._resources() if any(map(FUNCTION.match, self._lines[place]))]
-        if functions:
-            self._insert(functions[-1].stop, f"\n{block}")
+        """Insert the block of a function after the last function; do nothing if none is found."""
+        resources = template.parse(self.text)["Resources"]
+        functions = [logical_id for logical_id, resource in resources.items() if resource.get("Type") == FUNCTION]
+        place = self._find("Resources", functions[-1]) if functions else None
+        if place:
+            self._insert(place.stop, f"\n{block}")
 
     def insert_after(self, logical_id: str, block: str) -> None:
         """Insert a resource after another one."""
@@ -130,17 +135,13 @@ class TemplateEditor:
         if not old_lines:
             return
         indent = old_lines[0][: len(old_lines[0]) - len(old_lines[0].lstrip())]
-        old_items: set[str] = set()
-        new_lines: list[str] = []
-        for line in old_lines:
-            text, hash_, comment = line.partition("#")
-            item = text.strip()
-            old_items.add(item)
+        old_items = [line.partition("#")[0].strip() for line in old_lines]
+        new_lines = [f"{indent}{item}\n" for item in needed if item not in old_items]
+        for line, item in zip(old_lines, old_items, strict=True):
             if item in needed or not removable.match(item):
                 new_lines.append(line)
-            elif hash_:
-                new_lines.append(f"{indent}#{comment}")
-        new_lines = [f"{indent}{item}\n" for item in needed if item not in old_items] + new_lines
+            elif "#" in line:
+                new_lines.append(f"{indent}#{line.partition('#')[2]}")
         if not all(map(_is_empty_or_comment, new_lines)):  # a property without items is not valid
             new_lines.insert(0, self._lines[place.start])
         self._lines[place] = new_lines
@@ -153,49 +154,37 @@ class TemplateEditor:
         events = self._find_property(logical_id, "Events")
         self._insert(events.start if events else self._find_resource(logical_id).stop, text)
 
-    def _resources(self) -> Iterator[slice]:
-        """Yield the place of each resource."""
-        is_in_resources = False  # whether the lines belong to the section Resources
-        first: int | None = None
-        end = 0
-        for number, line in enumerate(self._lines):
-            if _is_empty_or_comment(line):
-                continue
-            begins_section = not line.startswith(" ")
-            if begins_section or RESOURCE.match(line):
-                if first is not None:
-                    yield slice(first, end)
-                first = None
-                if begins_section:
-                    is_in_resources = line.startswith("Resources:")
-                elif is_in_resources:
-                    first = number
-            end = number + 1
-        if first is not None:
-            yield slice(first, end)
-
     def _find_resource(self, logical_id: str) -> slice:
         """Return the place of a resource; the end of the file, if it is missing."""
-        for place in self._resources():
-            if self._lines[place.start].startswith(f"  {logical_id}:"):
-                return place
-        return slice(len(self._lines), len(self._lines))
+        end = len(self._lines)
+        return self._find("Resources", logical_id) or slice(end, end)
 
     def _find_property(self, logical_id: str, name: str) -> slice | None:
-        """Return the place of a property."""
-        resource = self._find_resource(logical_id)
-        first: int | None = None
-        end = 0
-        for number in range(resource.start, resource.stop):
-            line = self._lines[number]
-            if PROPERTY.match(line):
-                if first is not None:
-                    break
-                if line.startswith(f"      {name}:"):
-                    first = number
-            if not _is_empty_or_comment(line):
-                end = number + 1
-        return None if first is None else slice(first, end)
+        """Return the place of a property; None if it is missing, or not indented as `init` writes it."""
+        return self._find("Resources", logical_id, "Properties", name)
+
+    def _find(self, *keys: str) -> slice | None:
+        """Return the place of the part under these keys, one of each level."""
+        node: Any = yaml.compose(self.text, yaml.SafeLoader)
+        first = 0
+        for level, key in enumerate(keys):
+            members = node.value if isinstance(node, yaml.MappingNode) else []
+            found = [(name, value) for name, value in members if name.value == key]
+            if not found or found[0][0].start_mark.column != level * INDENT:
+                return None
+            name, node = found[0]
+            first = name.start_mark.line
+        end = _line_after(node)
+        while _is_empty_or_comment(self._lines[end - 1]):
+            end -= 1
+        return slice(first, end)
+
+
+def _line_after(node: yaml.Node) -> int:
+    """Return the number of the line after a node. A node with a line for each member ends where the next one begins."""
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style:
+        return int(node.end_mark.line)
+    return int(node.end_mark.line) + (node.end_mark.column > 0)
 
 
 def _policies_line(policies: list[str], comment: str = "") -> str:

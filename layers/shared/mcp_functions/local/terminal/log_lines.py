@@ -17,7 +17,7 @@ LAMBDA_WARNING = "LAMBDA_WARNING: Unhandled exception"
 LAMBDA_FIELDS = {"timestamp", "level", "requestId"}  # every line of Lambda's own JSON formatter has them
 
 
-def readable(line: str) -> str | None:
+def shown_text(line: str) -> str | None:
     """Return the text of a log line; None if the terminal skips the line."""
     if line.startswith(PLATFORM_PREFIXES) or LAMBDA_WARNING in line:
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections import OrderedDict
+from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.local.api_gateway.events import body_text, message_in
@@ -53,7 +53,7 @@ class RoundLines:
         """Show the answers of users, or only that they answered."""
         self._show_answers = show_answers
         self._envelopes: dict[str, Envelope] = {}  # by folder: opens the states of a function
-        self._requests_with_line: OrderedDict[str, None] = OrderedDict()  # API Gateway's ids of the last requests
+        self._requests_with_line: deque[str] = deque(maxlen=MAX_REQUESTS)  # API Gateway's ids of the last requests
 
     def line(self, folder: str, event: bytes, outcome: Outcome) -> Line | None:
         """Return the line of a call; None for the endpoint's if the function has one already.
@@ -68,13 +68,13 @@ class RoundLines:
         if isinstance(request_id, str):
             if folder == FRONT_DOOR and request_id in self._requests_with_line:
                 return None
-            self._remember(request_id)
+            self._requests_with_line.append(request_id)
         returned = json_object(outcome.payload)
         request = _message(sent)
         response = _message(returned)
         is_round = request.get("method") in CALLS and not folder.endswith(WORKER)
         ending = _ending(returned, response, outcome.error)
-        parts = [*self._request_parts(folder, sent, request, is_round=is_round)]
+        parts = list(self._request_parts(folder, sent, request, is_round=is_round))
         result = _object(response.get("result"))
         questions = [printable(key) for key in _object(result.get("inputRequests"))]
         if questions:
@@ -88,11 +88,6 @@ class RoundLines:
         if isinstance(state, str):
             parts.append(f"state {len(state)} B")
         return Line(SEPARATOR.join(filter(None, parts)), ending.is_failure)
-
-    def _remember(self, request_id: str) -> None:
-        self._requests_with_line[request_id] = None
-        while len(self._requests_with_line) > MAX_REQUESTS:
-            self._requests_with_line.popitem(last=False)
 
     def _request_parts(
         self, folder: str, sent: dict[str, Any], request: dict[str, Any], *, is_round: bool
@@ -141,7 +136,8 @@ def _method(method: object, sent: dict[str, Any]) -> str:
     """Return the method of MCP, or that of HTTP if the body has none."""
     if isinstance(method, str) and method in METHODS:
         return method
-    return str(_object(_object(sent.get("requestContext")).get("http")).get("method", ""))
+    http = _object(_object(sent.get("requestContext")).get("http"))
+    return str(http.get("method", ""))
 
 
 def _ending(returned: dict[str, Any], response: dict[str, Any], error: str | None) -> Line:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import Progress, TaskID
 from rich.text import Text
 
-from mcp_functions.local.terminal.log_lines import readable
+from mcp_functions.local.terminal.log_lines import shown_text
 
 if TYPE_CHECKING:
     from rich.style import StyleType
@@ -34,8 +34,8 @@ class Screen:
         self._print(Text(text, style))
 
     def write_log(self, folder: str, line: str, style: StyleType = "") -> None:
-        """Write a log line of a function after the function's name, unless `readable` skips it."""
-        text = readable(line)
+        """Write a log line of a function after the function's name, unless `log_lines.shown_text` skips it."""
+        text = shown_text(line)
         if text is not None:
             self._print(Text.assemble((f"  {folder}", FOLDER), "  ", (text, style)))
 
@@ -59,5 +59,6 @@ class Screen:
                 self._progress.stop()
 
     def _print(self, text: Text) -> None:
-        with contextlib.suppress(OSError, ValueError):  # the reader of a pipe may have ended; functions go on
+        # The reader of a pipe may have ended (OSError), or the file is closed (ValueError). Functions go on.
+        with contextlib.suppress(OSError, ValueError):
             self._console.print(text)
