@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.handlers import catalog, lookup
-from mcp_functions.handlers.base import Handler, read_errors
+from mcp_functions.handlers.base import Handler
+from mcp_functions.handlers.runner import read_errors
 from mcp_functions.http import identity, metadata
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
@@ -289,7 +290,7 @@ def _with_options(
     changed = tuple(copy(handler) for handler in handlers)  # another `serve` may take the same handlers
     for handler in changed:
         handler.around = around
-        handler.server = {**handler.server, **about}
+        handler.server_description = {**handler.server_description, **about}
         if handler.kind == "tool":
             handler.errors |= for_model
     return changed

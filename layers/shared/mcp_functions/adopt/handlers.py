@@ -64,7 +64,7 @@ class AdoptedHandler(Handler[..., Any]):
         self.key = str(entry.get(self.key_field, OTHERS))
         self.name = str(entry.get("name", OTHERS))
         self._replays = self.name in options.replay or self.key in options.replay
-        self.server = about
+        self.server_description = about
         self.answer_within = options.answer_within
         self.max_sheds = options.max_sheds
         self.logs = options.logs

@@ -119,7 +119,7 @@ def _describe(handler: Handler[..., Any], function: str) -> dict[str, Any]:
         "logging": handler.logs,
         "scopes": handler.scopes,
         "tasks": [function] if handler.task else [],
-        "servers": [handler.server] if handler.server else [],
+        "servers": [handler.server_description] if handler.server_description else [],
         "asks": names if handler.needs_state else [],
         "relays": names if handler.ask_in_words else [],
         "formless": names if handler.needs_state and not handler.form else [],

@@ -61,6 +61,7 @@ def run(coroutine: Coroutine[Any, Any, R], round_: Round | None = None) -> R:
         coroutine.close()  # Python warns of a coroutine that nobody awaits
         raise DeveloperError(NO_NESTED_CALL)
     call = asyncio.run_coroutine_threadsafe(_run_call(coroutine, round_), _loop())
+    value: R
     try:
         value, error = call.result()
     except BaseException:  # a signal, such as Ctrl+C, has interrupted the calling thread

@@ -64,7 +64,7 @@ class DeclaredQuestion(NamedTuple):
         if not self.is_optional:
             return wire_question
 
-        def read_or_none(response: Mapping[str, Any]) -> object:
+        def read_or_none(response: dict[str, Any]) -> object:
             try:
                 return wire_question.read(response)
             except NotAnswered:

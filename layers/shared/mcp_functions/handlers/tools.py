@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers import return_types
-from mcp_functions.handlers.base import FunctionHandler, P, R, read_errors, to_seconds
+from mcp_functions.handlers.base import FunctionHandler, P, R, to_seconds
+from mcp_functions.handlers.runner import read_errors
 from mcp_functions.protocol import header_parameters, results
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas.arguments import read_arguments, read_raw_arguments
