@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import aws, observability
 from mcp_functions.handlers import lists, lookup
 from mcp_functions.handlers.catalog import read_about
+from mcp_functions.handlers.lazy_values import lazy_function
 from mcp_functions.http import forwarding, identity, metadata
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.http.lazy_values import lazy_function
 from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import APP_FORM, CALLS, TASKS
 from mcp_functions.protocol.errors import FunctionStopped

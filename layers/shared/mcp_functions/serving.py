@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.handlers import catalog, lookup
 from mcp_functions.handlers.base import Handler
+from mcp_functions.handlers.lazy_values import lazy_function
 from mcp_functions.handlers.runner import read_errors
 from mcp_functions.http import identity, metadata
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.http.lazy_values import lazy_function
 from mcp_functions.protocol.constants import ENDPOINT, WORKER
 from mcp_functions.protocol.errors import Misconfigured
 from mcp_functions.protocol.json_reader import GcPause

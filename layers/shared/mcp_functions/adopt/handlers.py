@@ -89,7 +89,7 @@ class AdoptedHandler(Handler[..., Any]):
         # The client may have made up a name that is not listed, so errors and the log do not quote it.
         name = self.name if self._entry else UNLISTED
         try:
-            state = self._server.lifespan.get()
+            state = self._server.enter_lifespan()
             call = self._server.call(self.method, params, round_, state=state, name=name, replays=self._replays)
             result: Any = event_loop.run(call, round_)
         except McpError:  # the server answered with an error

@@ -17,11 +17,11 @@ import atexit
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from contextvars import Context, ContextVar
-from functools import cache
-from threading import Lock, Thread
+from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_functions import observability
+from mcp_functions.handlers.lazy_values import lazy_value
 from mcp_functions.observability.lines import log
 from mcp_functions.protocol.errors import DeveloperError, InputRequired
 
@@ -160,17 +160,9 @@ def is_current() -> bool:
         return False
 
 
-_loop_lock = Lock()  # two first calls at once would start two loops, because `cache` does not wait for the first call
-
-
+@lazy_value
 def _loop() -> AbstractEventLoop:
     """Return the loop, which the first call of the process starts."""
-    with _loop_lock:
-        return _start_loop()
-
-
-@cache
-def _start_loop() -> AbstractEventLoop:
     loop = asyncio.new_event_loop()
     loop.set_task_factory(_make_task)
     loop.set_exception_handler(_report)

@@ -32,9 +32,8 @@ from mcp_functions.schemas.parameters import MISSING, to_camel_case
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from mcp_functions.handlers.shared_values import SharedValue
     from mcp_functions.rounds.asking import WireQuestion
     from mcp_functions.rounds.elicitation import Question
     from mcp_functions.rounds.round import Round
@@ -78,7 +77,7 @@ class Injection(NamedTuple):
 
     capabilities: Mapping[str, DeclaredCapability]
     questions: Mapping[str, DeclaredQuestion]
-    shared_values: Mapping[str, SharedValue]
+    shared_values: Mapping[str, Callable[[], object]]
     defaults: Mapping[str, Any]  # the values of the arguments that a client may leave out
     camel_case: bool  # whether the names in forms are camelCase on the wire
 
@@ -104,8 +103,8 @@ class Injection(NamedTuple):
         values |= self.ask_questions(arguments, round_)
         for name, declared in self.capabilities.items():
             values[name] = declared.capability.for_round(round_, declared.types)
-        for name, shared_value in self.shared_values.items():
-            values[name] = shared_value.get()
+        for name, get_value in self.shared_values.items():
+            values[name] = get_value()
         return values
 
     def ask_questions(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
@@ -196,7 +195,7 @@ def _check_message(name: str, message: str, client_parameters: Sequence[Paramete
             raise TypeError(error)
 
 
-def _read_shared(name: str, shared: Shared) -> SharedValue:
+def _read_shared(name: str, shared: Shared) -> Callable[[], object]:
     if not callable(shared.enter):
         message = f"{name}: Shared takes a function that returns a context manager: Shared(open_database)"
         raise TypeError(message)
