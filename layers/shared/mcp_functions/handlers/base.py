@@ -113,7 +113,7 @@ class FunctionHandler(Handler[P, R]):
         5                                   `run` calls the function, with the values of its parameters after `*`
         {"structuredContent": 5, …}         `result` writes the returned value as a result
 
-    Each kind of handler has its own `bind`, `result` and `own_fields`.
+    Each kind of handler has its own `bind` and `result`, and adds fields to the entry.
     """
 
     asks = False  # whether the function may ask its user
@@ -163,14 +163,19 @@ class FunctionHandler(Handler[P, R]):
         self.max_sheds = max_sheds
         self.scopes = tuple(scopes)
         self._check_options(title, scopes)
-        self._title = title
-        self._icons: object = None
-        self._meta: Mapping[str, Any] | None = None
+        # The entry in the list of its kind. Each subclass adds fields; `describe` leaves out those that are None.
+        self._entry: dict[str, Any] = {
+            "name": self.name,
+            "title": title,
+            "icons": None,
+            "_meta": None,
+            "description": self.description,
+        }
         if icons is not None or meta is not None or tags:
             from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none
 
-            self._icons = hints.read_icons(icons)
-            self._meta = hints.add_tags(hints.read_meta(meta), tags)
+            self._entry["icons"] = hints.read_icons(icons)
+            self._entry["_meta"] = hints.add_tags(hints.read_meta(meta), tags)
         self._signature = signatures.read(plain, camel_case=camel_case)
         injection = self._signature.injection
         if injection:
@@ -215,19 +220,7 @@ class FunctionHandler(Handler[P, R]):
 
     def describe(self) -> dict[str, Any]:
         """Write its entry in the list of its kind, without the fields that are None."""
-        entry = {
-            "name": self.name,
-            "title": self._title,
-            "icons": self._icons,
-            "_meta": self._meta,
-            "description": self.description,
-            **self.own_fields(),
-        }
-        return {field: value for field, value in entry.items() if value is not None}
-
-    def own_fields(self) -> dict[str, Any]:
-        """Write the fields that only the entries of its kind have."""
-        raise NotImplementedError
+        return {field: value for field, value in self._entry.items() if value is not None}
 
     def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
         """Run one round of a request.

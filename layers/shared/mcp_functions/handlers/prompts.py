@@ -95,9 +95,10 @@ class Prompt(CompletableHandler[P, R]):
 
     kind = "prompt"
 
-    def own_fields(self) -> dict[str, Any]:
-        """Write the fields that only an entry of `prompts/list` has."""
-        return {"arguments": [_describe(argument) for argument in self.arguments.by_name.values()] or None}
+    def __init__(self, function: Callable[P, R], **options: Unpack[HandlerOptions]) -> None:
+        """Read the function and its arguments."""
+        super().__init__(function, **options)
+        self._entry["arguments"] = [_describe(argument) for argument in self.arguments.by_name.values()] or None
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the arguments of a `prompts/get`."""

@@ -88,7 +88,7 @@ class Tool(FunctionHandler[P, R]):
             self.requires = tool_options.read_requires(requires)
             self.ask_in_words = tool_options.read_keys(ask_in_words)
             self.is_app_only = bool(visibility) and "model" not in visibility
-            self._meta = tool_options.add_app(self._meta, app, visibility)
+            self._entry["_meta"] = tool_options.add_app(self._entry["_meta"], app, visibility)
         signature = self._signature
         self._arguments: Arguments | RawArguments
         if input_schema is None:
@@ -102,11 +102,12 @@ class Tool(FunctionHandler[P, R]):
             self._output = return_types.read_structured_type(signature.returns)
         else:
             self._output = _read_output_schema(output_schema)
-        self._annotations = None
+        self._entry["inputSchema"] = self._arguments.schema
+        self._entry["outputSchema"] = self._output.schema if self._output else None
         if annotations is not None:
             from mcp_functions.protocol import hints  # noqa: PLC0415 - many tools have none
 
-            self._annotations = hints.read_annotations(annotations, hints.TOOL)
+            self._entry["annotations"] = hints.read_annotations(annotations, hints.TOOL)
 
     def _check_rounds(self) -> None:
         """Check the options about tasks, and about rounds that run once."""
@@ -125,14 +126,6 @@ class Tool(FunctionHandler[P, R]):
         if self.single_use and self.max_sheds == 0:
             message = "single_use needs max_sheds=1 or more: the first round must stop, and a second continue"
             raise TypeError(message)
-
-    def own_fields(self) -> dict[str, Any]:
-        """Write the fields that only an entry of `tools/list` has."""
-        return {
-            "inputSchema": self._arguments.schema,
-            "outputSchema": self._output.schema if self._output else None,
-            "annotations": self._annotations,
-        }
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the arguments of a `tools/call`. The model reads why an argument does not fit."""
