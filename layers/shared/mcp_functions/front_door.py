@@ -33,7 +33,6 @@ from mcp_functions.settings import read as read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from os import PathLike
 
     from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability.lines import Logger
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def serve_catalog(
-    path: str | PathLike[str],
+    path: str | os.PathLike[str],
     *,
     instructions: str | None = None,
     server_info: ServerInfo | Model | None = None,
@@ -115,16 +114,14 @@ class FrontDoor:
             folder: the folder of the front door's own function, without the stack's name.
         """
         settings = self._settings
-        handle_legacy = None
-        if settings.earlier_revisions:
-            handle_legacy = lazy_function(lambda: self._make_legacy_server(folder))
+        handle_legacy = lazy_function(lambda: self._make_legacy_server(folder))
         endpoint = Endpoint(
             settings,
             self.answer,
             documents=metadata.documents(settings, self._catalog.get("scopes", ())),
             header_parameters=lookup.cors_headers(self._catalog, settings),
             is_stopped=folder in settings.stopped_functions,
-            handle_legacy=handle_legacy,
+            handle_legacy=handle_legacy if settings.earlier_revisions else None,
         )
         if not settings.dialects:
             return endpoint
