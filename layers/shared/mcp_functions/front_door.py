@@ -2,14 +2,14 @@
 
 A client knows one URL, which is that of the front door. A request takes one of two ways:
 
-    a list, or `server/discover`        the front door answers it from catalog.json, which describes all handlers
-    a call, a completion, or a task     it forwards the event, unchanged, to the function that keeps the handler
+    server/discover, lists        answered here, from catalog.json, which describes all handlers
+    calls, completions, tasks     forwarded, with the event unchanged, to the function that has the handler
 
 A function checks a forwarded request again, as if it came from the client. A call that takes several requests has a
 state, which the client returns with each of them. Only the function that sealed (encrypted) the state can open it.
 
-Clients of the protocol's revisions of 2025 speak differently: `mcp_functions.legacy` translates their requests. It has
-to keep their sessions and pending questions, so the front door needs data keys of its own if such clients are allowed.
+A client of 2025 uses an earlier revision of the protocol, which `mcp_functions.legacy` translates. That revision has
+sessions, and questions that wait for an answer. To seal these, the front door needs a key where such clients may call.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     3. At the first state, the function calls KMS for the key that seals it.
 
 A handler is a tool, a prompt or a resource. A call of a handler that asks its user takes several requests, and a round
-is one of them. What the next round has to know travels in a sealed (encrypted) state, which the client returns.
+is one of them. The client carries a sealed (encrypted) state from each round to the next.
 """
 
 from __future__ import annotations

@@ -38,7 +38,24 @@ NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 Mode: TypeAlias = Literal["replay", "reject"]
 
 
-class Handler(Generic[P, R]):
+class ToolAttributes:
+    """What only a tool can have.
+
+    A prompt or a resource keeps these values, so that a caller of a handler need not distinguish its kind.
+    """
+
+    task: object = None  # not None if a call may become a task: the client then polls for the result
+    single_use: Mode | None = None  # the answer to a repeated request; None if its round runs again
+    errors: frozenset[type[Exception]] = frozenset()  # exceptions whose text is meant for the model, by exact type
+    requires: Sequence[str] = ()  # capabilities of the client: without one of them, its question is an error
+    ask_in_words: Sequence[str] = ()  # the keys of the questions whose answers the model may relay
+    form = False  # whether a host may show the toolkit's form for its questions
+    is_app_only = False  # whether only the app of a host may call it, and not the model
+    # The arguments that clients repeat in `Mcp-Param-*` headers.
+    header_arguments: HeaderParameters = {}  # noqa: RUF012 - never changed
+
+
+class Handler(ToolAttributes, Generic[P, R]):
     """What a client can call: a tool, a prompt or a resource.
 
     It is a function of the author, or a part of an adopted server, which was written with another library. `describe`
@@ -47,7 +64,7 @@ class Handler(Generic[P, R]):
 
     kind: str  # "tool", "prompt", "resource" or "resource_template"
     name: str  # its name for clients
-    key: str  # what a request names it by: its name, URI or URI template
+    key: str  # its name, URI or URI template: the value in a request that chooses it
     function: Callable[P, R]  # the author's function
     camel_case: bool  # whether the names of its arguments are camelCase on the wire
     scopes: Sequence[str]  # the scopes that a caller's access token must grant, all of them
@@ -58,19 +75,8 @@ class Handler(Generic[P, R]):
     logs = False  # whether it can send log messages to the client
     has_completers = False  # whether it completes arguments while a user types them
     is_adopted = False  # whether it is a part of an adopted server
-    server_description: Mapping[str, Any] = {}  # its server's own `instructions` and `serverInfo`, for the catalog
+    server_description: Mapping[str, Any] = {}  # the `instructions` and `serverInfo` of its server, for the catalog
     around: Callable[[Call], AbstractContextManager[object]] | None = None  # the hook of `serve`; None without one
-
-    # What only a tool can have. A prompt or a resource keeps these values.
-    task: object = None  # not None if a call may become a task: the client then polls for the result
-    single_use: Mode | None = None  # the answer to a repeated request; None if its round runs again
-    errors: frozenset[type[Exception]] = frozenset()  # exceptions whose text is meant for the model, by exact type
-    requires: Sequence[str] = ()  # the client's capabilities without which a call is refused
-    ask_in_words: Sequence[str] = ()  # the keys of the questions whose answers the model may relay
-    form = False  # whether a host may show the toolkit's form for its questions
-    is_app_only = False  # whether only the app of a host may call it, and not the model
-    # The arguments that clients repeat in `Mcp-Param-*` headers.
-    header_arguments: HeaderParameters = {}  # noqa: RUF012 - never changed
 
     @property
     def only_returns(self) -> bool:

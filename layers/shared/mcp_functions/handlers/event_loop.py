@@ -1,4 +1,4 @@
-"""The event loop of this process: every async handler runs in it, in a thread of its own.
+"""The event loop of this process, in which every async handler runs. The loop has its own thread.
 
     1. `run` gives the coroutine of a call to the loop's thread. The calling thread waits.
     2. `_run_call` runs in the loop's thread. It awaits the coroutine, and notes its value or its exception.
@@ -6,8 +6,8 @@
     4. `run` returns the value, or raises the exception, in the calling thread.
 
 An asyncio client, of HTTP or of a database, works only in the loop in which it was first used. With one loop for all
-calls, a client that a module creates serves every call of the process. The loop has its own thread, because the local
-harness makes several calls at once.
+calls, a client that a module creates serves every call of the process. Because the loop has its own thread, the local
+harness can make several calls at once.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ GRACE_SECONDS = 1.0
 LEAVE_SECONDS = 2.0  # the time that a context manager has to clean up at the end of a local process
 
 # The unfinished asyncio tasks of the current call; None outside a call. asyncio copies the context variables into each
-# new task, so a task that creates another one finds the set of its own call.
+# new task, so all tasks of a call find the same set.
 _tasks_of_call: ContextVar[set[asyncio.Task[Any]] | None] = ContextVar("tasks_of_call", default=None)
 
 
@@ -64,7 +64,7 @@ def run(coroutine: Coroutine[Any, Any, R], round_: Round | None = None) -> R:
     value: R
     try:
         value, error = call.result()
-    except BaseException:  # a signal, such as Ctrl+C, has interrupted the calling thread
+    except BaseException:  # a signal has interrupted the calling thread: Ctrl+C, for example
         call.cancel()
         raise
     if error is not None:
@@ -181,7 +181,9 @@ def _run_for_ever(loop: AbstractEventLoop) -> None:
 def _make_task(loop: AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:  # noqa: ANN401 - asyncio's
     """Make a task, as asyncio asks a task factory to, and add it to the tasks of the call that creates it."""
     task = asyncio.Task(coroutine, loop=loop, **options)
-    context: Context | None = options.get("context")  # the author's own, or None for a copy of the creator's
+    context: Context | None = options.get(
+        "context"
+    )  # the author may pass one; otherwise asyncio copies the current one
     tasks = _tasks_of_call.get() if context is None else context.get(_tasks_of_call)
     if tasks is not None:
         tasks.add(task)

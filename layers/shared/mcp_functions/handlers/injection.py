@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.parameters import Parameter
 
-# For error messages: the classes of capabilities, and what a parameter with an `Ask` or a `Shared` is.
+# For error messages: the classes of capabilities, and the words for an `Ask` and a `Shared`.
 CAPABILITIES = "Elicit, Step, Sample, ListRoots, InputResponses, RequestState, Progress, Log, Caller"
 NOUNS = {Ask: "a question to the user", Shared: "what calls share"}
 

@@ -1,7 +1,7 @@
-"""A prompt: a function that writes messages for a model. And the base class of prompts and resources.
+"""A prompt is a function that writes messages for a model. `CompletableHandler` is the base of prompts and resources.
 
-The arguments of both are text that a user types. A host may offer completions while the user types: an author writes a
-function for them, the completer of an argument.
+Their arguments are text that a user types, and a host may offer completions meanwhile. An author writes a function that
+finds the completions of one argument: its completer.
 
     @review.complete("language")
     def languages(value: str, arguments: Mapping[str, str]) -> list[str]: ...
