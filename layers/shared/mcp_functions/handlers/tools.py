@@ -90,18 +90,15 @@ class Tool(FunctionHandler[P, R]):
             self.is_app_only = bool(visibility) and "model" not in visibility
             self._entry["_meta"] = tool_options.add_app(self._entry["_meta"], app, visibility)
         signature = self._signature
+        parameters = signature.client_parameters
         self._arguments: Arguments | RawArguments
         if input_schema is None:
-            types = signature.types
-            self._arguments = read_arguments(signature.client_parameters, types, camel_case=self.camel_case)
+            self._arguments = read_arguments(parameters, signature.types, camel_case=self.camel_case)
         else:
-            self._arguments = read_raw_arguments(signature.client_parameters, input_schema)
+            self._arguments = read_raw_arguments(parameters, input_schema)
         self.header_arguments = header_parameters.find(self._arguments.schema)
         self._returns_content_list = return_types.returns_content_list(signature.returns)
-        if output_schema is None:
-            self._output = return_types.read_structured_type(signature.returns)
-        else:
-            self._output = _read_output_schema(output_schema)
+        self._output = _read_output(output_schema, signature.returns)
         self._entry["inputSchema"] = self._arguments.schema
         self._entry["outputSchema"] = self._output.schema if self._output else None
         if annotations is not None:
@@ -135,8 +132,8 @@ class Tool(FunctionHandler[P, R]):
         """Write a CallToolResult, and check that the value has the type that the signature promises."""
         is_promised = self._output is not None
         result = results.call_tool_result(value, promised=is_promised, lists=self._returns_content_list)
-        if not result.get("isError"):
-            self._check_output(result)
+        if self._output and not result.get("isError"):
+            self._check_output(self._output, result)
         return result
 
     def error_result(self, text: str) -> dict[str, Any]:
@@ -158,27 +155,31 @@ class Tool(FunctionHandler[P, R]):
             raise DeveloperError(rule, name=self.name, decided=support)
         return support
 
-    def _check_output(self, result: Mapping[str, Any]) -> None:
+    def _check_output(self, output: JsonType, result: Mapping[str, Any]) -> None:
         """Check the structured content: "servers MUST provide structured results that conform to this schema"."""
-        if self._output is None:
-            return
         if "structuredContent" not in result:
             rule = "{name} promises structured content in its signature and returned none"
             raise DeveloperError(rule, name=self.name)
         try:
-            self._output.read(result["structuredContent"])
+            output.read(result["structuredContent"])
         except ValueError as error:
             rule = "{name} returned something else than its signature promises: it {problem}"
             # The problem in words is enough; the exception of a validator behind it may quote the value.
             raise DeveloperError(rule, name=self.name, problem=error) from None
 
 
-def _read_output_schema(schema: Mapping[str, Any]) -> JsonType:
-    """Read the schema that an author wrote for structured content (server/tools, "Output Schema").
+def _read_output(schema: Mapping[str, Any] | None, returns: object) -> JsonType | None:
+    """Read the type of the structured content (server/tools, "Output Schema"); None if the tool promises none.
+
+    Args:
+        schema: the schema that the author wrote; None if the type is that of the return annotation.
+        returns: the return annotation.
 
     Raises:
         TypeError: the schema may not be published.
     """
+    if schema is None:
+        return return_types.read_structured_type(returns)
     from mcp_functions.schemas import validation  # noqa: PLC0415 - few tools have a schema of their own
 
     if not isinstance(schema, dict):
