@@ -156,7 +156,7 @@ def header_names(catalog: Mapping[str, Any]) -> list[str]:
 
 def list_capabilities(catalog: Mapping[str, Any]) -> list[str]:
     """List the capabilities that the handlers of a catalog have: "tools", "prompts" or "resources"."""
-    # A list without entries counts too if a function serves it: an adopted server may leave out what it serves.
+    # An adopted server may leave out of its list what it serves. Then a function serves names, and there is no entry.
     lists = [list_name for list_name in LIST_NAMES if catalog[list_name] or catalog["functions"][list_name]]
     return [CAPABILITIES[list_name] for list_name in lists]
 

@@ -41,7 +41,7 @@ class CompletableHandler(FunctionHandler[P, R]):
         super().__init__(function, **options)
         self._completers: dict[str, AnyCompleter] = {}  # by argument
         signature = self._signature
-        # The arguments of a resource have the names of the variables in its URI template, which stay as they are.
+        # The arguments of a resource are the variables of its URI template, whose names stay as the author wrote them.
         camel_case = self.camel_case and self.kind == "prompt"
         self.arguments = read_arguments(signature.client_parameters, signature.types, camel_case=camel_case)
 
