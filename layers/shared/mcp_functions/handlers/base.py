@@ -258,7 +258,7 @@ class FunctionHandler(Handler[P, R]):
 
         Args:
             arguments: the arguments before `*`.
-            round_: the current round, from which the parameters after `*` get their values; None without such parameters.
+            round_: the current round, for the values of the parameters after `*`; None without such parameters.
         """
         function: Callable[..., object] = self.function
         injection = self._signature.injection
