@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mcp_functions.apps.channels import APP, WORDS, Channel
 from mcp_functions.apps.companions import ARGUMENTS, bind
-from mcp_functions.apps.rungs import APP, WORDS, Channel
 from mcp_functions.protocol.messages import Principal
 from mcp_functions.seal.request_state import RequestStates
 from tests.seal.test_envelope import VECTORS, read_vector, reader_of

@@ -272,14 +272,16 @@ def test_a_process_reads_whom_to_trust_once_at_init_for_kms_lambda_and_the_table
         return made[-1]
 
     monkeypatch.setattr(ssl, "create_default_context", counted)
-    asked: list[ssl.SSLContext | None] = []
+    asked: list[ssl.SSLContext] = []
 
-    def connect(_host: str, _port: int, context: ssl.SSLContext | None, *_limits: object) -> None:
+    def encrypt(connected: socket.socket, _host: str, context: ssl.SSLContext, _deadline: object) -> None:
+        connected.close()
         asked.append(context)
         message = "nobody"
         raise RuntimeError(message)
 
-    monkeypatch.setattr(connection, "open_connection", connect)
+    monkeypatch.setattr(connection, "_connect", lambda *_limits: socket.socket())
+    monkeypatch.setattr(connection, "encrypt", encrypt)
     connection.tls_context.cache_clear()
     deadline = connection.Deadline.after(10)
     for service in ("kms", "dynamodb", "lambda"):

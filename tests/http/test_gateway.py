@@ -381,7 +381,7 @@ def test_a_request_ends_when_lambda_or_api_gateway_ends(
 ) -> None:
     context = {} if began is None else {"timeEpoch": int(began * 1000)}
     request = seen(wire.event(call(), context=context), wire.Context(remaining_ms=remaining_ms))
-    assert request.deadline == pytest.approx(deadline)
+    assert request.gateway_deadline == pytest.approx(deadline)
 
 
 def test_the_caller_is_known_by_principal_and_address() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions.local import Harness, Invocation, Problem
-from mcp_functions.seal.data_keys import FAILED_UNWRAP, FULL_BUDGET
+from mcp_functions.seal.data_keys import FAILED_UNWRAP_COST, FULL_BUDGET
 from tests.support import wire
 
 from .conftest import write_functions
@@ -256,7 +256,7 @@ def test_clients_of_2025_that_come_at_once_to_a_server_that_has_just_started_sha
     begin = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
     told: list[object] = []
     with Harness(FUNCTIONS_OF_OURS, state_dir=tmp_path / "s") as running:
-        at_once = threading.Barrier(2 * FULL_BUDGET // FAILED_UNWRAP + 2)
+        at_once = threading.Barrier(2 * FULL_BUDGET // FAILED_UNWRAP_COST + 2)
 
         def hold(connection: HTTPConnection) -> None:
             def ask(method: str, params: dict[str, Any], **session: str) -> Any:  # noqa: ANN401 - JSON

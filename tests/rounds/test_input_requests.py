@@ -163,7 +163,7 @@ def test_different_questions_have_different_fingerprints(one: dict[str, Any], ot
 def test_a_form_asked_again_states_the_reason_and_keeps_its_schema() -> None:
     again: Any = repeat_request(FORM, "first_name should be a string")
     assert again["params"]["message"] == "Who? (Please answer again: first_name should be a string.)"
-    assert again["params"]["requestedSchema"] == FORM["params"]["requestedSchema"]  # type: ignore[typeddict-item]
+    assert again["params"]["requestedSchema"] == FORM["params"]["requestedSchema"]
     assert FORM["params"]["message"] == "Who?"
 
 

@@ -20,10 +20,10 @@ from mcp_functions.rounds.round import Round, RoundRequest
 from mcp_functions.schemas.forms import InvalidAnswer
 
 if TYPE_CHECKING:
-    from mcp_functions.protocol.wire_types import InputRequest
+    from mcp_functions.protocol.wire_types import JSONObject
 
 
-def question(words: str) -> InputRequest:
+def question(words: str) -> JSONObject:
     schema: dict[str, Any] = {"type": "object", "properties": {}}
     return {"method": "elicitation/create", "params": {"mode": "form", "message": words, "requestedSchema": schema}}
 

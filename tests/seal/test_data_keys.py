@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_functions.protocol.errors import InvalidRequestState, McpError, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal import budgets, data_keys, resets
-from mcp_functions.seal.data_keys import FAILED_UNWRAP, FULL_BUDGET, REFILL_PER_SECOND, Keyring
+from mcp_functions.seal import budgets, data_keys, key_cache, resets
+from mcp_functions.seal.data_keys import FAILED_UNWRAP_COST, FULL_BUDGET, REFILL_PER_SECOND, Keyring
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.key_choice import GRACE_RANDOM_BYTES, choose_key, draw_grace
-from mcp_functions.seal.keys import DataKey, kek_hint
+from mcp_functions.seal.keys import DataKey, Header, kek_hint
 from mcp_functions.seal.kms import KmsKey, kms_client
 from tests.support.strict_kms import SCOPE, START, Clock, StrictKms, kms_error, make_envelope, make_keys, run_python
 
@@ -32,7 +32,7 @@ EPOCH, GRACE, STALE = 900, 225, 900  # a key of the previous epoch may seal for 
 
 
 def key(born: float, name: bytes = b"w") -> DataKey:
-    return DataKey(int(born), b"kek1", name, b"\0" * 32)
+    return DataKey(Header(int(born), b"kek1", name), b"\0" * 32)
 
 
 def choose(keys: list[DataKey], now: float, grace: float = GRACE) -> DataKey | None:
@@ -74,11 +74,11 @@ def test_no_choice_is_outside_of_its_window(keys: list[DataKey], at: float, grac
     now = START + at
     choice = choose(keys, now, grace)
     if choice:
-        end = (choice.born // EPOCH + 1) * EPOCH
+        end = (choice.header.born // EPOCH + 1) * EPOCH
         assert choice in keys
         assert now < end + GRACE
-        assert choice.born // EPOCH <= now // EPOCH
-    current = [known for known in keys if known.born // EPOCH == now // EPOCH]
+        assert choice.header.born // EPOCH <= now // EPOCH
+    current = [known for known in keys if known.header.born // EPOCH == now // EPOCH]
     assert bool(current) <= (choice in current)
 
 
@@ -86,12 +86,11 @@ def test_no_choice_is_outside_of_its_window(keys: list[DataKey], at: float, grac
 def test_a_container_chooses_among_the_keys_that_tokens_have_proven(keys: list[DataKey], at: float) -> None:
     kms, clock = StrictKms(), Clock(START + at)
     container = make_keys(kms, kms.create_key(), clock=clock)
-    first = container._wrapping_keys.first_kek  # noqa: SLF001
-    proven = [found._replace(kek=first) for found in keys]
-    memory = container._memory  # noqa: SLF001
+    first = container._wrapping_keys.first_hint  # noqa: SLF001
+    proven = [found._replace(header=found.header._replace(kek_hint=first)) for found in keys]
     for found in proven:
-        memory.keys.add(found, "alice")
-    wanted = choose(proven, clock.at, memory.grace)
+        container._cache.add(found, "alice")  # noqa: SLF001
+    wanted = choose(proven, clock.at, container._choice.grace)  # noqa: SLF001
     made = container.key_to_seal()
     assert made == wanted or (wanted is None and made not in proven)
 
@@ -130,9 +129,9 @@ def test_two_containers_and_one_that_is_reset_have_grace_periods_of_their_own() 
     kms = StrictKms()
     arn = kms.create_key()
     one, other = make_keys(kms, arn), make_keys(kms, arn)
-    periods = {one._memory.grace, other._memory.grace}  # noqa: SLF001
+    periods = {one._choice.grace, other._choice.grace}  # noqa: SLF001
     one.reset()
-    assert len(periods | {one._memory.grace}) == 3  # noqa: SLF001
+    assert len(periods | {one._choice.grace}) == 3  # noqa: SLF001
 
 
 def test_containers_leave_the_grace_period_early_by_the_mean_that_the_specification_says() -> None:
@@ -227,7 +226,7 @@ def test_a_stolen_data_key_cannot_be_made_younger() -> None:
     thief = make_keys(kms, arn, clock=clock)
     stolen = thief.key_to_seal()
     clock.advance(86400)
-    rejuvenated = stolen._replace(born=int(clock.at))
+    rejuvenated = stolen._replace(header=stolen.header._replace(born=int(clock.at)))
     with mock.patch.object(thief, "key_to_seal", return_value=rejuvenated):  # the thief runs code of his own
         forged = Envelope(thief).seal(b"forged")
     with pytest.raises(InvalidRequestState) as refused:
@@ -239,8 +238,10 @@ def test_a_data_key_wrapped_under_a_foreign_key_is_refused_by_the_key_id() -> No
     kms, clock = StrictKms(), Clock(START + 100)
     ours, theirs = kms.create_key(), kms.create_key()
     attacker = make_keys(kms, theirs, clock=clock)
-    key_of_theirs = attacker.key_to_seal()._replace(kek=kek_hint(ours.rpartition("/")[2]))
-    with mock.patch.object(attacker, "key_to_seal", return_value=key_of_theirs):
+    key_of_theirs = attacker.key_to_seal()
+    header = key_of_theirs.header._replace(kek_hint=kek_hint(ours.rpartition("/")[2]))
+    disguised = key_of_theirs._replace(header=header)
+    with mock.patch.object(attacker, "key_to_seal", return_value=disguised):
         forged = Envelope(attacker).seal(b"forged")
     with pytest.raises(InvalidRequestState) as refused:
         make_envelope(kms, ours, clock=clock).unseal(forged)
@@ -252,7 +253,7 @@ def test_the_list_of_opened_keys_is_bounded_and_what_falls_out_is_asked_for_agai
     kms, clock = StrictKms(), Clock(START)
     arn = kms.create_key()
     tokens = [make_envelope(kms, arn, clock=clock).seal(b"%d" % number) for number in range(6)]
-    reader = Envelope(Keyring([KmsKey(arn, lambda: kms)], SCOPE, now=clock, max_keys=4))
+    reader = bounded(kms, arn, clock, max_keys=4)
     for token in tokens:
         reader.unseal(token)
     before = kms.count("Decrypt")
@@ -260,7 +261,7 @@ def test_the_list_of_opened_keys_is_bounded_and_what_falls_out_is_asked_for_agai
     assert kms.count("Decrypt") == before
     reader.unseal(tokens[0])
     assert kms.count("Decrypt") == before + 1
-    assert len(reader._keys._memory.keys.all()) == 4  # noqa: SLF001
+    assert len(reader._keys._cache.all()) == 4  # noqa: SLF001
 
 
 # Errors of KMS
@@ -534,7 +535,7 @@ def test_a_key_that_kms_opens_but_whose_token_is_forged_is_charged_too() -> None
         reasons.append(refused.value.reason)
     assert reasons == ["commitment"] * 3 + ["unwrap_budget"] * 6
     assert [call.outcome for call in kms.calls[1:]] == ["ok"] * 3
-    assert not container._keys._memory.keys.all()  # noqa: SLF001 - nothing unproven is kept
+    assert not container._keys._cache.all()  # noqa: SLF001 - nothing unproven is kept
 
 
 def test_a_forged_token_under_a_proven_key_costs_neither_kms_nor_budget() -> None:
@@ -564,7 +565,8 @@ def under_keys_of_their_own(kms: StrictKms, arn: str, clock: Clock, count: int) 
 
 
 def bounded(kms: StrictKms, arn: str, clock: Clock, max_keys: int) -> Envelope:
-    return Envelope(Keyring([KmsKey(arn, lambda: kms)], SCOPE, now=clock, max_keys=max_keys))
+    with mock.patch.object(data_keys, "MAX_KEYS", max_keys):
+        return make_envelope(kms, arn, clock=clock)
 
 
 def opens(container: Envelope, token: str, caller: str) -> bool:
@@ -639,7 +641,7 @@ def test_whatever_one_person_presents_costs_no_more_than_the_budget(steps: list[
     tokens, container = under_keys_of_their_own(kms, arn, clock, 60), bounded(kms, arn, clock, most)
     malleable, spent = 4 + (12 + 180) * 4 // 3, 0  # the last bytes of a wrapped key are not authenticated by this KMS
     for step, number in steps:
-        token, before, price = tokens[number], kms.count("Decrypt"), FAILED_UNWRAP
+        token, before, price = tokens[number], kms.count("Decrypt"), FAILED_UNWRAP_COST
         if step == "wait":
             clock.advance(number)
         elif step == "denied":
@@ -664,7 +666,7 @@ def test_ten_thousand_callers_cannot_lock_out_one_more_and_do_not_fill_the_memor
     arn = kms.create_key()
     token = make_envelope(kms, arn, clock=clock).seal(b"state")
     container = make_envelope(kms, arn, clock=clock)
-    buckets = container._keys._memory.budgets  # noqa: SLF001
+    buckets = container._keys._budgets  # noqa: SLF001
     for number in range(10_000):
         for _ in range(4):
             buckets.take(f"caller {number}", 20, clock())
@@ -749,7 +751,7 @@ def test_threads_that_wait_for_a_failing_call_all_hear_of_the_failure() -> None:
 def test_a_thread_does_not_wait_long_while_another_waits_for_kms(
     monkeypatch: pytest.MonkeyPatch, *, opening: bool
 ) -> None:
-    monkeypatch.setattr(data_keys, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(key_cache, "WAIT_SECONDS", 0.05)
     kms, clock = StrictKms(), Clock(START + 10)
     arn = kms.create_key()
     token = make_envelope(kms, arn, clock=clock).seal(b"state")
@@ -771,7 +773,7 @@ def test_a_thread_does_not_wait_long_while_another_waits_for_kms(
 
 
 def test_a_slow_call_stops_only_the_threads_that_need_the_same_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(data_keys, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(key_cache, "WAIT_SECONDS", 0.05)
     kms, clock = StrictKms(), Clock(START + 10)
     arn = kms.create_key()
     slow_token, other_token = (make_envelope(kms, arn, clock=clock).seal(b"state") for _ in range(2))
@@ -786,7 +788,7 @@ def test_a_slow_call_stops_only_the_threads_that_need_the_same_key(monkeypatch: 
 
 
 def test_a_thread_that_gets_no_turn_to_generate_seals_with_an_earlier_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(data_keys, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(key_cache, "WAIT_SECONDS", 0.05)
     kms, clock = StrictKms(), Clock(START + 10)
     container = make_envelope(kms, kms.create_key(), clock=clock)
     container.seal(b"state")
@@ -804,7 +806,7 @@ def test_a_slow_call_of_a_caller_refills_its_budget_only_once() -> None:
     arn = kms.create_key()
     tokens = [make_envelope(kms, arn, clock=clock).seal(b"state") for _ in range(2)]
     container = make_envelope(kms, arn, clock=clock)
-    budgets_of_all = container._keys._memory.budgets  # noqa: SLF001
+    budgets_of_all = container._keys._budgets  # noqa: SLF001
     assert budgets_of_all.take("alice", 60, clock())
     clock.advance(60)  # 40 units
 
@@ -956,7 +958,7 @@ def test_an_own_key_of_another_length_is_not_used() -> None:
 
 
 def test_a_data_key_does_not_print_itself() -> None:
-    found = DataKey(1, b"kek1", b"wrapped", b"\xc0\xff\xee" * 10 + b"\0\0")
+    found = DataKey(Header(1, b"kek1", b"wrapped"), b"\xc0\xff\xee" * 10 + b"\0\0")
     for text in (repr(found), str(found), f"{found}"):
         assert "xc0" not in text
         assert "c0ffee" not in text
@@ -972,10 +974,10 @@ def test_reset_forgets_keys_budgets_jitter_and_the_client() -> None:
 
     keys = Keyring([KmsKey(arn, build)], SCOPE, now=Clock())
     envelope = Envelope(keys)
-    token, before = envelope.seal(b"state"), keys._memory  # noqa: SLF001
+    token, before = envelope.seal(b"state"), keys._cache  # noqa: SLF001
     assert len(built) == 1
     resets._reset_all()  # noqa: SLF001 - as the hooks of a snapshot do
-    assert keys._memory is not before  # noqa: SLF001
+    assert keys._cache is not before  # noqa: SLF001
     assert envelope.unseal(token) == b"state"
     assert kms.count("Decrypt") == 1
     assert len(built) == 2
@@ -997,21 +999,21 @@ class Own:
     def unwrap(self, wrapped, context):
         return b"%032d" % int(wrapped)
 keys = [Keyring([Own()], Scope("s", "t", "1")) for _ in range(3)]
-first = [of.key_to_seal().wrapped for of in keys]
-warm = [of.key_to_seal().wrapped for of in keys]
+first = [of.key_to_seal().header.wrapped for of in keys]
+warm = [of.key_to_seal().header.wrapped for of in keys]
 before[0]()
-held = [len(of._memory.keys.all()) for of in keys]
+held = [len(of._cache.all()) for of in keys]
 again = keys[0].key_to_seal()
 after[0]()
-restored = len(keys[0]._memory.keys.all())
+restored = len(keys[0]._cache.all())
 keys[0].key_to_seal()
 read, write = os.pipe()
 if os.fork() == 0:
-    os.write(write, b"%d" % len(keys[0]._memory.keys.all()))
+    os.write(write, b"%d" % len(keys[0]._cache.all()))
     os._exit(0)
 os.wait()
 print(json.dumps({"at_import": at_import, "hooks": [len(before), len(after)], "stable": first == warm, "held": held,
-                  "restored": restored, "child": int(os.read(read, 9)), "parent": len(keys[0]._memory.keys.all())}))
+                  "restored": restored, "child": int(os.read(read, 9)), "parent": len(keys[0]._cache.all())}))
 """
 
 

@@ -493,7 +493,7 @@ def sealed_states(clock: Clock, **turned: Any) -> tuple[RequestStates, StrictKms
 def test_a_caller_pays_for_noise_by_name() -> None:
     here, kms = sealed_states(Clock())
     token = here.seal(HERE, None, asked={}, record={})
-    here._seal._keys.reset()  # type: ignore[attr-defined]  # noqa: SLF001 - a cold container
+    here._seal._keys.reset()  # type: ignore[union-attr]  # noqa: SLF001 - a cold container
     outcomes = []
     for place in range(130, 140):
         noise = token[:place] + ("A" if token[place] != "A" else "B") + token[place + 1 :]

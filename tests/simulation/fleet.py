@@ -154,19 +154,19 @@ class PerContainer:
     def __init__(self, world: World, _lifetime: int) -> None:
         self._world = world
         self._cache = KeyCache(MAX_KEYS)
-        self._own = DataKey(0, b"", b"", DATA_KEY)
+        self._own = DataKey(Header(0, b"", b""), DATA_KEY)
 
     def seal(self) -> Header:
-        if epoch_of(self._own.born) != epoch_of(self._world.now):
+        if epoch_of(self._own.header.born) != epoch_of(self._world.now):
             _plaintext, wrapped = self._world.kms.generate({})
-            self._own = DataKey(int(self._world.now), b"", wrapped, DATA_KEY)
+            self._own = DataKey(Header(int(self._world.now), b"", wrapped), DATA_KEY)
             self._cache.add(self._own, caller=None)
         return self._own.header
 
     def open(self, header: Header) -> None:
         if self._cache.get(header) is None:
             self._world.kms.unwrap(header.wrapped, {})
-            self._cache.add(DataKey(*header, DATA_KEY), caller="somebody")
+            self._cache.add(DataKey(header, DATA_KEY), caller="somebody")
 
 
 class PerToken:

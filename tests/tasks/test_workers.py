@@ -287,7 +287,7 @@ def test_the_tasks_of_a_removed_tool_are_unknown(world: World, alice: Client) ->
 def test_a_step_that_takes_longer_than_the_lease_keeps_it(world: World, alice: Client) -> None:
     world.clock.at = time.time()
     task = alice.begin("counted", count=2)
-    quick = Worker(world.tasks.tools, world.tasks.store, world.summon, now=time.time, lease_seconds=0.06)
+    quick = Worker(world.tasks.tools, world.tasks.store, now=time.time, lease_seconds=0.06)
     seen = set[str]()
 
     def wait_for_renewals() -> None:

@@ -66,12 +66,9 @@ class World:
             f"local/{FUNCTION}",
             max_age=self.settings.max_task_ttl,
             now=self.clock,
-            rand=self.rand,
         )
-        self.tasks = Tasks(handlers, self.settings, FUNCTION, items, self.summon, now=self.clock, rand=self.rand)
-        self.worker = Worker(
-            self.tasks.tools, self.tasks.store, self.summon, now=self.clock, audit=audit, sleep=self.slept.append
-        )
+        self.tasks = Tasks(handlers, self.settings, FUNCTION, items, self.summon, now=self.clock)
+        self.worker = Worker(self.tasks.tools, self.tasks.store, now=self.clock, audit=audit, sleep=self.slept.append)
 
         def states(lifetime: int) -> RequestStates:
             return RequestStates(

@@ -139,7 +139,7 @@ class FrontDoor:
             return lookup.form_result(self._settings.server_info)
         if method in TASKS and catalog.get("tasks"):
             headers.check_task_id(request.message, request.headers)
-            request.must_take_tasks()
+            request.require_tasks_extension()
             return self.forward(lookup.task_function(catalog, method, params), request)
         if method in CALLS:
             target = lookup.find(catalog, method, params)
@@ -162,7 +162,7 @@ class FrontDoor:
         if function in self._settings.stopped_functions:
             raise FunctionStopped
         name = f"{self._settings.function_name(function)}{self._settings.qualifier}"
-        seconds = request.deadline - self._now()
+        seconds = request.gateway_deadline - self._now()
         began = time.perf_counter()
         try:
             return forwarding.forward(self._client, name, request.event, seconds=seconds)

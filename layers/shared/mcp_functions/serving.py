@@ -230,8 +230,7 @@ class EndpointFactory:
         table = self._seals.table(settings.max_task_ttl)
         tasks = Tasks(self._options.handlers, settings, self._folder, table, invoke_worker, now=now)
         audit = self._options.audit
-        lease_seconds = settings.task_lease
-        worker = Worker(tasks.tools, tasks.store, invoke_worker, now=now, lease_seconds=lease_seconds, audit=audit)
+        worker = Worker(tasks.tools, tasks.store, now=now, lease_seconds=settings.task_lease, audit=audit)
         return tasks, worker
 
     def _make_legacy_server(self, dispatcher: Dispatcher) -> LegacyServer:
@@ -248,13 +247,13 @@ class EndpointFactory:
 
         longest_wait = max((handler.answer_within for handler in self._options.handlers), default=1)
         context = dialects.DialectContext(
+            answer_modern=endpoint.handle_request,
             folder=self._folder,
             settings=self._settings,
             audience=self._audience,
             states=self._seals.states,
             answer_within=longest_wait,
             now=self._now,
-            rand=os.urandom,
         )
         return dialects.add_to_function(endpoint, context)
 

@@ -1,9 +1,9 @@
-"""The settings of a deployment: `read(os.environ)` makes a `Settings`, once, at a function's first event.
+"""The settings of a deployment, from environment variables: `read(os.environ)` makes a `Settings`.
 
-template.yaml sets the variables, and the local harness sets the same ones. `VARIABLES` at the end of this file lists
-them, each with its field and the function that reads it. A wrong value is a `Misconfigured`, whose text names the
-variable. Other modules read only X-Ray's trace id (`observability`), and the variables of a call to AWS, which boto3
-reads too (`aws`).
+A function reads them once, at its first event. template.yaml sets the variables, and the local harness sets the same
+ones. `VARIABLES` at the end of this file lists them, each with its field and the function that reads it. A wrong value
+raises `Misconfigured`, whose text names the variable. Other modules read only X-Ray's trace id (`observability`), and
+the variables of a call to AWS, which boto3 reads too (`aws`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Settings(NamedTuple):
     stage: str = "prod"
     generation: str = "1"  # change it to invalidate all older states: each data key is bound to it
     auth_mode: AuthMode = "iam"
-    log_callers: str = ""  # the ARN of the HMAC key that makes the callers' names in the log; empty: they have no names
+    log_callers: str = ""  # the ARN of the HMAC key that makes the callers' names in the log; empty: no names
     stopped_functions: frozenset[str] = frozenset()  # the folders of functions that refuse every request
     stopped_callers: frozenset[str] = frozenset()  # the names, as in the log, of callers that every function refuses
     jwt_issuer: str = ""
@@ -76,7 +76,7 @@ class Settings(NamedTuple):
     earlier_revisions: bool = True  # whether clients of 2025 are answered
     session_seconds: int = 24 * 3600  # the life of a session, which only an earlier revision has
     question_seconds: int = QUESTION_SECONDS
-    questions_since: str = "2025-11-25"  # the first revision whose clients poll for the answer to a question
+    questions_since: str = "2025-11-25"  # clients of 2025 are asked only if they speak this revision or a later one
     sam_local: str = ""  # not empty under `sam local`, which calls a function by its logical id in the template
 
     def function_name(self, folder: str) -> str:
@@ -92,6 +92,7 @@ class Settings(NamedTuple):
         name = function_name.removeprefix(f"{self.stack}_")
         if not self.sam_local:
             return name
+        # The pattern matches before each capital letter but the first one.
         folder = re.sub("(?<!^)(?=[A-Z])", "_", name.removesuffix("Worker")).lower()
         return folder + WORKER if name.endswith("Worker") else folder
 
@@ -217,8 +218,7 @@ def read_auth_mode(environ: Mapping[str, str], name: str) -> str:
 def read_token_binding(environ: Mapping[str, str], name: str) -> str:
     """Read the claim that binds an access token to this server."""
     if environ[name] not in ("aud", "client_id"):
-        message = f"{name} must be aud or client_id: a provider that can bind tokens to neither cannot be used"
-        raise Misconfigured(message)
+        raise Misconfigured(reason=f"{name} must be aud or client_id: no other claim binds a token to this server")
     return environ[name]
 
 
@@ -233,7 +233,7 @@ def read_hierarchy(environ: Mapping[str, str], name: str) -> Hierarchy:
     """Read which scopes include others."""
     try:
         return scopes.read_hierarchy(environ[name])
-    except ValueError as error:  # it says what is wrong; its traceback would add nothing
+    except ValueError as error:  # hidden, because the message repeats its text
         message = f"{name} holds {error}: write chains, the broadest scope first, as in a > b > c, d > b"
         raise Misconfigured(message) from None
 

@@ -86,17 +86,17 @@ def _read_lists(adopted: AdoptedServer) -> dict[str, list[dict[str, Any]]]:
 
 def _read_list(adopted: AdoptedServer, method: str, list_name: str) -> list[dict[str, Any]]:
     # First without the lifespan, which may open connections. A list that needs what the lifespan yields may raise
-    # anything; it is read again below.
+    # anything. Then the list is read again.
     with suppress(Exception):
-        return _read_pages(adopted, method, list_name, has_lifespan=False)
-    return _read_pages(adopted, method, list_name, has_lifespan=True)
+        return _read_pages(adopted, method, list_name, state={})
+    return _read_pages(adopted, method, list_name, state=adopted.enter_lifespan())
 
 
-def _read_pages(adopted: AdoptedServer, method: str, list_name: str, *, has_lifespan: bool) -> list[dict[str, Any]]:
+def _read_pages(adopted: AdoptedServer, method: str, list_name: str, state: object) -> list[dict[str, Any]]:
     entries: list[dict[str, Any]] = []
     params: dict[str, Any] = {}
     for _ in range(MAX_PAGES):
-        result = adopted.list(method, params, has_lifespan=has_lifespan)
+        result = adopted.list(method, params, state)
         entries += result[list_name]
         params = {"cursor": result.get("nextCursor")}
         if params["cursor"] is None:

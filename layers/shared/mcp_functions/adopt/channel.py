@@ -7,7 +7,7 @@ before the result.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp.shared.exceptions import NoBackChannelError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcp.shared.message import MessageMetadata
 
     from mcp_functions.adopt.interview import Interview
-    from mcp_functions.protocol.wire_types import InputRequest
+    from mcp_functions.protocol.wire_types import JSONObject
     from mcp_functions.rounds.round import Round
 
 KIND = "streamable-http"  # the transport that the server believes it has
@@ -101,11 +101,11 @@ class Channel(SilentChannel):
             self._progress(progress, total=total, message=message)
 
 
-def _request(method: str, params: Mapping[str, Any]) -> InputRequest:
+def _request(method: str, params: Mapping[str, Any]) -> JSONObject:
     """Write a question of 2025-11-25 as 2026-07-28 does."""
     kept = {name: value for name, value in params.items() if name not in ("_meta", ONLY_EARLIER)}
     if "requestedSchema" in kept:
         schema = kept["requestedSchema"]
         kept["mode"] = "form"
         kept["requestedSchema"] = {name: schema[name] for name in FORM_MEMBERS if name in schema}
-    return cast("InputRequest", {"method": method, "params": kept})
+    return {"method": method, "params": kept}

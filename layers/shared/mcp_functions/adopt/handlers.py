@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mcp_functions import observability
-from mcp_functions.adopt.errors import AdoptedError
+from mcp_functions.adopt.server import AdoptedError
 from mcp_functions.handlers import event_loop
 from mcp_functions.handlers.base import Handler
 from mcp_functions.handlers.catalog import OTHERS

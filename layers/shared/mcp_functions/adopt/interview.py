@@ -24,7 +24,7 @@ from mcp_functions.rounds.input_requests import fingerprint
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.protocol.wire_types import InputRequest, JSONObject
+    from mcp_functions.protocol.wire_types import JSONObject
     from mcp_functions.rounds.round import Round
 
 KEY = "question-"  # the beginning of a question's key; its number in the call follows
@@ -60,7 +60,7 @@ class Interview:
         self._task = asyncio.current_task()
         self._asked: set[str] = set()  # the fingerprints of the questions of this round
 
-    def ask(self, request: InputRequest) -> JSONObject:
+    def ask(self, request: JSONObject) -> JSONObject:
         """Return the client's answer to a request, or end the round with it.
 
         Raises:

@@ -7,11 +7,13 @@
 The library of the server checks each state's claims: its age, its request, its audience, its principal. The bytes are
 sealed in the envelope `ks1.` under data keys that KMS wraps, so that any process with access to the key opens them.
 
-The library seals and unseals in its event loop, where a call to KMS would block every other request. The keyring keeps
-the data keys in memory for a while. So a middleware has a thread call KMS first, and the library then finds the key:
+The library seals and opens states in its event loop, where a call to KMS would block every other request. So a thread
+calls KMS before, and the keyring keeps the data key in memory. Then the library needs no KMS:
 
-    a request with a state   a thread opens the state        then the library opens it again, and checks its claims
-    a result that asks       a thread gets the key to seal   then the library seals the new state
+    a request with a state   a thread opens the state, which loads its data key. The library opens the state again.
+    a result that asks       a thread loads the data key to seal with. The library seals the new state.
+
+A state is opened twice because the library takes no opened one. With the key in memory, this takes microseconds.
 """
 
 from __future__ import annotations
@@ -42,8 +44,8 @@ if TYPE_CHECKING:
 
     Principal = Callable[[ServerRequestContext[Any, Any]], str | None]
 
-# "Foreign" is a state that another library makes. KMS binds a data key to its purpose, so no such key opens a state of
-# our own functions. A token opens only under the label that sealed it.
+# A "foreign" state is one that another library makes. KMS binds each data key to its purpose, and a token opens only
+# under the label that sealed it. So neither a data key nor a token of foreign states serves our own functions.
 PURPOSE = "mcp-foreign-state"
 LABEL = b"ks1/foreign-state"
 NOT_CHOSEN = "give principal=, which names the caller of a request, or anonymous=True: then anyone may use a state"
@@ -73,80 +75,30 @@ def seal_states(  # noqa: PLR0913 - each is an option of the public API
         TypeError: neither `principal` nor `anonymous` is given, or both; or the server is none of the three kinds.
         Misconfigured: there is no key, or one that is not an ARN.
     """
-    if principal is None and not anonymous:
-        raise TypeError(NOT_CHOSEN)
-    if principal is not None and anonymous:
+    has_principal = principal is not None
+    if has_principal == anonymous:
         raise TypeError(NOT_CHOSEN)
     low_level = find_low_level(server)
     name = service or low_level.name
     wrappings = [KmsKey(key) if isinstance(key, str) else key for key in keys]
     keyring = Keyring([_Purposed(wrapping) for wrapping in wrappings], Scope(service=name, stage="", generation=""))
     envelope = Envelope(keyring, label=LABEL, max_age=lifetime)
-    security = RequestStateSecurity(
-        codec=_Codec(envelope),
-        ttl=lifetime,
-        bind_principal=_require_caller(principal) if principal else None,
-        audience=name,
-    )
-    boundary = _Boundary(security, keyring, envelope, principal)
-    for place, middleware in enumerate(low_level.middleware):
-        if isinstance(middleware, RequestStateBoundary):
-            low_level.middleware[place] = boundary
-            return
-    low_level.middleware.append(boundary)
-
-
-class _Boundary(RequestStateBoundary):
-    """The middleware of the library that seals states and checks their claims. Before it, a thread calls KMS."""
-
-    def __init__(
-        self, security: RequestStateSecurity, keyring: Keyring, envelope: Envelope, principal: Principal | None
-    ) -> None:
-        super().__init__(security, default_audience=None)
-        self._keyring = keyring
-        self._envelope = envelope
-        self._principal = principal
-
-    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        if ctx.method not in INPUT_REQUIRED_METHODS:
-            return await call_next(ctx)
-        token = (ctx.params or {}).get("requestState")
-        if isinstance(token, str):
-            # This loads the data key; the library opens the token again. A forged token ends the request here.
-            await _run_in_thread(partial(self._envelope.unseal, token, caller=self._caller(ctx)))
-
-        async def call_and_get_key(call: ServerRequestContext[Any, Any]) -> HandlerResult:
-            result = await call_next(call)
-            if is_input_required(result):  # a call that asks nothing never waits for KMS
-                await _run_in_thread(self._keyring.key_to_seal)
-            return result
-
-        return await super().__call__(ctx, call_and_get_key)
-
-    def _caller(self, ctx: ServerRequestContext[Any, Any]) -> str:
-        """Return whose failures count together: a forger uses up no other caller's attempts."""
-        caller = self._principal(ctx) if self._principal else None
-        client = getattr(ctx.request, "client", None)
-        return caller or str(getattr(client, "host", ""))
-
-
-async def _run_in_thread(call_kms: Callable[[], object]) -> None:
-    """Run a function that may call KMS in a thread, so that the data key is in memory afterwards.
-
-    Raises:
-        MCPError: the error of the function, as the library knows it.
-    """
-    try:
-        await to_thread.run_sync(call_kms)
-    except McpError as error:
-        log.warning("requestState: %s", error.reason)
-        raise MCPError(error.code, error.message, error.data) from None
+    codec = _Codec(keyring, envelope)
+    bind_principal = _require_caller(principal) if principal else None
+    security = RequestStateSecurity(codec=codec, ttl=lifetime, bind_principal=bind_principal, audience=name)
+    boundary = _Boundary(security, codec, principal)
+    places = [place for place, each in enumerate(low_level.middleware) if isinstance(each, RequestStateBoundary)]
+    if places:
+        low_level.middleware[places[0]] = boundary
+    else:  # a low-level server brings none
+        low_level.middleware.append(boundary)
 
 
 class _Codec:
-    """The envelope as the library calls it. A thread has called KMS before, so the data key is in memory."""
+    """The envelope with the methods that the library calls, and with those that load data keys before."""
 
-    def __init__(self, envelope: Envelope) -> None:
+    def __init__(self, keyring: Keyring, envelope: Envelope) -> None:
+        self._keyring = keyring
         self._envelope = envelope
 
     def seal(self, payload: bytes) -> str:
@@ -157,6 +109,57 @@ class _Codec:
             return self._envelope.unseal(token)
         except InvalidRequestState as error:
             raise request_state.InvalidRequestState(error.reason) from None  # the same error, as the library knows it
+
+    async def load_key_of(self, token: str, caller: str) -> None:
+        """Load the data key of a token. The keyring keeps only the key of a token that opens."""
+        await _run_in_thread(partial(self._envelope.unseal, token, caller=caller))
+
+    async def load_key_to_seal(self) -> None:
+        """Load the data key for the next state."""
+        await _run_in_thread(self._keyring.key_to_seal)
+
+
+class _Boundary(RequestStateBoundary):
+    """The middleware of the library that seals and opens states. It loads the data keys before."""
+
+    def __init__(self, security: RequestStateSecurity, codec: _Codec, principal: Principal | None) -> None:
+        super().__init__(security, default_audience=None)
+        self._codec = codec
+        self._principal = principal
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        if ctx.method not in INPUT_REQUIRED_METHODS:
+            return await call_next(ctx)
+        token = (ctx.params or {}).get("requestState")
+        if isinstance(token, str):
+            await self._codec.load_key_of(token, self._caller(ctx))
+
+        async def call_and_load_key(call: ServerRequestContext[Any, Any]) -> HandlerResult:
+            result = await call_next(call)
+            if is_input_required(result):  # a call that asks nothing never waits for KMS
+                await self._codec.load_key_to_seal()
+            return result
+
+        return await super().__call__(ctx, call_and_load_key)
+
+    def _caller(self, ctx: ServerRequestContext[Any, Any]) -> str:
+        """Return whose failures count together: a forger uses up no other caller's attempts."""
+        caller = self._principal(ctx) if self._principal else None
+        client = getattr(ctx.request, "client", None)
+        return caller or str(getattr(client, "host", ""))
+
+
+async def _run_in_thread(call_kms: Callable[[], object]) -> None:
+    """Run a function that may call KMS in a thread.
+
+    Raises:
+        MCPError: the error of the function, as the library knows it.
+    """
+    try:
+        await to_thread.run_sync(call_kms)
+    except McpError as error:
+        log.warning("requestState: %s", error.reason)
+        raise MCPError(error.code, error.message, error.data) from None
 
 
 class _Purposed:

@@ -24,12 +24,11 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.connection import Connection
 from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary
-from mcp.server.runner import serve_one
+from mcp.server.runner import modern_error_data, serve_one
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from mcp_functions.adopt.channel import KIND, Channel, SilentChannel
-from mcp_functions.adopt.errors import read_error
 from mcp_functions.adopt.interview import Interview
 from mcp_functions.adopt.steps import current_round
 from mcp_functions.handlers import event_loop
@@ -40,6 +39,7 @@ from mcp_functions.protocol.constants import (
     META_PROTOCOL_VERSION,
     PROTOCOL_VERSION,
 )
+from mcp_functions.protocol.errors import McpError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -54,6 +54,15 @@ BY_FASTMCP = "elicitation via server-initiated requests is unavailable"
 # The `_meta` of a request that this toolkit itself makes.
 OWN_META: dict[str, Any] = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: {}}
 ROUND_PARAMS = ("requestState", "inputResponses")  # the params that the toolkit's seal has opened and checked
+
+
+class AdoptedError(McpError):
+    """A JSON-RPC error of an adopted server, as its own library writes it."""
+
+    def __init__(self, code: int, message: str, data: object = None) -> None:
+        """Keep the code, which differs from error to error, beside the message."""
+        super().__init__(message, data)
+        self.code = code
 
 
 class AdoptedServer:
@@ -77,15 +86,14 @@ class AdoptedServer:
         ]
         self.enter_lifespan = lazy_value(lambda: event_loop.enter(self.low_level.lifespan(self.low_level)))
 
-    def list(self, method: str, params: Mapping[str, Any], *, has_lifespan: bool) -> dict[str, Any]:
+    def list(self, method: str, params: Mapping[str, Any], state: object) -> dict[str, Any]:
         """Read one page of a list, with every entry: whether a caller may use it is decided at each call.
 
         Args:
             method: the method of the list.
             params: the params of the request, without `_meta`.
-            has_lifespan: whether the lifespan is entered first.
+            state: what the lifespan yielded; {} before it is entered.
         """
-        state = self.enter_lifespan() if has_lifespan else {}
         with _transport("stdio"):  # FastMCP hides nothing from it
             sent = {**params, "_meta": OWN_META}
             return event_loop.run(self._answer(method, sent, SilentChannel(), PROTOCOL_VERSION, state))
@@ -139,7 +147,8 @@ class AdoptedServer:
         try:
             return await serve_one(self.low_level, channel, method, params, connection=connection, lifespan_state=state)
         except (MCPError, ValidationError) as error:
-            raise read_error(error) from None  # the same error, as this toolkit writes it
+            written = modern_error_data(error)  # the JSON-RPC error, as the server's own library writes it
+            raise AdoptedError(written.code, written.message, written.data) from None
 
 
 def find_low_level(server: object) -> Server[Any]:

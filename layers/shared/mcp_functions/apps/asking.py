@@ -12,16 +12,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.apps import rungs
+from mcp_functions.apps import channels
 from mcp_functions.protocol.constants import META_CLIENT_REVISION
 from mcp_functions.protocol.errors import ToolError
-from mcp_functions.rounds.input_requests import describe_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.protocol.wire_types import InputRequest
+    from mcp_functions.protocol.wire_types import JSONObject
 
 META_FORM = "mcp-functions/form"  # the member of the result's `_meta` with what the form shows and returns
 ONLY_THE_USER = "Only the user can answer this. Do not answer for the user, and do not call the tool again meanwhile."
@@ -32,12 +31,12 @@ AT_WORK = "The work is not finished, and nothing is lost."
 
 
 def choose_channel(
-    handler: rungs.AskingHandler,
+    handler: channels.AskingHandler,
     request: Request,
-    channel: rungs.Channel | None,
-    questions: Mapping[str, InputRequest],
+    channel: channels.Channel | None,
+    questions: Mapping[str, JSONObject],
     lacking: Mapping[str, Any],
-) -> rungs.Channel:
+) -> channels.Channel:
     """Choose the channel for the questions of a round.
 
     Args:
@@ -52,21 +51,21 @@ def choose_channel(
         MissingRequiredClientCapability: the handler cannot do without what the client lacks.
     """
     chosen = None
-    if not rungs.is_required(handler, lacking):
+    if not channels.is_required(handler, lacking):
         declared = dict(request.capabilities)
         if channel:  # a call keeps the channel on which it began, even if its client declares elicitation by now
             declared.pop("elicitation", None)
-        chosen = rungs.choose(handler, questions, declared)
+        chosen = channels.choose(handler, questions, declared)
     if chosen is None or channel not in {None, chosen}:
         earlier = META_CLIENT_REVISION in request.params["_meta"]
-        raise ToolError(rungs.not_asked(handler, questions, lacking, earlier=earlier))
+        raise ToolError(channels.not_asked(handler, questions, lacking, earlier=earlier))
     return chosen
 
 
 def write_result(
-    channel: rungs.Channel,
-    handler: rungs.AskingHandler,
-    questions: Mapping[str, InputRequest],
+    channel: channels.Channel,
+    handler: channels.AskingHandler,
+    questions: Mapping[str, JSONObject],
     state: str,
     now: float,
 ) -> dict[str, Any]:
@@ -79,7 +78,7 @@ def write_result(
         state: the sealed state of the next round.
         now: the time in unix seconds.
     """
-    if channel is rungs.APP:
+    if channel is channels.APP:
         return _for_app(handler, questions, state, now)
     return _for_model(handler, questions, state)
 
@@ -90,28 +89,28 @@ def open_result() -> dict[str, Any]:
 
 
 def _for_app(
-    handler: rungs.AskingHandler, questions: Mapping[str, InputRequest], state: str, now: float
+    handler: channels.AskingHandler, questions: Mapping[str, JSONObject], state: str, now: float
 ) -> dict[str, Any]:
     """Write the result that the form shows. It is no error: the list for apps promises no structured content."""
     asked_ms = int(now * 1000)
     form = {
-        "tool": f"{handler.name}{rungs.APP.suffix}",
+        "tool": f"{handler.name}{channels.APP.suffix}",
         "state": state,
         "questions": {key: question["params"] for key, question in questions.items()},
         "asked": asked_ms,
         "expires": asked_ms + handler.answer_within * 1000,
     }
-    asks = " / ".join(map(describe_request, questions.values()))
+    asks = " / ".join(map(channels.describe_request, questions.values()))
     text = f"Not finished yet: a form asks the user: {asks}. {ONLY_THE_USER} {FORM_REPORTS}"
     if not asks:
         text = f"{AT_WORK} The form beside this result continues it by itself. {FORM_REPORTS}"
     return {"content": [{"type": "text", "text": text}], "isError": False, "_meta": {META_FORM: form}}
 
 
-def _for_model(handler: rungs.AskingHandler, questions: Mapping[str, InputRequest], state: str) -> dict[str, Any]:
+def _for_model(handler: channels.AskingHandler, questions: Mapping[str, JSONObject], state: str) -> dict[str, Any]:
     """Write the result that tells the model what to ask the user, and how to pass on the answer."""
-    call = f'call {handler.name}{rungs.WORDS.suffix} with "state": "{state}"'
-    asks = " / ".join(f"{key}: {describe_request(question)}" for key, question in questions.items())
+    call = f'call {handler.name}{channels.WORDS.suffix} with "state": "{state}"'
+    asks = " / ".join(f"{key}: {channels.describe_request(question)}" for key, question in questions.items())
     text = (
         f"Not finished yet: this tool asks the user: {asks}. {ONLY_THE_USER} "
         f'When the user has answered, {call} and "answers": for each key its "action" ("accept", "decline" or '

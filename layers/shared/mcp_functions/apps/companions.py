@@ -3,7 +3,7 @@
     tools/call book {"city": "Rome"}                            ->  a result with a question, and a state
     tools/call book-answer {"state": "ks1.…", "answers": {…}}   ->  `open_call` makes of it the next round of `book`
 
-A channel is one of these two ways to ask (`rungs.Channel`). The state is sealed under the label of its channel, so that
+A channel is one of these two ways to ask (`Channel`). The state is sealed under the label of its channel, so that
 the other channel cannot open it. It contains the original arguments, and is bound to the tool and the principal
 (envelope.md §9.6).
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.apps.rungs import APP, CHANNELS
+from mcp_functions.apps.channels import APP, CHANNELS
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, UnknownName
 from mcp_functions.protocol.messages import is_dict_of, shows_apps
 from mcp_functions.seal.binding import bind_request, caller_id
@@ -22,7 +22,7 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.apps.rungs import Channel
+    from mcp_functions.apps.channels import Channel
     from mcp_functions.protocol.messages import Principal, Request
     from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.request_state import RequestStates

@@ -18,8 +18,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.apps import companions, form
+from mcp_functions.apps.channels import APP, WORDS
 from mcp_functions.apps.hosts import carries_empty_rounds
-from mcp_functions.apps.rungs import APP, WORDS
 from mcp_functions.protocol.constants import APP_FORM, META_CLIENT_CAPABILITIES
 from mcp_functions.protocol.messages import shows_apps, shows_forms
 from mcp_functions.tuples import NamedTuple

@@ -86,8 +86,9 @@ class DeadlineSocket:
 
     def makefile(self, _mode: str) -> BufferedReader:
         """Return a buffered reader. http.client asks for one for each response, and always with the mode "rb"."""
-        # The inner file has no buffer, so that each read of the system gets the time until the deadline.
-        return BufferedReader(_Reader(self, self._socket.makefile("rb", buffering=0)))
+        # The file has no buffer of its own, so that each read of the system gets the time until the deadline.
+        file = self._socket.makefile("rb", buffering=0)
+        return BufferedReader(_Reader(self, file))
 
     def set_timeout(self) -> None:
         """Give the next read or write the time until the deadline.
@@ -197,9 +198,9 @@ class ConnectionPool:
     def _open(self, deadline: Deadline) -> Connection:
         """Open a connection. The causes of errors are hidden, as in `post`."""
         endpoint = self._endpoint
-        context = tls_context() if endpoint.scheme == "https" else None
+        seconds = self._limits.connect_seconds
         try:
-            return open_connection(endpoint.host, endpoint.port, context, self._limits.connect_seconds, deadline)
+            return open_connection(endpoint.scheme, endpoint.host, endpoint.port, seconds, deadline)
         except TimeoutError:
             raise errors.ConnectTimeoutError from None
         except OSError as error:
@@ -210,15 +211,13 @@ class ConnectionPool:
             raise errors.EndpointConnectionError from None
 
 
-def open_connection(
-    host: str, port: int, context: SSLContext | None, connect_seconds: float, deadline: Deadline
-) -> Connection:
+def open_connection(scheme: str, host: str, port: int, connect_seconds: float, deadline: Deadline) -> Connection:
     """Open a connection.
 
     Args:
+        scheme: "https", or "http" for a connection without encryption.
         host: the name or address of the host.
         port: the port of the host.
-        context: the trusted certificates; None opens a connection without encryption.
         connect_seconds: the time limit for each address of the host, and for the TLS handshake.
         deadline: the deadline of the whole call.
 
@@ -227,10 +226,9 @@ def open_connection(
     """
     connected = _connect(host, port, connect_seconds, deadline)
     connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    if context is None:
-        return Connection(connected, "http", host, port, deadline)
-    encrypted = encrypt(connected, host, context, deadline.within(connect_seconds))
-    return Connection(encrypted, "https", host, port, deadline)
+    if scheme == "https":
+        connected = encrypt(connected, host, tls_context(), deadline.within(connect_seconds))
+    return Connection(connected, scheme, host, port, deadline)
 
 
 def _connect(host: str, port: int, connect_seconds: float, deadline: Deadline) -> socket.socket:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 CLIENT_VARIABLE = "MCP_AWS_CLIENT"  # "lean", which is the default, allows our clients; "boto3" does not
-# boto3 alone understands these.
+# Only boto3 understands these variables.
 BOTO3_VARIABLES = (
     "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_DATA_PATH",
     "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT",
@@ -30,7 +30,7 @@ BOTO3_FILES = {
     "~/.aws/credentials": "AWS_SHARED_CREDENTIALS_FILE",
 }
 SERVICE_IDS = {"secretsmanager": "secrets_manager"}  # service -> its name in AWS_ENDPOINT_URL_…, where they differ
-# These two are texts, not compiled patterns: a cold start compiles a pattern only if it needs it.
+# REGION and URL are texts, not compiled patterns: a cold start compiles a pattern only if it needs that pattern.
 REGION = r"(?P<area>cn|us|us-gov|eu|ap|sa|ca|me|af|il|mx)-[a-z]+-\d"  # China ("cn") has another domain
 URL = r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9.-]+)(?::(?P<port>\d+))?/?"
 PORTS = {"https": 443, "http": 80}  # scheme -> its port, which a URL may leave out

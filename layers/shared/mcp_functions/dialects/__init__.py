@@ -1,14 +1,16 @@
-"""Proposals that were not released, for clients that ask for them: translations over the same rounds.
+"""Proposals that were not released, for clients that ask for them: an experimental capability in each request.
 
-A deployment enables a dialect by its name (`MCP_DIALECTS`). A client asks for it in each request, with an experimental
-capability; other clients get the released revision. Each module `sep_…` is one proposal, named after its number (SEP is
-"Specification Enhancement Proposal"), and deleting its file removes it.
+    dialect      one proposal, in a module `sep_<number>.py`; MCP_DIALECTS enables it, and deleting the file removes it
+    turn         a response with questions to the client, and the request in which the client answers them
+    token        connects the two: the folder of a function, a dot, and sealed data that only this function opens
+    front door   the endpoint that forwards requests to the functions; it reads only the folder of a token
 
-    a request                    the dialect translates it, lets the released revision answer, and translates the result
-    the answers of a client      a body without a method, with a sealed token: the dialect returns the call to continue
+A dialect translates in two places:
 
-The client's answers follow a turn, that is one response with questions. Their token begins with the function's folder.
-A front door is the endpoint that forwards requests to the functions with their handlers. It opens no token.
+    a request              `Dialect.answer` translates it, lets the released revision answer, and translates the result
+    the answers of a turn  a body without a method: `Dialect.continue_turn` returns the call that continues
+
+A number is that of a SEP, a "Specification Enhancement Proposal". All other requests get the released revision.
 """
 
 from __future__ import annotations
@@ -18,15 +20,16 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mcp_functions.dialects import turn_state
 from mcp_functions.dialects.dialect import DialectContext, declaration
 from mcp_functions.handlers import lookup
 from mcp_functions.protocol.constants import META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION, RESUME
-from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured
+from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, StateTooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from mcp_functions.dialects.dialect import AnswerModern, Dialect
+    from mcp_functions.dialects.dialect import Dialect
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.exchange import Continuation, Endpoint
     from mcp_functions.protocol.messages import AnyResult, ForwardedResponse, Request
@@ -44,7 +47,7 @@ def add_to_function(endpoint: Endpoint, context: DialectContext) -> Endpoint:
     Raises:
         Misconfigured: a dialect is unknown.
     """
-    function = FunctionDialects(_load(context.settings.dialects), context, endpoint.handle_request)
+    function = FunctionDialects(_load(context.settings.dialects), context)
     return endpoint._replace(handle_request=function.answer, continue_dialect=function.continue_turn)
 
 
@@ -65,15 +68,16 @@ class FunctionDialects(NamedTuple):
 
     dialects: list[Dialect]
     context: DialectContext
-    answer_modern: AnswerModern  # answers a request of the released revision
 
     def answer(self, request: Request) -> AnyResult:
         """Answer a request in the first dialect that its client asks for, or in the released revision."""
         for dialect in self.dialects:
-            declared = declaration(request, dialect.name)
-            if declared is not None:
-                return dialect.answer(self.context, self.answer_modern, request, declared)
-        return self.answer_modern(request)
+            if declaration(request, dialect.name) is not None:
+                try:
+                    return dialect.answer(self.context, request)
+                except StateTooLarge as error:
+                    return turn_state.too_large(self.context, request, error)
+        return self.context.answer_modern(request)
 
     def continue_turn(self, http: HttpRequest, body: JSONValue) -> Continuation | None:
         """Return the request that a body continues; None if the body belongs to no dialect.
@@ -82,8 +86,9 @@ class FunctionDialects(NamedTuple):
             InvalidRequestState: the body's token belongs to another function or principal, or is invalid.
         """
         for dialect in self.dialects:
-            if dialect.read_token(http, body) is not None:
-                return dialect.continue_turn(self.context, http, body)
+            token = dialect.read_token(http, body)
+            if token is not None:
+                return dialect.continue_turn(self.context, http, body, token)
         return None
 
 
@@ -92,12 +97,12 @@ class FrontDoorDialects(NamedTuple):
 
     dialects: list[Dialect]
     catalog: Mapping[str, Any]  # which function has which tool, prompt or resource
-    answer_modern: AnswerModern  # answers a request of the released revision
+    answer_modern: Callable[[Request], AnyResult]  # answers a request of the released revision
     forward: Callable[[str, Request], ForwardedResponse]  # sends a request to the function in a folder
 
     def answer(self, request: Request) -> AnyResult:
         """Answer a request, or forward it."""
-        if request.message["id"] is None:  # no request of a client has this id: `continue_turn` made it
+        if request.message["id"] is None:  # no request of a client has this id: `_message_to_forward` made it
             return self.forward(request.params["function"], request)
         for dialect in self.dialects:
             task_id = dialect.read_task_id(request)
@@ -109,14 +114,17 @@ class FrontDoorDialects(NamedTuple):
     def continue_turn(self, http: HttpRequest, body: JSONValue) -> Continuation | None:
         """Return a message for the function that continues a body; None if the body belongs to no dialect.
 
-        The message has the id null, so `answer` forwards it.
-
         Raises:
             InvalidRequestState: the catalog lacks the function.
         """
-        token = self._read_token(http, body)
-        if token is None:
-            return None
+        for dialect in self.dialects:
+            token = dialect.read_token(http, body)
+            if token is not None:
+                return self._message_to_forward(http, token)
+        return None
+
+    def _message_to_forward(self, http: HttpRequest, token: str) -> Continuation:
+        """Return a message with the id null, which `answer` forwards to the function that made a token."""
         folder = token.partition(".")[0]
         folders_by_kind = self.catalog["functions"].values()  # each maps the names of tools, for example, to folders
         if not any(folder in folders.values() for folders in folders_by_kind):
@@ -124,13 +132,6 @@ class FrontDoorDialects(NamedTuple):
         meta: dict[str, Any] = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: {}}
         message: Any = {"jsonrpc": "2.0", "id": None, "method": RESUME, "params": {"function": folder, "_meta": meta}}
         return http._replace(headers={**http.headers, "mcp-method": RESUME}), message
-
-    def _read_token(self, http: HttpRequest, body: JSONValue) -> str | None:
-        for dialect in self.dialects:
-            token = dialect.read_token(http, body)
-            if token is not None:
-                return token
-        return None
 
 
 def _load(names: Iterable[str]) -> list[Dialect]:

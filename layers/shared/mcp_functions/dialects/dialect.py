@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.protocol.constants import CALLS, META_CLIENT_REVISION
 from mcp_functions.protocol.json_writer import dumps
@@ -18,19 +18,17 @@ if TYPE_CHECKING:
     from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
 
-AnswerModern: TypeAlias = "Callable[[Request], AnyResult]"  # answers a request of the released revision
-
 
 class DialectContext(NamedTuple):
     """The function that answers in a dialect."""
 
+    answer_modern: Callable[[Request], AnyResult]  # answers a request of the released revision
     folder: str  # the function's folder, which precedes every token in clear text
     settings: Settings
     audience: str  # the function and its stage; tokens of another audience do not open
     states: Callable[[int, bytes], RequestStates]  # returns the seal for a lifetime in seconds and a label
     answer_within: int  # seconds; the longest time that a handler of the function waits for an answer
     now: Callable[[], float]  # unix seconds
-    rand: Callable[[int], bytes]  # `n` random bytes
 
 
 def _none(*_arguments: object) -> None:
@@ -41,12 +39,12 @@ class Dialect(NamedTuple):
     """One proposal."""
 
     name: str  # the name of the experimental capability with which clients ask for it
-    # `answer` answers a request of a client that asks for the dialect. The mapping is the value of the capability.
-    answer: Callable[[DialectContext, AnswerModern, Request, Mapping[str, Any]], AnyResult]
+    # `answer` answers a request of a client that asks for the dialect.
+    answer: Callable[[DialectContext, Request], AnyResult]
     # `read_token` returns the token in a body that is not a request; None if the body has no token of this dialect.
     read_token: Callable[[HttpRequest, Any], str | None] = _none
     # `continue_turn` opens that token, and returns the request that the body continues.
-    continue_turn: Callable[[DialectContext, HttpRequest, Any], Continuation | None] = _none
+    continue_turn: Callable[[DialectContext, HttpRequest, Any, str], Continuation | None] = _none
     # `read_task_id` returns the id of the task that a request of this dialect names; None for other requests.
     read_task_id: Callable[[Request], str | None] = _none
 

@@ -6,25 +6,24 @@
     client   POST of the array of its responses, with the id of the last event in `Last-Event-ID`
     server   the result of the call, or the next turn
 
-The proposal stores state in the server. Here the id of the last event is the state, sealed (encrypted and
-authenticated). The quotations in this file are from SEP-1858.
+The proposal stores state in the server. Here the id of the last event holds it: a token, that is a sealed (encrypted
+and authenticated) text. The quotations in this file are from SEP-1858.
 """
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.dialects import turn_state
 from mcp_functions.dialects.dialect import Dialect, is_response, is_unfinished, stream_event
-from mcp_functions.dialects.turn_state import TurnQuestion, TurnState
+from mcp_functions.dialects.turn_state import Turn, TurnQuestion
 from mcp_functions.protocol.errors import InvalidRequest, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.protocol.messages import ResponseBody
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mcp_functions.dialects.dialect import AnswerModern, DialectContext
+    from mcp_functions.dialects.dialect import DialectContext
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.exchange import Continuation
     from mcp_functions.protocol.messages import AnyResult, Request
@@ -41,34 +40,34 @@ TOO_LARGE = (
 MISSING_HEADER = "An array of responses needs the header Last-Event-ID: the id of the event input_required"
 
 
-def answer(
-    context: DialectContext, answer_modern: AnswerModern, request: Request, _declared: Mapping[str, Any]
-) -> AnyResult:
-    """Answer a request; a call that asks its client becomes a turn."""
-    result = answer_modern(request)
+def answer(context: DialectContext, request: Request) -> AnyResult:
+    """Answer a request; the questions of a call are written as events.
+
+    Raises:
+        StateTooLarge: the id of the last event would be too long.
+    """
+    result = context.answer_modern(request)
     if not is_unfinished(result, request):
         return result  # finished, or an error: nothing to translate
-    id_prefix = base64url(context.rand(NONCE_BYTES))
-    requests: dict[str, Any] = {}  # id -> the server's request
-    asked: dict[str, TurnQuestion] = {}  # id -> what the token must hold about it
+    id_prefix = base64url(os.urandom(NONCE_BYTES))
+    asked: dict[str, TurnQuestion] = {}  # the questions by the ids of their requests, for the token
+    requests: list[str] = []  # the events with these requests
     for number, (key, question) in enumerate(result.result["inputRequests"].items(), start=1):
         id_ = f"{id_prefix}-{number}"
-        requests[id_] = question
         asked[id_] = TurnQuestion(key, question["method"])
-    turn = TurnState(result.result["requestState"], asked, turn_state.call_parts(request))
-    try:
-        last_event_id = turn_state.seal_turn(context, NAME, request, turn)
-    except StateTooLarge as error:
-        return turn_state.too_large(context, request, error)
+        requests.append(stream_event({"jsonrpc": "2.0", "id": id_, **question}, id_=id_))
+    turn = Turn(result.result["requestState"], asked, turn_state.call_parts(request))
+    last_event_id = turn_state.seal_turn(context, NAME, request, turn)
     if len(last_event_id) > MAX_EVENT_ID:
-        return turn_state.too_large(context, request, StateTooLarge(TOO_LARGE))
+        raise StateTooLarge(TOO_LARGE)
     # "When a server needs to send one or more requests … it should first send a `buffer_input` SSE event."
-    stream = [stream_event(notification) for notification in result.notifications]
-    stream.append(stream_event(name="buffer_input", id_=f"{id_prefix}-0"))
-    for id_, question in requests.items():
-        stream.append(stream_event({"jsonrpc": "2.0", "id": id_, **question}, id_=id_))
     # "The server then sends its requests … followed by an `input_required` SSE event, and disconnects."
-    stream.append(stream_event(name="input_required", id_=last_event_id))
+    stream = [
+        *map(stream_event, result.notifications),
+        stream_event(name="buffer_input", id_=f"{id_prefix}-0"),
+        *requests,
+        stream_event(name="input_required", id_=last_event_id),
+    ]
     return result._replace(body=ResponseBody("".join(stream), is_stream=True))
 
 
@@ -85,14 +84,14 @@ def read_token(http: HttpRequest, body: object) -> str | None:
     return http.headers.get(HEADER)
 
 
-def continue_turn(context: DialectContext, http: HttpRequest, body: JSONValue) -> Continuation:
+def continue_turn(context: DialectContext, http: HttpRequest, body: JSONValue, token: str) -> Continuation:
     """Return the call that an array of responses continues.
 
     Raises:
         InvalidRequest: a question has two answers.
         InvalidRequestState: the event id is invalid.
     """
-    turn = turn_state.open_turn(context, NAME, http.headers[HEADER], http)
+    turn = turn_state.open_turn(context, NAME, token, http)
     answers: dict[str, Any] = {}
     for response in body:
         question = turn.asked.get(str(response["id"]))

@@ -28,13 +28,13 @@ from mcp_functions.protocol.errors import (
     MissingRequiredClientCapability,
     UnknownName,
 )
-from mcp_functions.protocol.messages import Result, is_dict_of
+from mcp_functions.protocol.messages import Result, is_dict_of, value_at
 from mcp_functions.seal.binding import Binding, caller_id, principal_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.dialects.dialect import AnswerModern, DialectContext
+    from mcp_functions.dialects.dialect import DialectContext
     from mcp_functions.protocol.messages import AnyResult, Request
     from mcp_functions.seal.request_state import RequestStates
 
@@ -76,7 +76,6 @@ class TaskRequest(NamedTuple):
     """A request of this dialect about a task."""
 
     context: DialectContext
-    answer_modern: AnswerModern
     request: Request
     task_id: str
 
@@ -96,14 +95,12 @@ class TaskRequest(NamedTuple):
         # This client need not send the headers of the released revision, but they must not contradict the body.
         headers.check_task_id(message, {"mcp-name": self.task_id, **request.headers})
         modern_headers = {**request.headers, "mcp-method": method, "mcp-name": self.task_id}
-        result = self.answer_modern(request._replace(message=message, headers=modern_headers))
+        result = self.context.answer_modern(request._replace(message=message, headers=modern_headers))
         assert isinstance(result, Result)  # noqa: S101 - the extension's methods have results
         return result.result
 
 
-def answer(
-    context: DialectContext, answer_modern: AnswerModern, request: Request, _declared: Mapping[str, Any]
-) -> AnyResult:
+def answer(context: DialectContext, request: Request) -> AnyResult:
     """Answer a request of a client that declares this dialect.
 
     Raises:
@@ -111,10 +108,10 @@ def answer(
     """
     method = request.method
     if method == "tools/call":
-        return _call(request, answer_modern)
+        return _call(context, request)
     if method in METHODS:
-        return METHODS[method](TaskRequest(context, answer_modern, request, _task_id(request)))
-    return answer_modern(request)
+        return METHODS[method](TaskRequest(context, request, _task_id(request)))
+    return context.answer_modern(request)
 
 
 def read_task_id(request: Request) -> str | None:
@@ -124,7 +121,7 @@ def read_task_id(request: Request) -> str | None:
     return _task_id(request)
 
 
-def _call(request: Request, answer_modern: AnswerModern) -> AnyResult:
+def _call(context: DialectContext, request: Request) -> AnyResult:
     """Call a tool, as a task if the client asks for a task and the tool supports it.
 
     "it can start using the ephemeral workflow and then switch to the persistent workflow": rounds ask the questions
@@ -132,13 +129,13 @@ def _call(request: Request, answer_modern: AnswerModern) -> AnyResult:
     """
     if "task" not in request.params:
         try:
-            return answer_modern(request)
+            return context.answer_modern(request)
         except MissingRequiredClientCapability as error:
-            if _lacks_tasks(error):
-                raise InvalidParams(TASK_REQUIRED) from None  # the cause names the extension, which this client lacks
-            raise
+            if value_at(error.data, "requiredCapabilities", "extensions", EXTENSION_TASKS) is None:
+                raise
+            raise InvalidParams(TASK_REQUIRED) from None  # the cause names the extension, which this client lacks
     extended = _with_extension(request, request.capabilities)
-    result = answer_modern(extended._replace(task_ttl=_ttl(request.params["task"])))
+    result = context.answer_modern(extended._replace(task_ttl=_ttl(request.params["task"])))
     if not isinstance(result, Result) or result.result.get("resultType") != "task":
         return result  # the tool does not run as a task, or asks first
     status = _status(result.result)
@@ -165,9 +162,11 @@ def _result(task: TaskRequest) -> Result:
     match found["status"]:
         case "input_required":
             # "Servers MUST include an `inputRequests` field in the `tasks/result` response when the task is in state
-            # `input_required`."; "Servers MAY include a requestState field"
+            # `input_required`."; "Servers MAY include a requestState field". With this one, the client returns the
+            # questions that it was shown, and its answers count for no others.
             questions = found["inputRequests"]
-            asked = {"inputRequests": questions, "requestState": _seal_questions(task, questions)}
+            token = _states(task).seal(_binding(task), None, asked=dict.fromkeys(questions, ""), record={})
+            asked = {"inputRequests": questions, "requestState": token}
             return Result({"resultType": "input_required", **asked, "_meta": _about(task, found)})
         case "completed":
             result = found["result"]
@@ -191,10 +190,9 @@ def _input_response(task: TaskRequest) -> Result:
         raise InvalidParams(INVALID_ANSWERS)
     shown = _shown_questions(task)
     found = task.send("tasks/get", ANYTHING)
-    asked: Mapping[str, Any] = found.get("inputRequests", {})
     # "it SHOULD ignore any unexpected information"
     accepted: dict[str, Any] = {}
-    for key, question in asked.items():
+    for key, question in found.get("inputRequests", {}).items():
         was_shown = shown is None or key in shown
         if was_shown and key in responses and _fits(question, responses[key]):
             accepted[key] = responses[key]
@@ -211,13 +209,6 @@ def _with_extension(request: Request, capabilities: Mapping[str, Any]) -> Reques
     return request.with_params({**request.params, "_meta": meta})
 
 
-def _lacks_tasks(error: MissingRequiredClientCapability) -> bool:
-    match error.data:
-        case {"requiredCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": _}}}:
-            return True
-    return False
-
-
 def _ttl(task: object) -> int:
     """Return the time for which a client wants its task to be kept, in milliseconds; 0 if it names none."""
     if not isinstance(task, dict):
@@ -232,15 +223,14 @@ def _ttl(task: object) -> int:
 
 def _task_id(request: Request) -> str:
     """Return the id of the named task: "`tasks/input_response` request that includes … `Task` metadata field"."""
+    params = request.params
     ids: list[object] = []
-    if "taskId" in request.params:
-        ids.append(request.params["taskId"])
-    related = request.params["_meta"].get(RELATED)
-    if related is not None:
-        ids.append(related.get("taskId") if isinstance(related, dict) else None)
+    if "taskId" in params:
+        ids.append(params["taskId"])
+    if params["_meta"].get(RELATED) is not None:
+        ids.append(value_at(params["_meta"], RELATED, "taskId"))
     if not ids or not all(isinstance(task_id, str) for task_id in ids):
-        needs_related = request.method == "tasks/input_response"
-        raise InvalidParams(INVALID_RELATED if needs_related else None)
+        raise InvalidParams(INVALID_RELATED if request.method == "tasks/input_response" else None)
     if len(set(ids)) > 1:
         raise InvalidParams(message=f"params.taskId and {RELATED} name two tasks")
     return str(ids[0])
@@ -274,11 +264,6 @@ def _fits(asked: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
 
             return bool(Draft202012Validator(schema).is_valid(more.get("content", {})))
     return True
-
-
-def _seal_questions(task: TaskRequest, questions: Mapping[str, Any]) -> str:
-    """Return the token with the questions that a client was shown; its answers count for these questions only."""
-    return _states(task).seal(_binding(task), None, asked=dict.fromkeys(questions, ""), record={})
 
 
 def _shown_questions(task: TaskRequest) -> list[str] | None:

@@ -1,10 +1,13 @@
-"""The state between two turns of a dialect: the requestState of the released revision, and the original call.
+"""A turn is a response with questions, and the request in which the client answers them. A token connects the two.
 
-    token = folder of the function + "." + sealed {state, asked, call}
+    1. `seal_turn`        the response takes the token to the client
+    2. `open_turn`        the answers come back with the token
+    3. `repeat_call`      the answers become a call of the released revision, which continues
 
-A turn is a response with questions; the client's answers come back with the token. The token is sealed (encrypted and
-authenticated) for one dialect and one principal. The requestState inside is still bound to the call and still expires,
-so opening the token alone grants nothing.
+    token = folder of the function + "." + sealed {requestState of the released revision, questions, call}
+
+The token is sealed (encrypted and authenticated) for one dialect and one principal. The requestState inside is still
+bound to the call and still expires, so opening the token alone grants nothing.
 """
 
 from __future__ import annotations
@@ -44,15 +47,15 @@ class TurnQuestion(NamedTuple):
     method: str  # the method of the request to the client, for example "elicitation/create"
 
 
-class TurnState(NamedTuple):
-    """The state between two turns."""
+class Turn(NamedTuple):
+    """The data of a turn, which its token holds."""
 
-    state: str  # the requestState of the released revision
+    request_state: str  # the requestState of the released revision
     asked: Mapping[str, TurnQuestion]  # the questions, by their id in the dialect
     call: Mapping[str, Any]  # from `call_parts`, if the client does not send the call again
 
 
-def seal_turn(context: DialectContext, format_name: str, request: Request, turn: TurnState) -> str:
+def seal_turn(context: DialectContext, format_name: str, request: Request, turn: Turn) -> str:
     """Return the token that holds a turn; it opens only with the same `format_name`.
 
     A format is a dialect, or one of its options: "sep-1685" and "sep-1685/1".
@@ -61,13 +64,13 @@ def seal_turn(context: DialectContext, format_name: str, request: Request, turn:
         StateTooLarge: the token would be longer than the deployment allows.
     """
     questions = {id_: list(question) for id_, question in turn.asked.items()}
-    record = {"state": turn.state, "asked": questions, "call": dict(turn.call)}
+    record = {"state": turn.request_state, "asked": questions, "call": dict(turn.call)}
     binding = _binding(context, format_name, request.principal)
     states = context.states(context.answer_within, label(format_name))
     return f"{context.folder}.{states.seal(binding, None, asked={}, record=record)}"
 
 
-def open_turn(context: DialectContext, format_name: str, token: str, http: HttpRequest) -> TurnState:
+def open_turn(context: DialectContext, format_name: str, token: str, http: HttpRequest) -> Turn:
     """Return the turn in a token; see `open_turn_for`."""
     principal = identity.identify(http, context.settings, context.now()).principal
     return open_turn_for(context, format_name, token, principal, http.address)
@@ -75,7 +78,7 @@ def open_turn(context: DialectContext, format_name: str, token: str, http: HttpR
 
 def open_turn_for(
     context: DialectContext, format_name: str, token: str, principal: Principal | None, address: str
-) -> TurnState:
+) -> Turn:
     """Return the turn in a token, for a principal that is already known.
 
     Raises:
@@ -88,7 +91,7 @@ def open_turn_for(
     binding = _binding(context, format_name, principal)
     record = states.open(sealed, binding, caller=caller_id(principal, address)).record
     asked = {id_: TurnQuestion(*question) for id_, question in record["asked"].items()}
-    return TurnState(record["state"], asked, record["call"])
+    return Turn(record["state"], asked, record["call"])
 
 
 def label(format_name: str) -> bytes:
@@ -108,14 +111,15 @@ def call_parts(request: Request) -> dict[str, Any]:
     }
 
 
-def repeat_call(http: HttpRequest, turn: TurnState, answers: Mapping[str, Any]) -> Continuation:
+def repeat_call(http: HttpRequest, turn: Turn, answers: Mapping[str, Any]) -> Continuation:
     """Return the original call with answers and state, as a client of the released revision sends it.
 
     A header of the answering request is kept, so a header that contradicts the call is refused.
     """
     call = turn.call
     method = call["method"]
-    params = {**call["params"], "inputResponses": dict(answers), "requestState": turn.state, "_meta": call["meta"]}
+    answered = {"inputResponses": dict(answers), "requestState": turn.request_state}
+    params = {**call["params"], **answered, "_meta": call["meta"]}
     message: JSONRPCRequest = {"jsonrpc": "2.0", "id": call["id"], "method": method, "params": params}
     name = call["params"][CALLS[method]]  # the tool, prompt or resource
     repeated = {**call["headers"], "mcp-method": method, "mcp-name": headers.encode(name), **http.headers}

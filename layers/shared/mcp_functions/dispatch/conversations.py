@@ -13,31 +13,32 @@ Words:
     state          `requestState`: the sealed record, which the client sends back with its next request
     channel        how a client without elicitation is asked: by a form of its host, or by its model in words
     companion      a second tool beside a tool that asks; a call of it brings the answers of a channel
+    claims         what a verified state says: the conversation, the round, and the record
 """
 
 from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.handlers import runner
 from mcp_functions.protocol.constants import META_CLIENT_REVISION
 from mcp_functions.protocol.errors import Crash, DeveloperError, Misconfigured, StateTooLarge, ToolError
-from mcp_functions.protocol.messages import is_asked_in_app, shows_forms
+from mcp_functions.protocol.messages import Result, is_asked_in_app, shows_forms
 from mcp_functions.rounds.input_requests import missing_capabilities
 from mcp_functions.rounds.round import Round, RoundRequest
 from mcp_functions.seal.request_state import start_round
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
-    from mcp_functions.apps.rungs import Channel
+    from mcp_functions.apps.channels import Channel
     from mcp_functions.handlers.base import Handler
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.protocol.wire_types import InputRequest
+    from mcp_functions.protocol.wire_types import JSONObject
     from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.claims import Claims
@@ -50,24 +51,10 @@ NOT_KEPT = "This was done before, and its answer was not kept."
 TOO_LARGE = "This conversation has more to remember than it can carry. Answer more briefly."
 
 
-class MakeStates(Protocol):
-    """Makes the object that seals and opens states; for the same arguments, always the same object."""
-
-    def __call__(self, *, lifetime: int, label: bytes = ...) -> RequestStates:
-        """Take the lifetime of the states in seconds, and the label of a channel."""
-
-
-class ResultWithNotifications(NamedTuple):
-    """The result of a round, and the notifications that the client gets before it."""
-
-    result: dict[str, Any]
-    notifications: Sequence[Mapping[str, Any]] = ()
-
-
 class _Call(NamedTuple):
     """A call in its present round."""
 
-    request: Request  # names the tool that asks; a companion's request was replaced by that of the call it continues
+    request: Request  # a call of the tool that asks; for a call of a companion, `companions` has written this one
     handler: Handler[..., Any]
     states: RequestStates | None  # seals and opens states; None if the function has no keys
     start: RoundStart  # the verified state of the request, and what binds it to this request
@@ -86,7 +73,7 @@ class Conversations:
     def __init__(  # noqa: PLR0913 - the parts of one deployment
         self,
         audience: str,
-        make_states: MakeStates | None,
+        make_states: Callable[..., RequestStates] | None,
         make_table: Callable[[int], SealedTable],
         *,
         now: Callable[[], float] = time.time,
@@ -97,7 +84,8 @@ class Conversations:
 
         Args:
             audience: the server for which states are sealed: "<service>/<stage>".
-            make_states: makes the object that seals states; None if the function has no keys.
+            make_states: `make_states(lifetime=…, label=…)` returns what seals states, for a lifetime in seconds and the
+                label of a channel; None if the function has no keys.
             make_table: makes the table of single-use rounds, from the lifetime of its items in seconds.
             now: the clock, unix seconds.
             audit: the author's function that gets a record of each round.
@@ -110,16 +98,16 @@ class Conversations:
         self._audit = audit
         self._tasks = tasks
 
-    def run_round(self, request: Request, handler: Handler[..., Any]) -> ResultWithNotifications:
+    def run_round(self, request: Request, handler: Handler[..., Any]) -> Result:
         """Run the round that a request asks for."""
         states = None
-        # A state is verified also for a handler that never asks.
+        # A handler that never asks opens a state too: then a forged one is refused by every handler.
         if self._make_states and (handler.needs_state or "requestState" in request.params):
             states = self._make_states(lifetime=handler.answer_within)
         start = start_round(self._audience, request, states)
         return self._run(self._prepare(request, handler, states, start))
 
-    def run_companion(self, request: Request, handler: Handler[..., Any], name: str) -> ResultWithNotifications:
+    def run_companion(self, request: Request, handler: Handler[..., Any], name: str) -> Result:
         """Run the round that a companion continues, or tell its form whether the question is still open.
 
         Args:
@@ -139,7 +127,7 @@ class Conversations:
             from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where a handler needs it
 
             single_use.RoundClaim(continued.request, handler, start.claims, self._make_table).check_unused()
-        return ResultWithNotifications(asking.open_result())
+        return Result(asking.open_result())
 
     def _channel_states(self, handler: Handler[..., Any], channel: Channel) -> RequestStates | None:
         """Return the object that seals the states of a channel; None if the function has no keys."""
@@ -165,7 +153,7 @@ class Conversations:
             scopes=request.scopes,
             flow=start.flow,
             number=start.number,
-            deadline=request.deadline,
+            deadline=request.gateway_deadline,
             now=self._now,
             camel_case=handler.camel_case,
             max_sheds=handler.max_sheds,
@@ -176,7 +164,7 @@ class Conversations:
         asked = start.claims.asked if start.claims else {}
         return _Call(request, handler, states, start, Round(round_request, record, asked), channel)
 
-    def _run(self, call: _Call) -> ResultWithNotifications:
+    def _run(self, call: _Call) -> Result:
         """Run the round, once if it must not be repeated; a crash becomes a result."""
         if call.round.questions.actions:
             observability.current().answered_by = call.answered_by
@@ -187,7 +175,7 @@ class Conversations:
             result = self._run_once(call, state) if must_run_once and state else self._run_function(call)
         except Crash as crash:  # nothing was recorded for this round, so the same request may run again
             result = runner.crash_result(call.handler, crash)
-        return ResultWithNotifications(result, call.round.notifications)
+        return Result(result, tuple(call.round.notifications))
 
     def _run_once(self, call: _Call, state: Claims) -> dict[str, Any]:
         """Run a round that must not run twice, or return its recorded result."""
@@ -203,10 +191,10 @@ class Conversations:
         lacking = missing_capabilities(questions.values(), call.request.capabilities)
         if not lacking:
             return result
-        from mcp_functions.apps import rungs  # noqa: PLC0415 - only for clients without elicitation
+        from mcp_functions.apps import channels  # noqa: PLC0415 - only for clients without elicitation
 
         earlier = META_CLIENT_REVISION in call.request.params["_meta"]
-        return handler.error_result(rungs.not_asked(handler, questions, lacking, earlier=earlier))
+        return handler.error_result(channels.not_asked(handler, questions, lacking, earlier=earlier))
 
     def _run_function(self, call: _Call) -> dict[str, Any]:
         """Run the function. Return its result, or a result that asks its questions; the audit gets a record of both."""
@@ -245,7 +233,7 @@ class Conversations:
         return {"resultType": "input_required", "inputRequests": questions, "requestState": token}
 
     def _ask_by_channel(
-        self, call: _Call, questions: Mapping[str, InputRequest], lacking: Mapping[str, Any]
+        self, call: _Call, questions: Mapping[str, JSONObject], lacking: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Return a complete result that asks the questions: the client does not know `input_required` results.
 
@@ -295,7 +283,7 @@ class Conversations:
             raise ToolError(TOO_LARGE) from None
 
 
-def _client_continues(request: Request, questions: Mapping[str, InputRequest]) -> bool:
+def _client_continues(request: Request, questions: Mapping[str, JSONObject]) -> bool:
     """Tell whether a client that can ask these questions sends the next request by itself.
 
     Without a question, it only has to repeat the request. Some clients that show no forms do not know that.

@@ -26,7 +26,7 @@ from mcp_functions.handlers.runner import crash_result, run_round
 from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import APP_FORM, CALLS, LOG_LEVELS, META_LOG_LEVEL, TASKS
 from mcp_functions.protocol.errors import Crash, InvalidParams
-from mcp_functions.protocol.messages import MAX_ID, Result, complete, is_dict_of, is_id, value_at
+from mcp_functions.protocol.messages import MAX_ID_CHARS, Result, complete, is_dict_of, is_id, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -76,7 +76,7 @@ class Dispatcher:
             return self._result(self._complete_argument(request))
         if method in TASKS and self._tasks:
             headers.check_task_id(request.message, request.headers)
-            request.must_take_tasks()
+            request.require_tasks_extension()
             return self._result(self._tasks.answer(request))
         return self._lists.answer(method, request.params)
 
@@ -92,21 +92,20 @@ class Dispatcher:
         if not target.companion:  # the arguments of a companion are a state and answers, which no header repeats
             lookup.check_headers(handler.header_arguments, params, request.headers)
         _check_params(method, params)
-        result, notifications = self._run(request, handler, target.companion)
+        outcome = self._run(request, handler, target.companion)
+        result = outcome.result
         if "cacheScope" in result and ("requestState" in params or "inputResponses" in params):
             # "results of requests that carry inputResponses or requestState MUST NOT be cached"
             result = {**result, "ttlMs": 0, "cacheScope": "private"}
-        return self._result(result, notifications)
+        return self._result(result, outcome.notifications)
 
-    def _run(
-        self, request: Request, handler: Handler[..., Any], companion: str
-    ) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
-        """Run a handler; return its result, and the notifications that the client gets before it."""
+    def _run(self, request: Request, handler: Handler[..., Any], companion: str) -> Result:
+        """Run a handler, or the round that a call of a companion continues."""
         if companion:
             return self._conversations().run_companion(request, handler, companion)
         # A request with a state always goes through `conversations`, so that a forged state is refused everywhere.
         if handler.only_returns and "requestState" not in request.params:
-            return _run_alone(request, handler), ()
+            return Result(_run_alone(request, handler))
         return self._conversations().run_round(request, handler)
 
     def _admit(self, request: Request, target: Target) -> Handler[..., Any]:
@@ -136,9 +135,9 @@ class Dispatcher:
             raise InvalidParams(message="params.context.arguments must be an object of strings")
         return cast("CompletableHandler[..., Any]", handler).find_completions(name, value, arguments)
 
-    def _result(self, result: Mapping[str, Any], notifications: Sequence[Mapping[str, Any]] = ()) -> Result:
+    def _result(self, result: Mapping[str, Any], notifications: tuple[Mapping[str, Any], ...] = ()) -> Result:
         """Add what every result has, and the notifications that the client gets before it."""
-        return Result(complete(result, self._server_info), tuple(notifications))
+        return Result(complete(result, self._server_info), notifications)
 
     @cached_property
     def _lists(self) -> Lists:
@@ -174,7 +173,7 @@ def _check_params(method: str, params: Mapping[str, Any]) -> None:
     elif META_LOG_LEVEL in meta and meta[META_LOG_LEVEL] not in LOG_LEVELS:
         text = f"{META_LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}"
     elif "progressToken" in meta and not is_id(meta["progressToken"]):
-        text = f"_meta.progressToken must be a string of at most {MAX_ID} characters, or an integer"
+        text = f"_meta.progressToken must be a string of at most {MAX_ID_CHARS} characters, or an integer"
     else:
         return
     raise InvalidParams(text)

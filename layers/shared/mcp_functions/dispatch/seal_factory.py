@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mcp_functions.seal.kms import Wrapping
     from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
-    from mcp_functions.store import BlobStore, SealedTable
+    from mcp_functions.store import SealedTable
 
 STATES = b"ks1/request-state"  # the label of a requestState
 
@@ -80,15 +80,13 @@ class SealFactory:
 
         seal = self.seal(store.LABEL, max_age=max_age)
         rows = store.DynamoDbTable(self._settings.table, store.make_call)
-        blobs = self._make_blobs(max_age) if self._settings.blobs else None
+        blobs = None
+        if self._settings.blobs:
+            from mcp_functions.store.s3 import S3  # noqa: PLC0415 - few tables have a bucket
+
+            blob_seal = self.seal(store.BLOB_LABEL, max_age=max_age)
+            blobs = store.BlobStore(S3(self._settings.blobs), blob_seal, self._service)
         return store.SealedTable(rows, seal, self._service, max_age=max_age, blobs=blobs, now=self._now)
-
-    def _make_blobs(self, max_age: int) -> BlobStore:
-        from mcp_functions import store  # noqa: PLC0415
-        from mcp_functions.store.s3 import S3  # noqa: PLC0415 - few tables have a bucket
-
-        seal = self.seal(store.BLOB_LABEL, max_age=max_age)
-        return store.BlobStore(S3(self._settings.blobs), seal, self._service)
 
     def seal(self, label: bytes, *, max_age: int, max_chars: int | None = None) -> Seal:
         """Make a seal. A token is valid for `max_age` seconds, and may be as long as an envelope allows by default.

@@ -84,7 +84,7 @@ class RoundClaim:
         token: str = request.params["requestState"]
         answers = dict(request.params.get("inputResponses", {}))
         self._fingerprint = base64url(canonical_digest(b"ks1/used\0" + token.encode() + b"\0", answers))
-        self._lease = math.ceil(request.ends) + LEASE_MARGIN  # `ends` is when Lambda ends this invocation
+        self._lease = math.ceil(request.lambda_deadline) + LEASE_MARGIN
 
     def run(self, run_round: Callable[[], dict[str, Any]], now: float) -> dict[str, Any] | None:
         """Run a round, or return its recorded result; None if that was not kept because it was too large.

@@ -276,8 +276,8 @@ class FunctionHandler(Handler[P, R]):
             value.end_round(round_)  # raises InputRequired
         return value
 
-    def ask_declared(self, params: Mapping[str, Any], round_: Round) -> None:
-        """Ask the questions that the signature declares. The round ends if an answer is missing."""
+    def require_declared_answers(self, params: Mapping[str, Any], round_: Round) -> None:
+        """Ask the questions that the signature declares; raise InputRequired if an answer is missing."""
         arguments = self.bind(params)  # also if nothing is declared, because wrong arguments begin no task
         if self._signature.injection:
             self._signature.injection.ask_questions(arguments, round_)

@@ -84,6 +84,7 @@ class HttpExchange:
             raise FunctionStopped
         if endpoint.handle_legacy and http.headers.get("mcp-protocol-version") != PROTOCOL_VERSION:
             response = endpoint.handle_legacy(http, self._event, self._context)
+            # It is None for a message of this revision whose header is missing or wrong: the checks below refuse that.
             if response is not None:
                 return response
         if http.method != "POST":
@@ -91,9 +92,11 @@ class HttpExchange:
         return self._answer(endpoint, now)
 
     def error_response(self, raised: BaseException) -> Response:
-        """Respond with an error. It repeats the id of the request, unless the request failed before its id was read."""
+        """Respond with an error, which repeats the id of the request if the id could be read."""
         error = to_mcp_error(raised)
-        request_id = error.id if self._id is None else self._id
+        request_id = self._id
+        if request_id is None:
+            request_id = error.id  # the reader of an invalid message may have found the id in it
         return responses.failure(error, request_id)
 
     def _without_message(self, endpoint: Endpoint) -> Response | None:
@@ -152,10 +155,10 @@ class HttpExchange:
             headers=http.headers,
             principal=caller.principal,
             address=http.address,
-            deadline=gateway_deadline,
+            gateway_deadline=gateway_deadline,
             event=self._event,
             scopes=caller.scopes,
-            ends=lambda_deadline,
+            lambda_deadline=lambda_deadline,
         )
 
     def _note_message(self, message: JSONRPCRequest | JSONRPCNotification) -> None:

@@ -1,6 +1,11 @@
 """Clients of 2025 use the same functions through this translation layer; no server keeps a session.
 
-A request of an earlier revision becomes one of 2026-07-28, the "modern" one. Its result is translated back.
+    legacy    of an earlier revision: 2025-03-26, 2025-06-18 or 2025-11-25
+    modern    of the revision 2026-07-28
+    sealed    encrypted and authenticated: a client carries it, and can neither read nor change it
+
+A legacy request becomes a modern one, and its result is translated back. A session id is sealed, and holds the session
+itself.
 
     server.py           an HTTP request comes in, an HTTP response goes out; batches.py has the batches of 2025-03-26
     exchange.py         one HTTP request, with its caller and the parts of the deployment; sessions.py has its session
@@ -11,9 +16,7 @@ A request of an earlier revision becomes one of 2026-07-28, the "modern" one. It
     streams.py          the events for a client that returns for the rest of a call
     mailbox.py          the table with the messages that a client has not fetched yet
 
-Most of this package is plain functions over one value, `Exchange`. Only the mailbox and the seals have state.
-A session id is a sealed token: it holds the session itself, encrypted and authenticated. The modern path does not
-import this package, so deleting these files removes the feature.
+The modern path does not import this package, so deleting these files removes the feature.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def _fitting_response(http: HttpRequest, sent: Sequence[Mapping[str, Any]], head
         except McpError as error:
             worst = max(kept, key=_size)
             if "id" in worst:
-                kept[kept.index(worst)] = error_message(worst["id"], error)
+                kept[kept.index(worst)] = error_message(worst["id"], error.to_json())
             else:
                 kept.remove(worst)  # a notification
     return check_size(_response(http, kept, headers))

@@ -8,28 +8,30 @@
 
     round    one run of the handler of a call, with the answers so far
     phase    what the mailbox says about the call: "asked", "running", "working" or "over"
-    step     how many times the call has stopped for its client; an answer counts only for the step of its question
+    step     the number of a delivery to the client, which ends with a question or with the response to the call
     claim    the write that changes "asked" to "running": the table accepts one, so a repeated answer runs nothing
 
-The questions of one round are asked one after the other: the JSON-RPC id of the next question is sealed (encrypted and
-authenticated), and holds the earlier answers.
+A round may ask several questions. The client gets one after the other: the JSON-RPC id of each question is sealed
+(encrypted and authenticated), and holds the earlier answers and the remaining questions.
 """
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.http import events
 from mcp_functions.legacy import final_messages, sealed_ids, streams
 from mcp_functions.legacy.errors import UnknownQuestion
 from mcp_functions.legacy.final_messages import Obstacle
-from mcp_functions.legacy.mailbox import CallRecord
 from mcp_functions.legacy.responses import Reply
-from mcp_functions.legacy.round_records import WaitingCall, answer_deadline, ask, record_outcome, run_round
+from mcp_functions.legacy.round_records import WaitingCall, answer_deadline, ask, over, record_outcome, run_round
 from mcp_functions.legacy.sealed_ids import CallStream, StreamPosition
 from mcp_functions.protocol.errors import InvalidRequest, McpError, Misconfigured, StateTooLarge
+from mcp_functions.protocol.json_writer import base64url
+from mcp_functions.protocol.messages import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,8 +40,8 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.mailbox import Mailbox, StoredRecord
     from mcp_functions.legacy.runner import Call, Outcome
     from mcp_functions.legacy.sealed_ids import PendingQuestion
-    from mcp_functions.protocol.wire_types import InputRequest
 
+NONCE_BYTES = 12  # random bytes that distinguish a call from an earlier one with the same request id
 RESULT_AND_ERROR = "A response holds a result or an error, and not both"
 
 
@@ -68,22 +70,26 @@ def begin(exchange: Exchange, mailbox: Mailbox, call: Call, outcome: Outcome) ->
     stream = CallStream(
         session=exchange.session.id if exchange.session else "",
         request=call.id,
-        nonce=sealed_ids.new_nonce(),
+        nonce=base64url(os.urandom(NONCE_BYTES)),
         principal=exchange.principal,
         ends=answer_deadline(exchange),
     )
     try:
-        record = record_outcome(exchange, mailbox, WaitingCall(stream, 0, call), outcome)
+        record = record_outcome(WaitingCall(exchange, mailbox, stream, 0, call), outcome)
         if record.phase == "over":
             return Reply(tuple(record.messages))
         first_events = streams.events_after(mailbox, StreamPosition(stream, 0), record)
         mailbox.create(stream, record)
-    except StateTooLarge as error:
-        # The record does not fit into an item of the table, or the client's request id into an event id.
-        return _not_asked(call, outcome, Obstacle.TOO_LARGE, error)
     except McpError as error:
-        observability.current().misconfigured = isinstance(error, Misconfigured)
-        return _not_asked(call, outcome, Obstacle.TABLE_UNAVAILABLE, error)
+        notes = observability.current()
+        notes.reason = error.reason
+        if isinstance(error, StateTooLarge):  # for an item of the table, or for an event id
+            obstacle = Obstacle.TOO_LARGE
+        else:
+            obstacle = Obstacle.TABLE_UNAVAILABLE
+            notes.misconfigured = isinstance(error, Misconfigured)
+        last = final_messages.not_asked_message(call, outcome, obstacle)
+        return Reply((*outcome.notifications, last))
     return Reply(events=first_events)
 
 
@@ -113,8 +119,8 @@ def receive_answer(exchange: Exchange, message: Mapping[str, Any]) -> None:
     elif exchange.deployment.now() >= question.stream.ends:
         notes.reason = "answered_late"
     else:
-        is_first = _continue_call(exchange, mailbox, question, stored, message)
-        if not is_first:
+        waiting = WaitingCall(exchange, mailbox, question.stream, question.step, question.call)
+        if not _continue_call(waiting, question, stored, message):
             notes.reason = "answered_before"
 
 
@@ -122,11 +128,8 @@ def receive_notification(exchange: Exchange, message: Mapping[str, Any]) -> None
     """Cancel the waiting call that a client names: a later answer has no effect. Other notifications need no action."""
     observability.current().conclude("complete")
     mailbox = exchange.deployment.mailbox
-    params = message.get("params")
-    if message["method"] != "notifications/cancelled" or not isinstance(params, dict):
-        return
-    request = params.get("requestId")
-    if not isinstance(request, str | int) or isinstance(request, bool):
+    request = value_at(message, "params", "requestId")
+    if message["method"] != "notifications/cancelled" or type(request) not in (str, int):
         return
     if mailbox and exchange.session:
         # A notification has no response. If the table is unavailable, the call ends at its deadline.
@@ -135,32 +138,24 @@ def receive_notification(exchange: Exchange, message: Mapping[str, Any]) -> None
 
 
 def _continue_call(
-    exchange: Exchange, mailbox: Mailbox, question: PendingQuestion, stored: StoredRecord, message: Mapping[str, Any]
+    waiting: WaitingCall, question: PendingQuestion, stored: StoredRecord, message: Mapping[str, Any]
 ) -> bool:
-    """Continue a call with its answer; False if another delivery of the answer was faster."""
+    """Continue a call with its answer; False if the same answer, sent twice, has already continued it."""
+    mailbox = waiting.mailbox
+    deadline = waiting.exchange.deadline
     result = message.get("result")
     if not isinstance(result, dict):  # the client could not ask its user
         observability.current().reason = "client_error"
-        request = cast("InputRequest", stored.record.messages[-1])
+        request = dict(stored.record.messages[-1])
         last = final_messages.client_error_message(question.call, request, message.get("error"))
-        ended = CallRecord(question.stream.nonce, question.step + 1, "over", [last])
-        return mailbox.replace(stored, ended, exchange.deadline) is not None
-    waiting = WaitingCall(question.stream, question.step, question.call)
+        return mailbox.replace(stored, over(waiting, [last]), deadline) is not None
     answer = {name: value for name, value in result.items() if name != "_meta"}
     answers = {**question.answers, question.key: answer}
     if question.rest:
-        following = mailbox.retry(lambda: ask(exchange, mailbox, waiting, question.rest, answers), exchange.deadline)
-        return mailbox.replace(stored, following, exchange.deadline) is not None
-    # The last answer of the round: only the delivery that claims the call runs it.
-    claim = mailbox.claim(stored, exchange.ends, exchange.deadline)
-    if claim is None:
-        return False
-    run_round(exchange, mailbox, waiting, claim, answers)
-    return True
-
-
-def _not_asked(call: Call, outcome: Outcome, obstacle: Obstacle, error: McpError) -> Reply:
-    """Return the reply that ends a call, because its question cannot be stored."""
-    observability.current().reason = error.reason
-    last = final_messages.not_asked_message(call, outcome, obstacle)
-    return Reply((*outcome.notifications, last))
+        next_question = mailbox.retry(lambda: ask(waiting, question.rest, answers), deadline)
+        return mailbox.replace(stored, next_question, deadline) is not None
+    # It was the last question of the round, so the next round runs, in the function that claims the call.
+    claim = mailbox.claim(stored, waiting.exchange)
+    if claim:
+        run_round(waiting, claim, answers)
+    return claim is not None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.apps import rungs
+from mcp_functions.apps import channels
 from mcp_functions.legacy import responses, revisions, translation
 from mcp_functions.legacy.errors import RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED
 from mcp_functions.protocol.errors import (
@@ -14,14 +14,14 @@ from mcp_functions.protocol.errors import (
     ResourceNotFound,
     capability_names,
 )
-from mcp_functions.rounds.input_requests import describe_request
+from mcp_functions.protocol.messages import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mcp_functions.legacy.exchange import Exchange
     from mcp_functions.legacy.runner import Call, Outcome
-    from mcp_functions.protocol.wire_types import InputRequest
+    from mcp_functions.protocol.wire_types import JSONObject
 
 ADVICE = (
     "If the tool has an argument for it, ask the user yourself and call it again with the answer. "
@@ -29,7 +29,7 @@ ADVICE = (
 )
 
 
-class Obstacle(Enum):
+class Obstacle(StrEnum):
     """Why a call was not finished, in the words of the explanation."""
 
     NOT_DECLARED = "this client did not declare support for it"
@@ -47,28 +47,29 @@ class Obstacle(Enum):
 
 
 def final_message(exchange: Exchange, call: Call, outcome: Outcome, obstacle: Obstacle) -> dict[str, Any]:
-    """Return the response to a call that has ended.
+    """Return the response to a call that ends.
 
     Args:
         exchange: the request of the client.
         call: the call.
         outcome: the outcome of its last round.
-        obstacle: why this client is not asked; it counts if a capability is missing that the client declared.
+        obstacle: why this client is not asked; it counts if the outcome is a question, or if a capability is missing
+            that the client declared.
     """
+    if outcome.is_unfinished:
+        return not_asked_message(call, outcome, obstacle)
     if outcome.result is not None:
         result = translation.legacy_result(call.method, outcome.result, exchange.revision)
         return responses.result_message(call.id, result)
     error = outcome.error or {}
-    data = error.get("data")
-    details: Mapping[str, Any] = data if isinstance(data, dict) else {}
-    if error.get("code") == MissingRequiredClientCapability.code:
-        return _missing_capability(exchange, call, details, obstacle)
+    code = error.get("code")
+    if code == MissingRequiredClientCapability.code:
+        return _missing_capability(exchange, call, error["data"], obstacle)
     # 2025-11-25, server/resources: "Resource not found: -32002". 2026-07-28 has -32602, which other errors have too, so
     # the `uri` in the details identifies it.
-    is_invalid_params = error.get("code") == ResourceNotFound.code
-    if is_invalid_params and call.method == "resources/read" and "uri" in details:
+    if call.method == "resources/read" and code == ResourceNotFound.code and value_at(error, "data", "uri"):
         error = {**error, "code": RESOURCE_NOT_FOUND}
-    return responses.error_object_message(call.id, error)
+    return responses.error_message(call.id, error)
 
 
 def not_asked_message(call: Call, outcome: Outcome, obstacle: Obstacle) -> dict[str, Any]:
@@ -79,34 +80,29 @@ def not_asked_message(call: Call, outcome: Outcome, obstacle: Obstacle) -> dict[
     modes = {question.get("params", {}).get("mode") for question in questions.values()}
     if modes == {"url"}:
         return _pages_message(call, questions)
-    return explanation_message(call, map(describe_request, questions.values()), obstacle)
+    return explanation_message(call, map(channels.describe_request, questions.values()), obstacle)
 
 
-def client_error_message(call: Call, request: InputRequest, error: object) -> dict[str, Any]:
+def client_error_message(call: Call, request: JSONObject, error: object) -> dict[str, Any]:
     """Return the response to a call whose question the client answered with a JSON-RPC error.
 
     The error is not the user's decision: "decline" and "cancel" are results. Only the error's code is repeated,
     because its text may contain anything.
     """
-    code = error.get("code") if isinstance(error, dict) else None
-    if type(code) is not int:
-        code = None
     asks_user = request["method"] == "elicitation/create"
-    obstacle = Obstacle.CLIENT_FAILED if asks_user else Obstacle.CLIENT_REFUSED
-    return explanation_message(call, [describe_request(request)], obstacle, code=code)
-
-
-def explanation_message(
-    call: Call, questions: Iterable[str], obstacle: Obstacle, *, code: int | None = None
-) -> dict[str, Any]:
-    """Return a response that explains why a call did not finish: a tool result for the model, otherwise an error."""
-    reason = obstacle.value
-    if code is not None:
+    reason = str(Obstacle.CLIENT_FAILED if asks_user else Obstacle.CLIENT_REFUSED)
+    code = value_at(error, "code")
+    if type(code) is int:
         reason += f" (it answered with JSON-RPC error {code})"
-    text = rungs.unfinished(reason, questions, ADVICE)
+    return explanation_message(call, [channels.describe_request(request)], reason)
+
+
+def explanation_message(call: Call, questions: Iterable[str], reason: str) -> dict[str, Any]:
+    """Return a response that explains why a call did not finish: a tool result for the model, otherwise an error."""
+    text = channels.unfinished(reason, questions, ADVICE)
     if call.method == "tools/call":
         return responses.result_message(call.id, {"content": [{"type": "text", "text": text}], "isError": True})
-    return responses.error_message(call.id, HandlerError(text))
+    return responses.error_message(call.id, HandlerError(text).to_json())
 
 
 def _missing_capability(
@@ -139,4 +135,4 @@ def _pages_message(call: Call, questions: Mapping[str, Any]) -> dict[str, Any]:
     """
     pages = [{**each["params"], "elicitationId": f"{call.id}-{key}"} for key, each in questions.items()]
     error = {"code": URL_ELICITATION_REQUIRED, "message": pages[0]["message"], "data": {"elicitations": pages}}
-    return responses.error_object_message(call.id, error)
+    return responses.error_message(call.id, error)

@@ -1,13 +1,19 @@
-"""The mailbox stores one sealed item for each call that asks, for minutes: the messages that its client fetches next.
+"""The mailbox: an item in the table for each call that asks its client. It holds the messages that wait for the client.
+
+The handler of such a call runs in rounds, and the answers of the client come between them. The item has a phase:
 
     asked    the client must answer a question
     running  a function runs the next round of the call
-    working  the round ended for lack of time, and the client's next poll runs another one
-    over     the call has ended, and its response waits for the client
+    working  the round ended for lack of time; the next request of the client runs another one
+    over     the call has ended; its response waits for the client
 
-The item says in which of these phases the call is, so an answer that arrives twice counts once. A function claims the
-call before it runs it: it writes `running`, for the time of a lease. The table accepts only one of two such writes.
-The call itself is in the item only in the phase `working`. In the phase `asked` the question's id holds it.
+    create       write the first phase of a call
+    find         read the item of a call
+    claim        change the phase to `running`, before a function runs a round
+    replace      write the phase after the round
+
+The table accepts only one of two writes at the same time. So of two claims one fails, and an answer that arrives twice
+runs one round.
 """
 
 from __future__ import annotations
@@ -25,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.dispatch.seal_factory import SealFactory
+    from mcp_functions.legacy.exchange import Exchange
     from mcp_functions.legacy.sealed_ids import CallStream, IdSeals
     from mcp_functions.protocol.wire_types import RequestId
     from mcp_functions.settings import Settings
@@ -33,7 +40,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 KIND = "mailbox"  # the kind of these items in the table
-LEASE_MARGIN = 2  # seconds between the end of a function and the end of its lease
+RUNNING_MARGIN = 2  # seconds after the end of a function, until other functions stop waiting for its round
 PAUSES = (0.2, 0.4, 0.8, 1.6)  # seconds before each further attempt, while the table or KMS is unavailable
 CONTENDED = "mailbox_contended"  # reasons in the log
 UNREADABLE = "mailbox_unreadable"
@@ -44,12 +51,12 @@ Phase: TypeAlias = Literal["asked", "running", "working", "over"]
 class CallRecord(NamedTuple):
     """The stored progress of one call. The item's format depends on these names."""
 
-    nonce: str  # the random name of the call's stream
-    step: int  # how many times the call has stopped for the client
+    nonce: str  # a random text that distinguishes this call from an earlier one with the same request id
+    step: int  # the number of the last delivery to the client, from 1: each ends with a question or the response
     phase: Phase
-    messages: Sequence[Mapping[str, Any]] = ()  # the messages that the client has not seen before this step
-    call: Call | None = None  # the call that the next poll continues, in the phase `working`
-    until: int = 0  # unix seconds: in the phase `asked`, the last for an answer; in `running`, the end of the lease
+    messages: Sequence[Mapping[str, Any]] = ()  # the messages of this delivery; in `working`, those of the next one
+    call: Call | None = None  # the call itself in the phase `working`; in `asked`, the id of the question holds it
+    until: int = 0  # unix seconds: in `asked`, until when an answer counts; in `running`, when the round must be over
 
 
 class StoredRecord(NamedTuple):
@@ -71,18 +78,19 @@ class Mailbox:
         now: Callable[[], float],
         sleep: Callable[[float], object],
     ) -> None:
-        """Use a table that keeps each record while a client may answer its question or fetch its outcome.
+        """Use a table; no request is sent.
 
         Args:
             settings: the settings of the deployment.
-            seal_factory: makes the sealed table; no request is sent yet.
-            seals: the seals of the ids with which clients come back to a record.
+            seal_factory: makes the sealed table.
+            seals: the seals of the ids with which clients return to a call.
             now: the clock, in unix seconds.
             sleep: waits some seconds between attempts to reach the table.
         """
         self.seals = seals
-        self._seconds = settings.question_seconds + FETCH_SECONDS
-        self._table = seal_factory.table(self._seconds)
+        # Seconds for which an item is kept after each write: the time to answer, and then to fetch the response.
+        self._kept_seconds = settings.question_seconds + FETCH_SECONDS
+        self._table = seal_factory.table(self._kept_seconds)
         self._now = now
         self._sleep = sleep
 
@@ -99,14 +107,13 @@ class Mailbox:
             self._replace_earlier_call(key, record)
 
     def _replace_earlier_call(self, key: Key, record: CallRecord) -> None:
-        # `from None`: the original exceptions would add nothing to the log.
         try:
             item = self._table.get(key)
             if item is None:
                 raise TemporarilyUnavailable(CONTENDED)  # the earlier call's item was deleted just now
             self._write(item, record)
         except Conflict:
-            raise TemporarilyUnavailable(CONTENDED) from None
+            raise TemporarilyUnavailable(CONTENDED) from None  # the reason says it all, so the cause is hidden
         except UnreadableItem:
             raise TemporarilyUnavailable(UNREADABLE) from None
 
@@ -123,14 +130,14 @@ class Mailbox:
             record = record._replace(call=Call(*record.call))  # a tuple is a list in JSON
         return StoredRecord(record, item)
 
-    def claim(self, stored: StoredRecord, ends: float, deadline: float) -> StoredRecord | None:
-        """Reserve a call for a function that ends at `ends`; None if another was faster. See `retry`."""
-        lease_end = math.ceil(ends) + LEASE_MARGIN
-        running = stored.record._replace(phase="running", messages=(), until=lease_end)
-        return self.replace(stored, running, deadline)
+    def claim(self, stored: StoredRecord, exchange: Exchange) -> StoredRecord | None:
+        """Reserve a call for the function that handles this exchange; None if another function was faster."""
+        until = math.ceil(exchange.ends) + RUNNING_MARGIN
+        running = stored.record._replace(phase="running", messages=(), until=until)
+        return self.replace(stored, running, exchange.deadline)
 
     def replace(self, stored: StoredRecord, record: CallRecord, deadline: float) -> StoredRecord | None:
-        """Replace a record by another; None if another writer was faster. See `retry`.
+        """Replace a record by another; None if another writer was faster. The deadline is that of `retry`.
 
         Raises:
             ItemTooLarge: the record does not fit into an item.
@@ -141,7 +148,11 @@ class Mailbox:
             return None
 
     def retry(self, attempt: Callable[[], T], deadline: float) -> T:
-        """Return what `attempt` returns; repeat it while the table or KMS is unavailable, until the deadline.
+        """Return what `attempt` returns; repeat it while the table or KMS is unavailable.
+
+        Args:
+            attempt: the function to repeat.
+            deadline: no attempt begins after it, in unix seconds.
 
         Raises:
             TemporarilyUnavailable: every attempt failed.
@@ -170,7 +181,7 @@ class Mailbox:
         return self._table.replace(item, record._asdict(), expires=self._expires())
 
     def _expires(self) -> int:
-        return int(self._now()) + self._seconds
+        return int(self._now()) + self._kept_seconds
 
 
 def _key(session: str, request: RequestId, principal: str | None) -> Key:

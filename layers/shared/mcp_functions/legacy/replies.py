@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import observability
 from mcp_functions.legacy import conversations, final_messages, revisions, sessions, translation
 from mcp_functions.legacy.final_messages import Obstacle
-from mcp_functions.legacy.responses import Reply, error_message, error_object_message, result_message
+from mcp_functions.legacy.responses import Reply, error_message, result_message
 from mcp_functions.legacy.runner import Call, run_call, run_request
 from mcp_functions.protocol.constants import CALLS, LISTS, LOG_LEVELS, META_SERVER_INFO
 from mcp_functions.protocol.errors import InvalidParams, McpError, MethodNotFound
@@ -43,7 +43,7 @@ def reply(exchange: Exchange, message: Mapping[str, Any]) -> Reply:
 def error_reply(id_: RequestId, error: McpError) -> Reply:
     """Note an error in the log, and return it as a JSON-RPC error."""
     observability.current().add_error(error)
-    return Reply((error_message(id_, error),))
+    return Reply((error_message(id_, error.to_json()),))
 
 
 def _reply_by_method(exchange: Exchange, call: Call) -> Reply:
@@ -62,29 +62,25 @@ def _reply_by_method(exchange: Exchange, call: Call) -> Reply:
 
 def _run(exchange: Exchange, call: Call) -> Reply:
     """Run a call or a list on the modern server. A call that asks its user goes on as a conversation."""
-    outcome = run_call(exchange, call, _capabilities(exchange))
+    obstacle = conversations.obstacle_to_asking(exchange)
+    outcome = run_call(exchange, call, _capabilities(exchange, obstacle))
     # In a batch, an HTTP status would hide the other results. There the JSON-RPC error is the reply.
     if outcome.refusal and not exchange.in_batch:
         return Reply(refusal=outcome.refusal)
-    obstacle = conversations.obstacle_to_asking(exchange)
     mailbox = exchange.deployment.mailbox
     if outcome.is_unfinished and mailbox and obstacle is None:
         return conversations.begin(exchange, mailbox, call, outcome)
     # Without an obstacle, the call could use each declared capability. A missing one was not declared.
-    obstacle = obstacle or Obstacle.NOT_DECLARED
-    if outcome.is_unfinished:
-        last = final_messages.not_asked_message(call, outcome, obstacle)
-    else:
-        last = final_messages.final_message(exchange, call, outcome, obstacle)
+    last = final_messages.final_message(exchange, call, outcome, obstacle or Obstacle.NOT_DECLARED)
     return Reply((*outcome.notifications, last))
 
 
-def _capabilities(exchange: Exchange) -> dict[str, Any]:
+def _capabilities(exchange: Exchange, obstacle: Obstacle | None) -> dict[str, Any]:
     """Return the client's capabilities that a function may use now."""
     session = exchange.session
     if session is None or exchange.in_batch:
         return {}
-    if conversations.obstacle_to_asking(exchange) is None:
+    if obstacle is None:
         return session.capabilities
     # The error -32042 asks a client to open a page, so that question needs no mailbox.
     pages: dict[str, Any] = {"elicitation": {"url": {}}} if session.declares("elicitation.url") else {}
@@ -102,7 +98,7 @@ def _initialize(exchange: Exchange, call: Call) -> Reply:
     discover = Call(call.id, "server/discover", {"_meta": {}})
     outcome = run_request(exchange, discover, session.capabilities)
     if outcome.result is None:
-        return Reply((error_object_message(call.id, outcome.error or {}),))
+        return Reply((error_message(call.id, outcome.error or {}),))
     discovered = outcome.result
     capabilities = discovered["capabilities"]
     result: dict[str, Any] = {

@@ -57,15 +57,9 @@ def result_message(id_: RequestId, result: Mapping[str, Any]) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": id_, "result": dict(result)}
 
 
-def error_message(id_: RequestId, error: McpError) -> dict[str, Any]:
-    """Return a JSON-RPC response with an error."""
-    return error_object_message(id_, error.to_json())
-
-
-def error_object_message(id_: RequestId, error: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a JSON-RPC response with the members of an error object."""
-    members = {name: error[name] for name in ("code", "message", "data") if error.get(name) is not None}
-    return {"jsonrpc": "2.0", "id": id_, "error": members}
+def error_message(id_: RequestId, error: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a JSON-RPC response with an error: its `code`, its `message` and perhaps `data`."""
+    return {"jsonrpc": "2.0", "id": id_, "error": dict(error)}
 
 
 def reply_response(http: HttpRequest, reply: Reply, id_: RequestId) -> Response:
@@ -82,7 +76,7 @@ def reply_response(http: HttpRequest, reply: Reply, id_: RequestId) -> Response:
         return check_size(response)
     except McpError as error:
         # The response is too large or not Unicode. As a JSON-RPC error it tells the client which request caused that.
-        return responses.json(200, error_message(id_, error), reply.headers)
+        return responses.json(200, error_message(id_, error.to_json()), reply.headers)
 
 
 def stream_response(stream: Sequence[StreamEvent], headers: Mapping[str, str]) -> Response:

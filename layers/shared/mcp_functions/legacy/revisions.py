@@ -27,7 +27,7 @@ REVISION_OF_HEADER: dict[str | None, str] = {
     **{served: served for served in SERVED},
 }
 
-# The revision that introduced each feature (the changelogs, "Key changes"). Every revision has the features not listed.
+# The revision that introduced each feature (the changelogs, "Key changes").
 INTRODUCED = {
     "title": JUNE,
     "_meta": JUNE,  # in tools, prompts, resources and content
@@ -45,10 +45,9 @@ INTRODUCED = {
     "sampling.context": LATEST,
     "sampling.blocks": LATEST,  # a message with several blocks of content
 }
-# The last revision that had each feature. 2025-06-18, changelog: "Remove support for JSON-RPC batching".
-LAST = {"batches": OLDEST}
+WITH_BATCHES = OLDEST  # 2025-06-18, changelog: "Remove support for JSON-RPC batching"
 
-Kind: TypeAlias = Literal["request", "notification", "response", "batch"]
+Kind: TypeAlias = Literal["request", "notification", "answer", "batch"]  # an answer is a JSON-RPC response
 
 # No client before 2026-07-28 sends these methods. Without their envelope, the modern path explains what is missing.
 MODERN_METHODS = ("server/discover", "subscriptions/listen", "tasks/update")
@@ -56,8 +55,8 @@ MAX_BATCH = 50  # messages
 
 
 def supports(revision: str, feature: str) -> bool:
-    """Return whether a revision has a feature of `INTRODUCED` or `LAST`."""
-    return INTRODUCED.get(feature, OLDEST) <= revision <= LAST.get(feature, LATEST)
+    """Return whether a revision has a feature; those that `INTRODUCED` does not list are in every revision."""
+    return INTRODUCED.get(feature, OLDEST) <= revision
 
 
 def negotiate(requested: object) -> str:
@@ -80,11 +79,14 @@ def message_kind(body: object, header: str | None) -> Kind | None:
         return _single_kind(body, header)
     if not isinstance(body, list) or not 0 < len(body) <= MAX_BATCH:
         return None
+    if REVISION_OF_HEADER[header] != WITH_BATCHES:
+        return None
     are_legacy = all(isinstance(each, dict) and _single_kind(each, header) for each in body)
     return "batch" if are_legacy else None
 
 
 def _single_kind(message: Mapping[str, object], header: str | None) -> Kind | None:
+    """Return the kind of one message; None if it is not of 2025."""
     if message.get("jsonrpc") != "2.0" or _is_modern(message, header):
         return None
     id_ = message.get("id")
@@ -93,7 +95,7 @@ def _single_kind(message: Mapping[str, object], header: str | None) -> Kind | No
             return "notification"
         return "request" if type(id_) in (str, int) else None
     if isinstance(id_, str | int) and ("result" in message or "error" in message):
-        return "response"
+        return "answer"
     return None
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions import observability
+from mcp_functions.apps.channels import describe_request
 from mcp_functions.legacy import final_messages, responses, translation
 from mcp_functions.legacy.errors import ResultLost
 from mcp_functions.legacy.final_messages import Obstacle
@@ -19,7 +20,6 @@ from mcp_functions.legacy.mailbox import CallRecord
 from mcp_functions.legacy.runner import run_call
 from mcp_functions.legacy.sealed_ids import PendingQuestion
 from mcp_functions.protocol.errors import McpError, Misconfigured
-from mcp_functions.rounds.input_requests import describe_request
 from mcp_functions.store import ItemTooLarge
 
 if TYPE_CHECKING:
@@ -34,39 +34,35 @@ MAX_QUESTIONS = 32  # the most questions that one round may ask
 
 
 class WaitingCall(NamedTuple):
-    """A call that waits for its client, or continues."""
+    """A call between two rounds, and the request in which it continues."""
 
+    exchange: Exchange  # the HTTP request of the client
+    mailbox: Mailbox  # has the record of the call
     stream: CallStream  # the event streams that bring its messages
-    step: int  # how many times it has stopped for the client
+    step: int  # the number of the last delivery to the client; 0 if there was none
     call: Call
     unseen: Sequence[Mapping[str, Any]] = ()  # notifications that the client has not received
 
 
-def run_round(
-    exchange: Exchange,
-    mailbox: Mailbox,
-    waiting: WaitingCall,
-    claim: StoredRecord,
-    answers: Mapping[str, Any] | None,
-) -> CallRecord | None:
+def run_round(waiting: WaitingCall, claim: StoredRecord, answers: Mapping[str, Any] | None) -> CallRecord | None:
     """Run the next round of a call and store its record; None if the record could not be stored.
 
     Args:
-        exchange: the HTTP request in which the call continues.
-        mailbox: the mailbox that has the call's record.
         waiting: the call.
         claim: the call's record, which this function has reserved.
         answers: the answers of the round, by key; None if the last round asked nothing.
     """
     notes = observability.current()
+    exchange = waiting.exchange
+    mailbox = waiting.mailbox
     capabilities = exchange.session.capabilities if exchange.session else {}
     outcome = run_call(exchange, waiting.call, capabilities, answers)
     try:
         # The round may have had effects, so its outcome must survive a short outage of KMS or the table.
-        record = mailbox.retry(lambda: record_outcome(exchange, mailbox, waiting, outcome), exchange.ends)
+        record = mailbox.retry(lambda: record_outcome(waiting, outcome), exchange.ends)
         stored = mailbox.replace(claim, record, exchange.ends)
     except ItemTooLarge:
-        record = _over(waiting, (), responses.error_message(waiting.call.id, ResultLost()))
+        record = over(waiting, [responses.error_message(waiting.call.id, ResultLost().to_json())])
         stored = mailbox.replace(claim, record, exchange.ends)
     except McpError as error:
         # Nothing is stored. The lease of the claim ends, and the client's next poll gets OutcomeUnknown.
@@ -78,32 +74,27 @@ def run_round(
     return record
 
 
-def record_outcome(exchange: Exchange, mailbox: Mailbox, waiting: WaitingCall, outcome: Outcome) -> CallRecord:
+def record_outcome(waiting: WaitingCall, outcome: Outcome) -> CallRecord:
     """Return the record of a round's outcome."""
     call = waiting.call._replace(state=outcome.state)
     unseen = (*waiting.unseen, *outcome.notifications)
     if outcome.needs_time:
         return CallRecord(waiting.stream.nonce, waiting.step, "working", unseen, call)
     if outcome.questions:
-        waiting = waiting._replace(call=call, unseen=unseen)
-        return ask(exchange, mailbox, waiting, outcome.questions, answers={})
+        return ask(waiting._replace(call=call, unseen=unseen), outcome.questions, answers={})
     # The round could use every declared capability, so one that is missing was not declared.
-    return _over(waiting, unseen, final_messages.final_message(exchange, call, outcome, Obstacle.NOT_DECLARED))
+    last = final_messages.final_message(waiting.exchange, call, outcome, Obstacle.NOT_DECLARED)
+    return over(waiting, [*unseen, last])
 
 
-def ask(
-    exchange: Exchange,
-    mailbox: Mailbox,
-    waiting: WaitingCall,
-    questions: Mapping[str, Any],
-    answers: Mapping[str, Any],
-) -> CallRecord:
+def ask(waiting: WaitingCall, questions: Mapping[str, Any], answers: Mapping[str, Any]) -> CallRecord:
     """Return the record that asks the first of a round's questions; its sealed id holds the others and the answers."""
-    stream = waiting.stream._replace(ends=answer_deadline(exchange))
+    revision = waiting.exchange.revision
+    stream = waiting.stream._replace(ends=answer_deadline(waiting.exchange))
     step = waiting.step + 1
     elicitation_id = f"{stream.nonce}-{step}"
     # All questions are translated now, so that no user answers the first one when a later one cannot be asked.
-    requests = [translation.legacy_question(each, exchange.revision, elicitation_id) for each in questions.values()]
+    requests = [translation.legacy_question(each, revision, elicitation_id) for each in questions.values()]
     first_request = requests[0]
     if first_request is None or None in requests or len(requests) > MAX_QUESTIONS:
         return _cannot_ask(waiting, questions, Obstacle.NOT_IN_REVISION)
@@ -118,7 +109,7 @@ def ask(
         rest=dict(others),
     )
     try:
-        id_ = mailbox.seals.questions.seal(pending._asdict())
+        id_ = waiting.mailbox.seals.questions.seal(pending._asdict())
     except Misconfigured as error:  # the id would be too large, or KMS refuses
         observability.current().reason = error.reason
         return _cannot_ask(waiting, questions, Obstacle.TOO_LARGE)
@@ -135,9 +126,10 @@ def answer_deadline(exchange: Exchange) -> int:
 def _cannot_ask(waiting: WaitingCall, questions: Mapping[str, Any], obstacle: Obstacle) -> CallRecord:
     """Return the record of a call that ends, with its questions in words, because its client cannot be asked."""
     described = map(describe_request, questions.values())
-    return _over(waiting, waiting.unseen, final_messages.explanation_message(waiting.call, described, obstacle))
+    last = final_messages.explanation_message(waiting.call, described, obstacle)
+    return over(waiting, [*waiting.unseen, last])
 
 
-def _over(waiting: WaitingCall, unseen: Sequence[Mapping[str, Any]], last: Mapping[str, Any]) -> CallRecord:
-    """Return the record of a call that has ended: its unseen notifications, and the response."""
-    return CallRecord(waiting.stream.nonce, waiting.step + 1, "over", [*unseen, last])
+def over(waiting: WaitingCall, messages: Sequence[Mapping[str, Any]]) -> CallRecord:
+    """Return the record of a call that has ended; the last message is its response."""
+    return CallRecord(waiting.stream.nonce, waiting.step + 1, "over", messages)

@@ -22,7 +22,7 @@ from mcp_functions.protocol.errors import (
     is_ctrl_c,
     to_mcp_error,
 )
-from mcp_functions.protocol.messages import ForwardedResponse, Request, Result
+from mcp_functions.protocol.messages import ForwardedResponse, Request, Result, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -145,10 +145,10 @@ def _modern_request(exchange: Exchange, call: Call, capabilities: Mapping[str, A
         headers=headers,
         principal=exchange.caller.principal,
         address=exchange.http.address,
-        deadline=exchange.deadline - SPARE_SECONDS,
+        gateway_deadline=exchange.deadline - SPARE_SECONDS,
         event=event,
         scopes=exchange.caller.scopes,
-        ends=exchange.ends,
+        lambda_deadline=exchange.ends,
     )
 
 
@@ -171,11 +171,9 @@ def _forwarded_outcome(response: Mapping[str, Any]) -> Outcome:
         texts = [line.removeprefix("data: ") for line in body.split("\n") if line.startswith("data: ")]
     try:
         *notifications, last = map(json.loads, texts)
-        if "method" in last:
-            return _internal_error()  # the stream ended with a notification, without a response
         return Outcome(last.get("result"), last.get("error"), tuple(notifications))
-    except (ValueError, AttributeError):
-        return _internal_error()  # the function's response has no message, or is not JSON-RPC
+    except (ValueError, AttributeError):  # the function's response has no message, or is not JSON-RPC
+        return Outcome(error=InternalError().to_json())
 
 
 def _note_outcome(outcome: Outcome) -> None:
@@ -198,10 +196,4 @@ def _is_failure(error: Mapping[str, Any]) -> bool:
 
     With `retryable` it did not fail, but refused a caller who may try again. The function's own log has the reason.
     """
-    data = error.get("data")
-    may_retry = isinstance(data, dict) and data.get("retryable") is True
-    return error.get("code") == InternalError.code and not may_retry
-
-
-def _internal_error() -> Outcome:
-    return Outcome(error=InternalError().to_json())
+    return error.get("code") == InternalError.code and value_at(error, "data", "retryable") is not True

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.legacy.errors import SessionNotFound, UnknownQuestion
@@ -39,7 +38,6 @@ FETCH_SECONDS = 300  # how long a client can fetch the outcome after its questio
 MAX_SESSION = 4096  # characters; a session's id and an event's id travel in headers
 MAX_EVENT = 4096
 MAX_QUESTION = 1024 * 1024  # characters of a question's id, which travels in a body
-_NONCE_BYTES = 12  # random bytes in a nonce
 _ITEM_BYTES = 24  # bytes of the digest that names the mailbox's item
 
 
@@ -111,7 +109,7 @@ class StreamPosition(NamedTuple):
     """The position of an event in a stream. An event id holds it, with these names."""
 
     stream: CallStream  # the stream that has the event
-    step: int  # how many times the call had stopped for the client before this event
+    step: int  # the number of the last delivery that the client has received; 0 for none
     polls: int = 0  # how often the client has asked since, without news
     last: bool = False  # True if no event follows
 
@@ -120,17 +118,12 @@ class PendingQuestion(NamedTuple):
     """One question to a client, with all the data that the call needs to continue. A question's id holds it."""
 
     stream: CallStream  # the streams of the call
-    step: int  # how many times the call has stopped for the client, this question included
+    step: int  # the number of the delivery that ends with this question, from 1
     key: str  # the key of the question in its round
     method: str  # the method of the question
     call: Call  # the call that asks
     answers: Mapping[str, Any]  # the answers to earlier questions of the round, by key
     rest: Mapping[str, Any]  # the round's remaining questions, by key
-
-
-def new_nonce() -> str:
-    """Return a random name."""
-    return base64url(os.urandom(_NONCE_BYTES))
 
 
 def item_name(session: str, request: RequestId) -> str:

@@ -1,13 +1,15 @@
-"""Answers the HTTP requests of clients of 2025: an HTTP request comes in, an HTTP response goes out.
+"""Answers the HTTP requests of clients of 2025.
 
-    POST   a message: read the body, the caller and the session, compare the headers, then answer
-    GET    a client returns for the rest of an event stream (`Last-Event-ID`)
+Other clients send requests to the same address. `None` instead of a response leaves a request to the code for
+2026-07-28, which answers or refuses it.
 
-A body is of one kind (`revisions.message_kind`): a request, a notification, a response to a question of this server, or
-a batch of these. What is not of 2025 returns None, and the path of 2026-07-28 (the modern path) answers or refuses it.
-
-No server remembers a client. Its session id holds the session, sealed (encrypted and authenticated). The mailbox is the
-table with the messages that a client has not fetched yet.
+    1. the header MCP-Protocol-Version    None if it names a revision that is not of 2025
+    2. GET                                the rest of an event stream (`Last-Event-ID`); None if there is none
+    3. the body of a POST                 None if it holds no message of 2025 (`revisions.message_kind`)
+    4. the caller and the session         an error if one of them is invalid; no server remembers a session: its id
+                                          holds the session itself, sealed (encrypted and authenticated)
+    5. the other headers                  an error if they contradict the body
+    6. the kind of the message            a request, a notification, an answer to a question, or a batch of these
 """
 
 from __future__ import annotations
@@ -27,27 +29,27 @@ from mcp_functions.legacy.mailbox import Mailbox
 from mcp_functions.legacy.revisions import VERSION_HEADER
 from mcp_functions.legacy.sealed_ids import make_seals
 from mcp_functions.legacy.sessions import SESSION_HEADER
-from mcp_functions.protocol import header_parameters, headers, json_reader
-from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
+from mcp_functions.protocol import headers, json_reader
+from mcp_functions.protocol.errors import InvalidRequest, McpError, Misconfigured, TemporarilyUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.http.events import HttpRequest, LambdaContext, Response
     from mcp_functions.legacy.exchange import Exchange
     from mcp_functions.legacy.revisions import Kind
     from mcp_functions.legacy.runner import ModernServer
+    from mcp_functions.legacy.sealed_ids import IdSeal
     from mcp_functions.protocol.wire_types import JSONValue
     from mcp_functions.settings import Settings
 
 EVENT_ID = re.compile(r"[\x21-\x7e]+")  # visible ASCII
-# The kinds without a method -> their name in the log, where "response" would mean one that the server sent.
-LOG_NAMES = {"batch": "batch", "response": "answer"}
+NO_BATCHES = "Batches are not part of this revision: send one request"
 
 
 class LegacyServer:
-    """Answers the HTTP requests of clients of 2025, and leaves all others to the modern path."""
+    """Answers the HTTP requests of clients of 2025, and no others."""
 
     def __init__(
         self,
@@ -67,63 +69,43 @@ class LegacyServer:
             now: the clock, in unix seconds.
             sleep: waits some seconds between attempts to reach the table.
         """
-        self._deployment = Deployment(settings, modern, now)
+        session_seal: IdSeal | None = None
+        mailbox: Mailbox | None = None
         if seal_factory:
             seals = make_seals(seal_factory, settings)
-            mailbox = Mailbox(settings, seal_factory, seals, now=now, sleep=sleep) if settings.table else None
-            self._deployment = Deployment(settings, modern, now, seals.sessions, mailbox)
+            session_seal = seals.sessions
+            if settings.table:
+                mailbox = Mailbox(settings, seal_factory, seals, now=now, sleep=sleep)
+        self._deployment = Deployment(settings, modern, now, session_seal, mailbox)
 
     def __call__(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
-        """Answer one HTTP request; None if the modern path must answer or refuse it.
+        """Answer one HTTP request; None if it is not of a client of 2025.
 
         Raises:
             McpError: the HTTP status must show the problem: the access token, the session or a header is invalid.
         """
-        if http.headers.get(VERSION_HEADER) not in revisions.REVISION_OF_HEADER:
+        version = http.headers.get(VERSION_HEADER)
+        if version not in revisions.REVISION_OF_HEADER:
             return None
         if http.method == "GET":
             return self._resume(http, event, context)
-        if http.method == "POST":
-            return self._post(http, event, context)
-        return None
-
-    def _post(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
-        """Answer a message or a batch; None if it is not of 2025."""
-        try:
-            body = json_reader.loads(events.read_body(http, self._deployment.settings.max_body_bytes))
-        except McpError:
-            return None  # the modern path refuses the body, with its reason
-        kind = revisions.message_kind(body, http.headers.get(VERSION_HEADER))
+        if http.method != "POST":
+            return None
+        body = self._read_body(http)
+        kind = revisions.message_kind(body, version)
         if kind is None:
             return None
         _note_method(kind, body)
         try:
-            return self._answer_caller(http, event, context, kind, body)
+            return self._answer(http, event, context, kind, body)
         except McpError as error:
-            if kind == "request":
-                error.id = body["id"]  # an error response must have the id of its request
-            raise
-
-    def _answer_caller(
-        self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext, kind: Kind, body: JSONValue
-    ) -> Response | None:
-        """Read the caller and the session, and answer a message; None if the caller's revision has no such message."""
-        events.check_media_type(http)
-        session_id = http.headers.get(SESSION_HEADER)
-        if kind == "request" and body["method"] == "initialize":
-            session_id = None  # it starts another session
-        try:
-            exchange = read_exchange(self._deployment, http, event, context, session_id)
-        except (TemporarilyUnavailable, Misconfigured) as error:
-            # These clients read the error of a request only with status 200. Other messages have no JSON-RPC response.
             if kind != "request":
                 raise
-            return responses.reply_response(http, replies.error_reply(body["id"], error), body["id"])
-        if kind == "batch" and not revisions.supports(exchange.revision, "batches"):
-            return None  # to the modern path an array is no message
-        _check_headers(exchange, kind, body)
-        observability.current().revision = exchange.revision
-        return _answer_by_kind(exchange, kind, body)
+            if isinstance(error, TemporarilyUnavailable | Misconfigured):
+                # These clients read the error of a request only with status 200.
+                return responses.reply_response(http, replies.error_reply(body["id"], error), body["id"])
+            error.id = body["id"]  # an error response must have the id of its request
+            raise
 
     def _resume(self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext) -> Response | None:
         """Resume a stream; None if this server offers no stream.
@@ -147,34 +129,53 @@ class LegacyServer:
             stream = (responses.StreamEvent(None, event_id, streams.LONGEST_PAUSE),)
         return None if stream is None else responses.stream_response(stream, {})
 
+    def _read_body(self, http: HttpRequest) -> JSONValue:
+        """Return the JSON value of a body; None if the body is too large or not JSON."""
+        try:
+            return json_reader.loads(events.read_body(http, self._deployment.settings.max_body_bytes))
+        except McpError:
+            return None
+
+    def _answer(
+        self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext, kind: Kind, body: JSONValue
+    ) -> Response:
+        """Check the caller, the session and the headers, and answer a message by its kind."""
+        events.check_media_type(http)
+        session_id = http.headers.get(SESSION_HEADER)
+        if kind == "request" and body["method"] == "initialize":
+            session_id = None  # it starts another session
+        exchange = read_exchange(self._deployment, http, event, context, session_id)
+        if kind == "batch" and exchange.revision != revisions.WITH_BATCHES:  # of the session, if no header names one
+            raise InvalidRequest(NO_BATCHES)
+        _check_headers(exchange, body if kind == "batch" else [body])
+        observability.current().revision = exchange.revision
+        if kind == "batch":
+            return batches.respond(exchange, body)
+        if kind == "request":
+            return responses.reply_response(http, replies.reply(exchange, body), body["id"])
+        if kind == "answer":
+            conversations.receive_answer(exchange, body)
+        else:
+            conversations.receive_notification(exchange, body)
+        return empty(202)
+
 
 def _note_method(kind: Kind, body: JSONValue) -> None:
+    """Note the method for the log line. Answers and batches have none, so the line names their kind."""
     notes = observability.current()
-    if kind in LOG_NAMES:
-        notes.method = LOG_NAMES[kind]
+    if kind in ("answer", "batch"):
+        notes.method = kind
     else:
         note_method(notes, body["method"])
 
 
-def _check_headers(exchange: Exchange, kind: Kind, body: JSONValue) -> None:
-    """Refuse headers that contradict the body: legacy clients need not send them, but a router may read them."""
+def _check_headers(exchange: Exchange, messages: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse headers that contradict a message: these clients need not send them, but a router may read them."""
     received = exchange.http.headers
-    for message in body if kind == "batch" else [body]:
+    for message in messages:
         headers.check_no_contradiction(message, received)
-        params = message.get("params")
-        if message.get("method") == "tools/call" and isinstance(params, dict):
+        if message.get("method") == "tools/call":
+            params = message.get("params") or {}
             declared = lookup.header_arguments(exchange.deployment.modern.catalog, params.get("name"))
-            sent = params.get("arguments")
-            header_parameters.check_sent(declared, sent if isinstance(sent, dict) else {}, received)
-
-
-def _answer_by_kind(exchange: Exchange, kind: Kind, body: JSONValue) -> Response:
-    if kind == "batch":
-        return batches.respond(exchange, body)
-    if kind == "request":
-        return responses.reply_response(exchange.http, replies.reply(exchange, body), body["id"])
-    if kind == "response":
-        conversations.receive_answer(exchange, body)
-    else:
-        conversations.receive_notification(exchange, body)
-    return empty(202)
+            sent = {name: parameter for name, parameter in declared.items() if name in received}
+            lookup.check_headers(sent, params, received)

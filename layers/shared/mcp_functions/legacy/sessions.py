@@ -16,7 +16,7 @@ from mcp_functions.legacy.errors import SessionNotFound
 from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import base64url
-from mcp_functions.protocol.messages import shows_apps
+from mcp_functions.protocol.messages import shows_apps, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,8 +76,7 @@ class Session(NamedTuple):
 
     def declares(self, capability: str) -> bool:
         """Return whether the client declared a capability, by a name such as "sampling" or "elicitation.url"."""
-        names = [name for letter, name in CAPABILITY_LETTERS.items() if letter in self.declared]
-        return any(name == capability or name.startswith(f"{capability}.") for name in names)
+        return value_at(self.capabilities, *capability.split(".")) is not None
 
     @property
     def apps(self) -> dict[str, Any]:
@@ -89,14 +88,14 @@ class Session(NamedTuple):
 
 def new_session(params: Mapping[str, Any], revision: str, principal: str | None, *, ends: int) -> Session:
     """Return a session with the params of `initialize`, shortened to what this server uses."""
-    info = params.get("clientInfo")
-    client: Mapping[str, Any] = info if isinstance(info, dict) else {}
-    capabilities = params.get("capabilities")
     return Session(
         id=base64url(os.urandom(_NONCE_BYTES)),
         revision=revision,
-        declared=_declared_letters(capabilities, revision) if isinstance(capabilities, dict) else "",
-        client=(_shortened(client.get("name")), _shortened(client.get("version"))),
+        declared=_declared_letters(params.get("capabilities"), revision),
+        client=(
+            _shortened(value_at(params, "clientInfo", "name")),
+            _shortened(value_at(params, "clientInfo", "version")),
+        ),
         level=DEFAULT_LEVEL,
         principal=principal,
         ends=ends,
@@ -117,15 +116,15 @@ def open_session(token: str, seal: IdSeal, principal: str | None, *, caller_id: 
     return session._replace(client=tuple(claims["client"]))  # a tuple is a list in JSON
 
 
-def _declared_letters(capabilities: Mapping[str, Any], revision: str) -> str:
+def _declared_letters(capabilities: object, revision: str) -> str:
     """Return the letters of those declared capabilities that the revision knows."""
+    if not isinstance(capabilities, dict):
+        return ""
     letters = ""
     for letter, name in CAPABILITY_LETTERS.items():
         if revisions.supports(revision, name) and _declares(capabilities, name):
             letters += letter
-    if shows_apps(capabilities):
-        letters += APPS
-    return letters
+    return letters + APPS if shows_apps(capabilities) else letters
 
 
 def _declares(capabilities: Mapping[str, Any], name: str) -> bool:

@@ -60,8 +60,8 @@ def _following(exchange: Exchange, mailbox: Mailbox, position: StreamPosition, s
     if record.step > position.step and record.phase in DELIVERABLE:
         return events_after(mailbox, position, record)
     if record.phase == "working" and record.call:
-        waiting = WaitingCall(position.stream, record.step, record.call, unseen=record.messages)
-        return _continue(exchange, mailbox, position, waiting, stored)
+        waiting = WaitingCall(exchange, mailbox, position.stream, record.step, record.call, unseen=record.messages)
+        return _continue(waiting, position, stored)
     is_in_time = exchange.deployment.now() < record.until
     if record.phase == "running":
         if is_in_time:
@@ -85,21 +85,17 @@ def events_after(mailbox: Mailbox, position: StreamPosition, record: CallRecord)
     return (first, *map(StreamEvent, before), StreamEvent(last, _event_id(mailbox, reached)))
 
 
-def _continue(
-    exchange: Exchange, mailbox: Mailbox, position: StreamPosition, waiting: WaitingCall, stored: StoredRecord
-) -> Events:
+def _continue(waiting: WaitingCall, position: StreamPosition, stored: StoredRecord) -> Events:
     """Run another round of a call that ran out of time: this request has time for it."""
+    claim = None  # without a claim, a later request of the client runs the round
     try:
-        claim = mailbox.claim(stored, exchange.ends, exchange.deadline)
+        claim = waiting.mailbox.claim(stored, waiting.exchange)
     except McpError as error:
         observability.current().reason = error.reason
-        return _poll(mailbox, position, FIRST_PAUSE)
-    if claim is None:  # another poll runs the round
-        return _poll(mailbox, position, FIRST_PAUSE)
-    record = run_round(exchange, mailbox, waiting, claim, answers=None)  # the last round asked nothing
+    record = run_round(waiting, claim, answers=None) if claim else None  # the last round asked nothing
     if record is None:
-        return _poll(mailbox, position, FIRST_PAUSE)
-    return events_after(mailbox, position, record)
+        return _poll(waiting.mailbox, position, FIRST_PAUSE)
+    return events_after(waiting.mailbox, position, record)
 
 
 def _poll(mailbox: Mailbox, position: StreamPosition, milliseconds: int) -> Events:
@@ -115,4 +111,4 @@ def _event_id(mailbox: Mailbox, position: StreamPosition) -> str:
 def _error(position: StreamPosition, reason: str | None, error: McpError) -> Events:
     """Note a reason, and return an error without an event id, because no event follows it."""
     observability.current().reason = reason
-    return (StreamEvent(responses.error_message(position.stream.request, error)),)
+    return (StreamEvent(responses.error_message(position.stream.request, error.to_json())),)

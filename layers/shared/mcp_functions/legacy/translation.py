@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 DROPPED_PARAMS = frozenset({"_meta", "inputResponses", "requestState", "task"})
 DROPPED_HEADERS = ("mcp-session-id", "last-event-id", "content-length", "content-encoding")
 NEW_MEMBERS = frozenset({"resultType", "ttlMs", "cacheScope"})  # results have these since 2026-07-28
-DATED_ENTRY_MEMBERS = ("title", "icons", "_meta", "outputSchema")  # some revisions lack these in an entry of a list
-DATED_CONTENT_MEMBERS = ("_meta", "title", "icons")  # some revisions lack these in a block of content
 
 
 def modern_params(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,7 +135,7 @@ def legacy_result(method: str, modern: Mapping[str, Any], revision: str) -> dict
 
 def legacy_entry(modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
     """Return a tool, prompt, resource or template as a list of `revision` describes it."""
-    entry = _without_new(modern, DATED_ENTRY_MEMBERS, revision)
+    entry = _without_new(modern, revision)
     # 2025-11-25, schema.ts, Tool: both schemas have `type: "object"`
     output = entry.pop("outputSchema", None)
     if output is not None and _allows_only_objects(output, output):
@@ -145,9 +143,9 @@ def legacy_entry(modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
     if "inputSchema" in entry:
         entry["inputSchema"] = {**entry["inputSchema"], "type": "object"}
     elif "annotations" in entry:
-        entry["annotations"] = _without_new(entry["annotations"], ("lastModified",), revision)
+        entry["annotations"] = _without_new(entry["annotations"], revision)
     if "arguments" in entry:
-        entry["arguments"] = [_without_new(each, ("title",), revision) for each in entry["arguments"]]
+        entry["arguments"] = [_without_new(each, revision) for each in entry["arguments"]]
     return entry
 
 
@@ -155,37 +153,32 @@ def legacy_content(modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
     """Return one block of content for a client of `revision`."""
     if modern["type"] == "resource_link" and not supports(revision, "resource_link"):
         return {"type": "text", "text": f"{modern['name']}: {modern['uri']}"}
-    block = _without_new(modern, DATED_CONTENT_MEMBERS, revision)
+    block = _without_new(modern, revision)
     if "annotations" in block:
-        block["annotations"] = _without_new(block["annotations"], ("lastModified",), revision)
+        block["annotations"] = _without_new(block["annotations"], revision)
     return block
 
 
 def legacy_question(request: Mapping[str, Any], revision: str, elicitation_id: str) -> dict[str, Any] | None:
     """Return the method and params that ask a client; None if the revision cannot express the question."""
     method = request["method"]
-    params = dict(request.get("params", {}))
-    translated: dict[str, Any] | None = params
-    if method == "elicitation/create":
-        translated = _elicitation_params(params, revision, elicitation_id)
-    elif method == "sampling/createMessage":
-        translated = _sampling_params(params, revision)
-    if translated is None:
+    if method == "roots/list":  # the same in every revision
+        return dict(request)
+    params = request["params"]
+    if method == "sampling/createMessage":
+        params = _sampling_params(params, revision)
+    elif params.get("mode") != "url":
+        params = _form_params(params, revision)
+    elif supports(revision, "elicitation.url"):
+        params = {**params, "elicitationId": elicitation_id}
+    else:
         return None
-    return {"method": method, "params": translated} if translated else {"method": method}
+    return None if params is None else {"method": method, "params": params}
 
 
-def _elicitation_params(params: dict[str, Any], revision: str, elicitation_id: str) -> dict[str, Any] | None:
-    if params.get("mode") != "url":
-        return _form_params(params, revision)
-    if not supports(revision, "elicitation.url"):
-        return None
-    return {**params, "elicitationId": elicitation_id}
-
-
-def _without_new(members: Mapping[str, Any], dated: tuple[str, ...], revision: str) -> dict[str, Any]:
-    """Return members without those among `dated` that the revision lacks."""
-    return {name: value for name, value in members.items() if name not in dated or supports(revision, name)}
+def _without_new(members: Mapping[str, Any], revision: str) -> dict[str, Any]:
+    """Return members without those that a later revision introduced."""
+    return {name: value for name, value in members.items() if supports(revision, name)}
 
 
 def _tool_result(result: dict[str, Any], revision: str) -> dict[str, Any]:
@@ -211,16 +204,17 @@ def _allows_only_objects(schema: Mapping[str, Any], root: Mapping[str, Any]) -> 
     return bool(schema.get("type") == "object")
 
 
-def _form_params(params: dict[str, Any], revision: str) -> dict[str, Any] | None:
+def _form_params(params: Mapping[str, Any], revision: str) -> dict[str, Any] | None:
     schema = dict(params["requestedSchema"])
     if not supports(revision, "elicitation.oneOf"):
         fields = {name: _form_field(field, revision) for name, field in schema["properties"].items()}
         if None in fields.values():
             return None
         schema["properties"] = fields
+    form = {**params, "requestedSchema": schema}
     if not supports(revision, "elicitation.url"):
-        params.pop("mode", None)
-    return {**params, "requestedSchema": schema}
+        form.pop("mode", None)
+    return form
 
 
 def _form_field(field: Mapping[str, Any], revision: str) -> dict[str, Any] | None:
@@ -235,7 +229,7 @@ def _form_field(field: Mapping[str, Any], revision: str) -> dict[str, Any] | Non
     return kept
 
 
-def _sampling_params(params: dict[str, Any], revision: str) -> dict[str, Any] | None:
+def _sampling_params(params: Mapping[str, Any], revision: str) -> dict[str, Any] | None:
     messages = [_sampling_message(message, revision) for message in params["messages"]]
     if None in messages:
         return None

@@ -35,7 +35,7 @@ PREFLIGHT = {
     "access-control-max-age": "600",
 }
 PUBLIC_SECONDS = 300  # how long a metadata document may be cached
-# `overflow` hides the parts of a client's name that leave its line: they must not cover the text of the page.
+# `overflow` hides the parts of a client's name that leave its line, so that no part covers the text of the page.
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:3rem auto;padding:0 1rem}"
     "h1{font-size:1.3rem}dd{margin:0 0 .8rem;overflow-wrap:anywhere;overflow:hidden}"
@@ -50,13 +50,12 @@ BAD_REQUEST = 400
 UNAUTHORIZED = 401
 SERVER_FAULT = 500
 UNAVAILABLE = 503
-# HTTP status -> error code of OAuth; any other status has `invalid_request`.
-CODES = {SERVER_FAULT: errors.SERVER_ERROR, UNAVAILABLE: errors.TEMPORARILY_UNAVAILABLE}
-SENTENCES = {  # error code of OAuth -> its description
-    errors.INVALID_REQUEST: "the request cannot be read",
-    errors.SERVER_ERROR: "the server failed",
-    errors.TEMPORARILY_UNAVAILABLE: "try again in a moment",
+# HTTP status -> error code of OAuth, and its description. Any other status means that the request cannot be read.
+FAILURES = {
+    SERVER_FAULT: (errors.SERVER_ERROR, "the server failed"),
+    UNAVAILABLE: (errors.TEMPORARILY_UNAVAILABLE, "try again in a moment"),
 }
+UNREADABLE = (errors.INVALID_REQUEST, "the request cannot be read")
 
 
 def json(status: int, value: object, headers: Mapping[str, str] | None = None) -> Response:
@@ -120,8 +119,8 @@ def failed(error: McpError, http: HttpRequest) -> Response:
     if http.path.endswith(PAGES):
         response = _error_page(status)
     else:
-        code = CODES.get(status, errors.INVALID_REQUEST)
-        response = _error(OAuthError(code, SENTENCES[code], status), {})
+        code, description = FAILURES.get(status, UNREADABLE)
+        response = _error(OAuthError(code, description, status), {})
     response["headers"].update(error.headers)
     return response
 

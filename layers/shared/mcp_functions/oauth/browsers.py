@@ -45,7 +45,7 @@ class Browsers:
         """Take the settings, and the object that seals the remembered consents."""
         self._values = values
         # A cookie whose name begins with "__Host-" cannot come from another host. Browsers accept it over https alone,
-        # so a front without https, on this machine, does without it.
+        # so a front on this machine, without https, uses no prefix.
         self._is_secure = settings.url.startswith("https://")
 
     def recognise(self, request: OAuthRequest) -> Browser | None:

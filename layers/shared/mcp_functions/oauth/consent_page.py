@@ -27,14 +27,14 @@ def render(client: Client, sign_in: SignIn, sealed_sign_in: str, settings: Front
         settings: the settings of the front.
     """
     name = client.name or UNNAMED
-    rows = [
-        ("Name, given by the application itself and not verified", name),
+    rows = [("Name, given by the application itself and not verified", name)]
+    if client.site:
+        rows.append(("Published by", client.site))
+    rows += [
         ("The answer goes to", _destination(sign_in.redirect)),
         ("Server", settings.resource),
         ("Access", ", ".join(sign_in.scope.split()) or "everything that you may do there"),
     ]
-    if client.site:
-        rows.insert(1, ("Published by", client.site))
     listed = "".join(f"<dt>{escape(term)}</dt><dd><strong>{escape(text)}</strong></dd>" for term, text in rows)
     warning = f"<p><strong>{ELSEWHERE}</strong></p>" if _leads_elsewhere(client, sign_in.redirect) else ""
     return (

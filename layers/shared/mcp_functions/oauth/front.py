@@ -59,12 +59,12 @@ class Services(NamedTuple):
     clients: Clients  # finds and registers clients
     browsers: Browsers  # reads and writes cookies
     provider: Provider  # the OpenID Connect provider
-    refusal_budget: CallerBudgets  # limits how often one caller makes the provider refuse, as it would throttle us all
+    refusal_budget: CallerBudgets  # limits the requests of one caller that the provider refuses; see `token`
     now: Callable[[], float]  # the clock, in unix seconds
 
-    def at(self, context: Mapping[str, Any]) -> Services:
+    def for_domain(self, context: Mapping[str, Any]) -> Services:
         """Return the services for the domain that a request called; they share what is kept in memory."""
-        settings = self.settings.at(context)
+        settings = self.settings.for_domain(context)
         return self._replace(
             settings=settings,
             browsers=Browsers(settings, self.values),
@@ -84,7 +84,7 @@ def answer(event: Mapping[str, Any], http: HttpRequest, services: Services) -> R
         OAuthError: the request is refused.
         McpError: KMS or the provider does not answer.
     """
-    services = services.at(http.context)
+    services = services.for_domain(http.context)
     documents = discovery.documents(services.settings)
     if http.path in documents:
         return _answer_metadata(http, documents[http.path])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from http.client import HTTPException
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.aws.connection import read_response
 
@@ -27,29 +27,29 @@ class NoAnswer(Exception):
         super().__init__(reason)
 
 
-class Request(NamedTuple):
-    """An HTTP request."""
-
-    target: str  # the path and the query
-    headers: Mapping[str, str] = {}
-    body: bytes | None = None  # None for a GET; otherwise the request is a POST
-
-
-def exchange(connection: Connection, request: Request, limit: int) -> Response:
+def exchange(
+    connection: Connection,
+    target: str,
+    limit: int,
+    headers: Mapping[str, str] | None = None,
+    body: bytes | None = None,
+) -> Response:
     """Send a request and read its response, then close the connection.
 
     Args:
         connection: the connection, with a deadline.
-        request: the request to send.
+        target: the path and the query of the URL.
         limit: the largest number of bytes of the response's body.
+        headers: further headers of the request.
+        body: the body of a POST; None sends a GET.
 
     Raises:
         NoAnswer: the response did not arrive in time, or is over the limit.
     """
-    method = "GET" if request.body is None else "POST"
-    headers = {"accept": "application/json", "user-agent": USER_AGENT, "connection": "close", **request.headers}
+    method = "GET" if body is None else "POST"
+    sent = {"accept": "application/json", "user-agent": USER_AGENT, "connection": "close", **(headers or {})}
     try:
-        connection.request(method, request.target, request.body, headers)
+        connection.request(method, target, body, sent)
         response = read_response(connection, limit + 1)  # one byte more shows that the body is too large
     except (OSError, HTTPException, ValueError):
         raise NoAnswer(reason="no response arrived in time") from None  # the cause may quote the response

@@ -115,19 +115,19 @@ class Provider:
         self._check_id_token(answer.get("id_token"), derive(seed, "nonce"))
         return self._tokens(answer)
 
-    def refresh(self, token: str, scope: str) -> Tokens:
+    def refresh(self, token: str, scope: str | None) -> Tokens:
         """Get another access token.
 
         Args:
             token: the provider's refresh token.
-            scope: a part of what was granted; "" for all of it.
+            scope: a part of what was granted; None for all of it, which sends no scope.
 
         Raises:
             OAuthError: the token has been revoked, or has expired.
             TemporarilyUnavailable, Misconfigured: the provider does not answer, or not as it has to.
         """
         form = {"grant_type": "refresh_token", "refresh_token": token}
-        if scope:
+        if scope is not None:
             form["scope"] = self._scope(scope)
         return self._tokens(self.api.request_tokens(form))
 

@@ -9,7 +9,7 @@ import base64
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_plus, urlencode, urlsplit
 
-from mcp_functions.aws.connection import Deadline, open_connection, tls_context
+from mcp_functions.aws.connection import Deadline, open_connection
 from mcp_functions.aws.endpoints import PORTS
 from mcp_functions.oauth import errors, https
 from mcp_functions.oauth.errors import OAuthError
@@ -175,11 +175,10 @@ def _request(url: str, headers: Mapping[str, str], body: bytes | None) -> Respon
         target += f"?{parts.query}"
     host = str(parts.hostname)
     port = parts.port or PORTS[parts.scheme]
-    context = tls_context() if parts.scheme == "https" else None
     # The cause is hidden: it may quote the response, which can hold a token.
     try:
-        connection = open_connection(host, port, context, CONNECT_SECONDS, Deadline.after(SECONDS))
-        return https.exchange(connection, https.Request(target, headers, body), MAX_BYTES)
+        connection = open_connection(parts.scheme, host, port, CONNECT_SECONDS, Deadline.after(SECONDS))
+        return https.exchange(connection, target, MAX_BYTES, headers, body)
     except (OSError, NoAnswer):
         raise _unavailable() from None
 

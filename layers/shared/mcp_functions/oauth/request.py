@@ -27,7 +27,7 @@ class OAuthRequest(NamedTuple):
     http: HttpRequest  # the HTTP request
     parameters: Mapping[str, str]  # the parameters of the query or the form; each occurs once, and none is empty
     cookies: Mapping[str, str]  # the cookies by name
-    caller_id: str  # the caller whose limits count forged values and fetches
+    caller_id: str  # the network of the caller's address: its limits count forged values and fetches
 
 
 def read(event: Mapping[str, Any], http: HttpRequest) -> OAuthRequest:
@@ -42,13 +42,8 @@ def read(event: Mapping[str, Any], http: HttpRequest) -> OAuthRequest:
         http=http,
         parameters=read_parameters(text),
         cookies=_cookies(event.get("cookies")),
-        caller_id=caller_id(http),
+        caller_id=f"oauth:{network(http.address)}",
     )
-
-
-def caller_id(http: HttpRequest) -> str:
-    """Return the name of a caller where limits are counted: the network of its address."""
-    return f"oauth:{network(http.address)}"
 
 
 def _form(http: HttpRequest) -> str:

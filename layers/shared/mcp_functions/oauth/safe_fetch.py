@@ -40,15 +40,8 @@ CHARACTERS = r"[A-Za-z0-9._~:/?@!$&'()*+,;=%-]+"  # those of a URL (RFC 3986), w
 HOST = r"([a-z0-9-]+\.)+[a-z][a-z0-9-]*"
 
 
-class Location(NamedTuple):
-    """The parts of a URL that may be fetched."""
-
-    host: str
-    target: str  # the path and the query
-
-
-def locate(url: str) -> Location:
-    """Check a URL, and split it.
+def locate(url: str) -> tuple[str, str]:
+    """Check a URL, and return its host and its target: the path and the query.
 
     Raises:
         NoAnswer: the URL is not https on port 443, with a host name and a path.
@@ -70,7 +63,7 @@ def locate(url: str) -> Location:
     for segment in parts.path.split("/"):
         if unquote(segment) in {".", ".."}:
             raise NoAnswer(reason="the path of the URL has a dot segment")
-    return Location(host, target=url.removeprefix(f"https://{parts.netloc}"))
+    return host, url.removeprefix(f"https://{parts.netloc}")
 
 
 def may_be_fetched(url: str) -> bool:
@@ -174,7 +167,7 @@ def fetch(url: str, network: Network) -> dict[str, Any]:
     deadline = Deadline.after(SECONDS)
     public = _public_addresses(host, network, deadline)
     connection = _open(host, public, network, deadline)
-    response = https.exchange(connection, https.Request(target), MAX_BYTES)
+    response = https.exchange(connection, target, MAX_BYTES)
     if response.status != OK:  # a redirect is refused too, because nothing has checked where it leads
         raise NoAnswer(reason="the response is not a document")
     return https.read_json(response)

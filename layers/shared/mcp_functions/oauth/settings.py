@@ -55,7 +55,7 @@ class FrontSettings(NamedTuple):
         """The URL of the MCP endpoint that tokens are for."""
         return self.common.resource_url
 
-    def at(self, context: Mapping[str, Any]) -> FrontSettings:
+    def for_domain(self, context: Mapping[str, Any]) -> FrontSettings:
         """Return the settings with both URLs, for the domain that a request called.
 
         A variable of the function cannot name its own API, so a deployment may leave the URLs empty.

@@ -1,15 +1,17 @@
 """The endpoints `/token` and `/revoke`: a client gets the provider's access token, refreshes it, and revokes it.
 
-    code of the front           holds, sealed: the provider's code, the client's PKCE challenge, and a secret (the seed)
-                                that gives the front's own PKCE verifier and nonce for the provider
-    refresh token of the front  holds, sealed: the provider's refresh token
+    the client sends a code            the front sends the provider's code, and returns the provider's access token
+    the client sends a refresh token   the front sends the provider's refresh token, and returns the new access token
 
-The front (this package's authorization server) seals them, that is encrypts and authenticates them, for one client.
-It checks everything before it redeems the provider's code. So a refused request leaves the owner's code valid.
+The client never sees the provider's code and refresh token. The front (this package's authorization server) gives it a
+code and a refresh token of its own. These hold the provider's, sealed: encrypted and authenticated, for this client
+alone. The code also holds the client's PKCE challenge, and the seed of the front's own PKCE verifier and nonce.
 
-`services` has what all endpoints share: the settings, the sealed values, the clients and the provider. A request that
-the provider refuses is charged to its caller. Otherwise one caller with false tokens could make the provider throttle
-the front, and so every user.
+The front checks everything before it redeems the provider's code. So a refused request leaves the owner's code valid.
+
+A request that the provider refuses is charged to its caller. Otherwise one caller with false tokens could make the
+provider throttle the front, and so every user. `services` has what all endpoints share: the settings, the sealed
+values, the clients and the provider.
 """
 
 from __future__ import annotations
@@ -68,8 +70,7 @@ def revoke(request: OAuthRequest, services: Services) -> Response:
         raise OAuthError(errors.INVALID_REQUEST, "token is missing")
     if not token.startswith(PREFIX):
         raise OAuthError(errors.CANNOT_REVOKE, "only refresh tokens can be revoked: an access token ends by itself")
-    bound_to = (client.id_digest, services.settings.resource)
-    claims = services.values.open(REFRESH, token, request.caller_id, bound_to)
+    claims = _open_refresh_token(token, request, client, services)
     if claims is None:
         return answers.json(200, {})  # RFC 7009, 2.2: "invalid tokens do not cause an error response"
     with services.refusal_budget.charged_if_refused(request.caller_id):
@@ -101,8 +102,7 @@ def _redeem(request: OAuthRequest, client: Client, services: Services) -> Respon
 def _refresh(request: OAuthRequest, client: Client, services: Services) -> Response:
     """Answer a request with a refresh token; a client may ask for fewer scopes than were granted."""
     form = request.parameters
-    bound_to = (client.id_digest, services.settings.resource)
-    claims = services.values.open(REFRESH, form.get("refresh_token", ""), request.caller_id, bound_to)
+    claims = _open_refresh_token(form.get("refresh_token", ""), request, client, services)
     if claims is None:
         raise OAuthError(errors.INVALID_GRANT, GONE)
     granted = claims["scope"]
@@ -111,11 +111,12 @@ def _refresh(request: OAuthRequest, client: Client, services: Services) -> Respo
     asked = set(scope.split())
     if not asked.issubset(granted.split()):
         raise OAuthError(errors.INVALID_SCOPE, "the scope is more than was granted")
-    # RFC 6749, 6: without a scope, the provider grants all that the user granted. So a scope is sent only for a part of
-    # it: a provider may refuse to name again what it granted under other names.
+    # RFC 6749, 6: without a scope, the provider grants all that the user granted. So the front sends a scope only for a
+    # part of it. A provider that was asked for "https://example.com/read", and granted it as "read", could refuse the
+    # first name now.
     is_part = asked != set(granted.split())
     with services.refusal_budget.charged_if_refused(request.caller_id):
-        tokens = services.provider.refresh(claims["token"], scope if is_part else "")
+        tokens = services.provider.refresh(claims["token"], scope if is_part else None)
     body = _access_token(tokens, scope=scope)
     # A provider that does not rotate its refresh tokens returns none: the old one stays valid.
     refresh_token = tokens.refresh_token or claims["token"]
@@ -135,6 +136,12 @@ def _access_token(tokens: Tokens, scope: str) -> dict[str, Any]:
     if granted_now:
         body["scope"] = granted_now
     return body
+
+
+def _open_refresh_token(token: str, request: OAuthRequest, client: Client, services: Services) -> dict[str, Any] | None:
+    """Return the claims of the front's refresh token; None if it is not this client's, or has expired."""
+    bound_to = (client.id_digest, services.settings.resource)
+    return services.values.open(REFRESH, token, request.caller_id, bound_to)
 
 
 def _seal_refresh_token(token: str, granted: str, client: Client, services: Services) -> str:

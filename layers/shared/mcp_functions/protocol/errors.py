@@ -4,8 +4,14 @@ Codes and statuses are those of the specification (basic/transports). Where it l
 200, because the official TypeScript client reads JSON-RPC errors at 200 and 400 only. The message goes to the client;
 `reason`, a constant, goes to the log.
 
-Each class is a row of a table: it sets `code, status, default_message` in one line, and inherits what it omits. The end
-of the module has the exceptions of an author's function: they become results, and not JSON-RPC errors.
+Each class is a row of a table: it sets `code, status, default_message` in one line, and inherits what it omits. The
+rows are in groups, of which the last has no JSON-RPC errors:
+
+    the request is not valid       the client sent something else than the specification allows
+    the caller may not do this     a valid request, but the access token does not allow it
+    it cannot be fulfilled         a valid request, but there is no such name, or its state is not valid
+    the server failed              an author's code, a setting, KMS or a table
+    exceptions of an author        they become results, or end a round
 """
 
 from __future__ import annotations
@@ -115,23 +121,16 @@ class MissingRequiredClientCapability(McpError):
 
     code, status, default_message = -32021, 400, "The client lacks a required capability"
 
-    def __init__(
-        self, required: Mapping[str, object], asks: Mapping[str, str] | None = None, *, earlier: bool = False
-    ) -> None:
-        """Name the missing capabilities and the questions that the server would have asked.
+    def __init__(self, required: Mapping[str, object], text: str = "", **data: object) -> None:
+        """Name the missing capabilities.
 
         Args:
             required: the `ClientCapabilities` object that would have been enough.
-            asks: the text of each question, by its key.
-            earlier: True for a client of 2025: `data` then has the questions too.
+            text: what follows in the message.
+            data: further members of `data`.
         """
-        message = f"{self.default_message}: {', '.join(capability_names(required))}"
-        data: dict[str, object] = {"requiredCapabilities": required}
-        if asks:
-            message += f". The server would have asked: {' / '.join(asks.values())}"
-            if earlier:
-                data["asks"] = asks
-        super().__init__(message, data)
+        message = f"{self.default_message}: {', '.join(capability_names(required))}{text}"
+        super().__init__(message, {"requiredCapabilities": required, **data})
 
 
 class UnsupportedProtocolVersion(McpError):
@@ -230,15 +229,6 @@ class Crash(InternalError):
         self.cause = cause
 
 
-def to_mcp_error(error: BaseException) -> McpError:
-    """Return the error that a client gets for any exception.
-
-    The client must not see the text of an unexpected exception, which may quote arguments or answers. Lambda's runtime
-    would log that text, so the exception itself goes no further either.
-    """
-    return error if isinstance(error, McpError) else Crash(InternalError.default_message, error)
-
-
 class OutcomeUnknown(InternalError):
     """The function did not respond. It may have acted, so the error does not invite the client to retry."""
 
@@ -270,7 +260,7 @@ class StateTooLarge(Misconfigured):
 class TemporarilyUnavailable(McpError):
     """KMS or a table cannot answer now. Nothing is lost, and the client may send the same request again."""
 
-    code, status, default_message = -32603, 503, "Temporarily unavailable"
+    status, default_message = 503, "Temporarily unavailable"
     is_server_fault = True
 
     def __init__(self, reason: str, *, retry_after: int = 2) -> None:
@@ -333,12 +323,20 @@ class DeveloperError(Exception):
 
     def __init__(self, rule: str, **values: object) -> None:
         """Format the rule with a value for each `{name}` in it; without values it is used as it is."""
-        if values:
-            super().__init__(rule.format(**values))
-            self.rule = re.sub(PLACEHOLDER, "…", rule)
-        else:
-            super().__init__(rule)
-            self.rule = rule
+        super().__init__(rule.format(**values) if values else rule)
+        self.rule = re.sub(PLACEHOLDER, "…", rule) if values else rule
+
+
+# ---- Functions
+
+
+def to_mcp_error(error: BaseException) -> McpError:
+    """Return the error that a client gets for any exception.
+
+    The client must not see the text of an unexpected exception, which may quote arguments or answers. Lambda's runtime
+    would log that text, so the exception itself goes no further either.
+    """
+    return error if isinstance(error, McpError) else Crash(InternalError.default_message, error)
 
 
 def shortened(text: str) -> str:

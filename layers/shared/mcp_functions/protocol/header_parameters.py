@@ -23,11 +23,16 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.wire_types import JSONValue
 
+    # The names of the properties that lead to a schema. It is None elsewhere, as in `items` or `anyOf`: a value there
+    # has no one place in the arguments.
+    Path: TypeAlias = tuple[str, ...] | None
+
 FIELD_NAME = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # "token" of RFC 9110, section 5.6.2
 WHOLE_NUMBER = r"^(-?\d+)\.0+\Z"  # 42.0: an integer as some clients write it
 JSON_TYPES = ("string", "integer", "boolean")  # the types of arguments that a header may repeat
 # Keywords whose value is not a schema itself. The values inside `properties` are schemas.
 NOT_SUBSCHEMAS = ("properties", "enum", "const", "default", "examples")
+MISPLACED = "x-mcp-header names must be unique, and may only stand on properties reached through `properties` alone"
 
 
 class HeaderParameter(NamedTuple):
@@ -46,16 +51,16 @@ def find(schema: Mapping[str, Any]) -> dict[str, HeaderParameter]:
     Raises:
         ValueError: an annotation breaks a rule. The message has the rule.
     """
-    found = list(_walk_properties(schema, ()))
-    parameters = dict(found)
-    is_unique = len(parameters) == len(found)
-    # An annotation elsewhere, as in `items` or `anyOf`, has no one place in the arguments.
-    is_reachable = len(found) == _count_annotations(schema)
-    if not is_unique or not is_reachable:
-        message = (
-            "x-mcp-header names must be unique, and may only stand on properties reached through `properties` alone"
-        )
-        raise ValueError(message)
+    parameters: dict[str, HeaderParameter] = {}
+    for path, annotated in _annotated_schemas(schema, ()):
+        if not path:
+            raise ValueError(MISPLACED)
+        name = annotated["x-mcp-header"]
+        _check_annotation(path[-1], name, annotated.get("type"))
+        header = f"mcp-param-{name.lower()}"
+        if header in parameters:
+            raise ValueError(MISPLACED)
+        parameters[header] = HeaderParameter(path, annotated["type"])
     return parameters
 
 
@@ -81,16 +86,6 @@ def check(parameters: HeaderParameters, arguments: Mapping[str, Any], headers: M
             raise mismatch(name)
 
 
-def check_sent(parameters: HeaderParameters, arguments: Mapping[str, Any], headers: Mapping[str, str]) -> None:
-    """Check only the headers that were sent, because a client of 2025 need not send any.
-
-    Raises:
-        HeaderMismatch: a header is superfluous, malformed, or different. The message names it.
-    """
-    sent = {name: parameter for name, parameter in parameters.items() if name in headers}
-    check(sent, arguments, headers)
-
-
 def write(parameters: HeaderParameters, arguments: Mapping[str, Any]) -> dict[str, str]:
     """Return the `Mcp-Param-*` headers of a call, as a client sends them."""
     values = {name: value_at(arguments, *parameter.path) for name, parameter in parameters.items()}
@@ -109,24 +104,27 @@ def _is_same(received: str, expected: str, json_type: str) -> bool:
     return json_type == "integer" and re.sub(WHOLE_NUMBER, r"\1", received) == expected
 
 
-def _walk_properties(schema: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, HeaderParameter]]:
-    """Yield the annotated properties of a schema and of the schemas of its properties, each with its header's name.
+def _annotated_schemas(schema: object, path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield each annotated schema inside a schema, with its path.
 
     Args:
-        schema: an object schema.
-        path: the names of the properties that lead to this schema.
+        schema: a schema, or a list with schemas in it.
+        path: the path of this schema.
     """
-    properties = schema.get("properties")
-    if not isinstance(properties, dict):
+    if isinstance(schema, list):
+        for member in schema:
+            yield from _annotated_schemas(member, None)
+    if not isinstance(schema, dict):
         return
-    for key, member in properties.items():
-        if not isinstance(member, dict):
-            continue
-        name = member.get("x-mcp-header")
-        if name is not None:
-            _check_annotation(key, name, member.get("type"))
-            yield f"mcp-param-{name.lower()}", HeaderParameter((*path, key), member["type"])
-        yield from _walk_properties(member, (*path, key))
+    if "x-mcp-header" in schema:
+        yield path, schema
+    properties = schema.get("properties")
+    if isinstance(properties, dict):
+        for name, member in properties.items():
+            yield from _annotated_schemas(member, None if path is None else (*path, name))
+    for keyword, value in schema.items():
+        if keyword not in NOT_SUBSCHEMAS:
+            yield from _annotated_schemas(value, None)
 
 
 def _check_annotation(key: str, name: object, json_type: object) -> None:
@@ -136,17 +134,3 @@ def _check_annotation(key: str, name: object, json_type: object) -> None:
     if json_type not in JSON_TYPES:
         message = f"x-mcp-header on {key!r}: only strings, integers and booleans may be repeated in a header"
         raise ValueError(message)
-
-
-def _count_annotations(schema: object) -> int:
-    """Count the annotations anywhere in a schema, also where they are not allowed."""
-    if isinstance(schema, list):
-        return sum(map(_count_annotations, schema))
-    if not isinstance(schema, dict):
-        return 0
-    properties = schema.get("properties")
-    subschemas = [value for key, value in schema.items() if key not in NOT_SUBSCHEMAS]
-    if isinstance(properties, dict):
-        subschemas += properties.values()
-    own = 1 if "x-mcp-header" in schema else 0
-    return own + sum(map(_count_annotations, subschemas))

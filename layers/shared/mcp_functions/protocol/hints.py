@@ -38,12 +38,14 @@ class Member(NamedTuple):
     is_valid: Callable[[Any], bool]  # checks a value
 
 
-def _is_text(value: object, pattern: str) -> bool:
-    return isinstance(value, str) and bool(re.fullmatch(pattern, value))
+def _text(allowed: str, pattern: str) -> Member:
+    """Return a member that is a string with a pattern."""
+    return Member(allowed, lambda value: isinstance(value, str) and bool(re.fullmatch(pattern, value)))
 
 
-def _is_list_of_texts(value: object, pattern: str) -> bool:
-    return isinstance(value, list) and all(_is_text(item, pattern) for item in value)
+def _list_of(item: Member) -> Member:
+    """Return a member that is a list."""
+    return Member(f"a list of {item.allowed}", lambda value: isinstance(value, list) and all(map(item.is_valid, value)))
 
 
 TEXT = Member("text", lambda value: isinstance(value, str))
@@ -56,22 +58,22 @@ TOOL: Members = {
     "openWorldHint": FLAG,
 }
 CONTENT: Members = {
-    "audience": Member('a list of "user" and "assistant"', lambda value: _is_list_of_texts(value, "user|assistant")),
+    "audience": _list_of(_text('"user" and "assistant"', "user|assistant")),
     "priority": Member("a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1),
-    "lastModified": Member("a date in ISO 8601, as in 2026-07-28T12:00:00Z", lambda value: _is_text(value, DATE)),
+    "lastModified": _text("a date in ISO 8601, as in 2026-07-28T12:00:00Z", DATE),
 }
 ICON: Members = {
-    "src": Member("an https:// or data: URI", lambda value: _is_text(value, SOURCE)),
+    "src": _text("an https:// or data: URI", SOURCE),
     "mimeType": TEXT,
-    "sizes": Member('a list of sizes such as "48x48" or "any"', lambda value: _is_list_of_texts(value, SIZE)),
-    "theme": Member('"light" or "dark"', lambda value: value in ("light", "dark")),
+    "sizes": _list_of(_text('sizes such as "48x48" or "any"', SIZE)),
+    "theme": _text('"light" or "dark"', "light|dark"),
 }
 # `Implementation` also has a name and a version. They come from the deployment (MCP_SERVER_NAME), not from the author.
 SERVER: Members = {
     "title": TEXT,
     "description": TEXT,
-    "websiteUrl": Member("an https:// URL", lambda value: _is_text(value, r"https?://\S+")),
-    "icons": Member("a list of icons", lambda value: isinstance(value, list)),
+    "websiteUrl": _text("an https:// URL", r"https?://\S+"),
+    "icons": Member("a list of icons", lambda value: isinstance(value, list)),  # `read_icons` checks them
 }
 
 

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 64  # levels of nested arrays and objects in a request
 DIGITS_OF_DOUBLE = 309  # the largest double has this number of digits before its point
-# In a text up to this number of characters, counting brackets is cheaper than looking at each container. A longer text
-# usually has more than MAX_DEPTH of them, so that the count would say nothing.
-MAX_TEXT_TO_COUNT = 16 * 1024
 MAX_VALUES = 100_000  # the values in one document that pydantic or jsonschema validates
 MAX_EXACT = 2**53  # a double beyond this no longer identifies one integer
 CONTAINERS = (dict, list, tuple)
@@ -47,7 +44,8 @@ def loads(text: str | bytes) -> JSONValue:
         # few hundred containers, and 4 MiB of nested arrays would take four times as long.
         with GcPause():
             value = _decoder.decode(string)
-        if _may_be_deep(string) and is_deeper(value, MAX_DEPTH):
+        may_be_deep = string.count("[") + string.count("{") > MAX_DEPTH  # the count is cheap, and includes strings
+        if may_be_deep and is_deeper(value, MAX_DEPTH):
             raise ParseError(message=f"JSON is nested deeper than {MAX_DEPTH} levels")
         if "\\" in string and re.search(SURROGATE, string):
             _check_unicode(value)
@@ -66,14 +64,6 @@ def copy_json(value: JSONValue) -> JSONValue:
     if type(value) is list:
         return [copy_json(member) for member in value]
     return value
-
-
-def _may_be_deep(text: str) -> bool:
-    """Tell whether a JSON text could be nested deeper than MAX_DEPTH. Brackets inside of strings count, too."""
-    if len(text) > MAX_TEXT_TO_COUNT:
-        return True
-    brackets = text.count("[") + text.count("{")
-    return brackets > MAX_DEPTH
 
 
 def is_deeper(value: object, levels: int) -> bool:

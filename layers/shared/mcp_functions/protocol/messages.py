@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.wire_types import JSONRPCNotification, JSONRPCRequest, JSONValue
 
-MAX_ID = 8192  # characters: each response repeats the id of its request, and many messages may repeat a progress token
+# The limit of a request id, which its response repeats, and of a progress token, which many messages may repeat.
+MAX_ID_CHARS = 8192
 
 
 class Principal(NamedTuple):
@@ -49,10 +50,10 @@ class Request(NamedTuple):
     headers: Mapping[str, str]  # the headers of the HTTP request, with names in lower case
     principal: Principal | None  # the caller; None with AuthMode none
     address: str  # the caller's IP address as the gateway saw it; it stands for a caller without a principal in limits
-    deadline: float  # when the gateway stops waiting for the response, in unix seconds
+    gateway_deadline: float  # when the gateway stops waiting for the response, in unix seconds
     event: Mapping[str, Any]  # the API Gateway event, which the endpoint forwards unchanged
     scopes: frozenset[str] = frozenset()  # the scopes of the caller's access token
-    ends: float = 0.0  # when Lambda ends this function, in unix seconds; 0 if unknown
+    lambda_deadline: float = 0.0  # when Lambda ends this function, in unix seconds; 0 if unknown
     task_ttl: int = 0  # how long the client wants to keep a task, in milliseconds; 0 means the tool's own time
 
     @property
@@ -81,7 +82,7 @@ class Request(NamedTuple):
         """Whether the client declares the tasks extension on this request."""
         return isinstance(value_at(self.capabilities, "extensions", EXTENSION_TASKS), dict)
 
-    def must_take_tasks(self) -> None:
+    def require_tasks_extension(self) -> None:
         """Refuse a request that needs the tasks extension.
 
         Raises:
@@ -167,7 +168,7 @@ def to_message(value: JSONValue) -> JSONRPCRequest | JSONRPCNotification:
     id_ = value.get("id")
     if "id" in value and not is_id(id_):
         if isinstance(id_, str):
-            raise InvalidRequest(message=f"The request id is longer than {MAX_ID} characters")
+            raise InvalidRequest(message=f"The request id is longer than {MAX_ID_CHARS} characters")
         raise InvalidRequest(message="The request id must be a string or an integer")
     if not isinstance(value.setdefault("params", {}), dict):
         raise InvalidRequest(message="params must be an object", id=id_)
@@ -180,9 +181,9 @@ def is_request(message: JSONRPCRequest | JSONRPCNotification) -> TypeGuard[JSONR
 
 
 def is_id(value: object) -> bool:
-    """Check a request id or a progress token: an integer, or a string of at most MAX_ID characters."""
+    """Check a request id or a progress token: an integer, or a string of at most MAX_ID_CHARS characters."""
     if isinstance(value, str):
-        return len(value) <= MAX_ID
+        return len(value) <= MAX_ID_CHARS
     return isinstance(value, int) and not isinstance(value, bool)  # Python counts True as an integer
 
 

@@ -5,8 +5,12 @@
     values      {"author": "ann", "path": "2026/may day"}
 
 `{name}` matches one segment; `{+name}` may hold reserved characters, slashes included. Both are percent-decoded. A URI
-may fit in several ways. Then each variable is as long as possible, earlier ones first: for `{x}-{y}` and "a-b-c", x is
-"a-b".
+may fit in several ways. Then each variable is as long as possible, earlier ones first. For `{x}-{y}` and "a-b-c", x is
+"a-b":
+
+    {x} may start at 0
+    {y} may start at 2 (then x is "a") or at 4 (then x is "a-b"), behind each "-"
+    the URI ends at 5: the latest start, 4, makes x longest, so y is "c"
 
 A client writes the URI, so a regular expression is not used: it tries one way after the other, which can take hours for
 a long URI. `_read_expression` follows all ways together, so each expression costs one pass over the URI.
@@ -27,7 +31,8 @@ if TYPE_CHECKING:
 # remain for the others.
 MAX_URI = 8192
 DELIMITERS = frozenset("/?#&=,;")  # each of these characters ends a segment
-EXPRESSION = r"\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}"  # two groups: a plus or "", and the name of the variable
+EXPRESSION = r"\{(?P<plus>\+?)(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}"  # `{name}` or `{+name}`
+LITERAL = r"(?P<literal>[^{]*)"  # the text behind an expression
 
 
 def list_variables(template: str) -> tuple[str, ...]:
@@ -40,7 +45,7 @@ def list_variables(template: str) -> tuple[str, ...]:
     if "{" in rest or "}" in rest:
         message = f"{template!r}: only {{name}} and {{+name}} can be matched back from a URI"
         raise ValueError(message)
-    names = tuple(name for _plus, name in re.findall(EXPRESSION, template))
+    names = tuple(expression["name"] for expression in re.finditer(EXPRESSION, template))
     if len(set(names)) != len(names):
         message = f"{template!r} uses a variable twice"
         raise ValueError(message)
@@ -50,20 +55,25 @@ def list_variables(template: str) -> tuple[str, ...]:
 def match(template: str, uri: str) -> dict[str, str] | None:
     """Read the variables of a template from a URI.
 
+    Args:
+        template: a template that `list_variables` accepts.
+        uri: the URI.
+
     Returns:
         The values by name; None if the URI does not match, or is longer than MAX_URI.
     """
-    pieces = re.split(EXPRESSION, template)  # a literal, then by turns a plus or "", a name, and the next literal
-    if len(uri) > MAX_URI or not uri.startswith(pieces[0]):
+    prefix = template.partition("{")[0]
+    if len(uri) > MAX_URI or not uri.startswith(prefix):
         return None
-    starts: Starts = {len(pieces[0]): ()}
-    for plus, literal in zip(pieces[1::3], pieces[3::3], strict=True):
-        starts = _read_expression(uri, starts, literal, may_hold_delimiters=bool(plus))
+    names = []
+    starts: Starts = {len(prefix): ()}
+    for expression in re.finditer(EXPRESSION + LITERAL, template):
+        names.append(expression["name"])
+        starts = _read_expression(uri, starts, expression["literal"], may_hold_delimiters=expression["plus"] == "+")
     if len(uri) not in starts:
         return None
     from urllib.parse import unquote  # noqa: PLC0415 - few resources are templates
 
-    names = pieces[2::3]
     values = [uri[part] for part in starts[len(uri)]]
     try:
         return {name: unquote(value, errors="strict") for name, value in zip(names, values, strict=True)}
@@ -74,7 +84,6 @@ def match(template: str, uri: str) -> dict[str, str] | None:
 def _read_expression(uri: str, starts: Starts, literal: str, *, may_hold_delimiters: bool) -> Starts:
     """Read an expression and the literal behind it, at every place of a URI where both fit.
 
-    For `{x}-`, which may start at place 0 of "ab-c-d", the next expression may start at 3 (x is "ab") or 5 ("ab-c").
     A value has at least one character.
 
     Args:
@@ -87,7 +96,7 @@ def _read_expression(uri: str, starts: Starts, literal: str, *, may_hold_delimit
         Where the next expression may start. The start len(uri) means that the URI ends there.
     """
     next_starts = {}
-    start = None
+    start = None  # the latest start that can reach the present character
     for place, character in enumerate(uri):
         if place in starts:
             start = place  # of all starts before an end, the latest makes the earlier variables longest

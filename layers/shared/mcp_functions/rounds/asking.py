@@ -1,9 +1,9 @@
-"""The base of everything that asks a client, for the user (`elicitation`) or for itself (`client_questions`).
+"""How a question of an author becomes a message for the client.
 
-    elicit("seat", "Which seat?", Seat)      a call of an `AskingCapability`
-      -> Question("seat", …)                 an `AnyQuestion`: a key, and an `InputRequest`
-      -> WireQuestion("seat", {…}, read)     the message that the client gets, and the function that reads its response
-      -> Round.ask                           returns the answer, or ends the round with the message
+    1. elicit("seat", "Which seat?", Seat)          the author's function asks
+    2. Question("seat", "Which seat?", Seat)        a key, and an `InputRequest` with the message and the type
+    3. WireQuestion("seat", {"method": …}, read)    the JSON for the client, and a function that reads its response
+    4. round_.ask(wire_question)                    returns the answer, or ends the round with the question
 
 A round is one request of a conversation. A question has the same key in all rounds, so that its answer is found again.
 """
@@ -13,30 +13,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.rounds.capabilities import Capability
-from mcp_functions.rounds.input_requests import is_declared
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_functions.protocol import wire_types
     from mcp_functions.protocol.wire_types import JSONObject
+    from mcp_functions.rounds.round import Round
 
 Answer_co = TypeVar("Answer_co", covariant=True)
 
 
 class WireQuestion(NamedTuple):
-    """A question as the client gets it, and the function that reads the response.
-
-    `read` returns the answer. It raises InvalidAnswer if the response does not fit the question, and any other
-    exception if the handler should get that exception in place of an answer.
-    """
+    """A question as the client gets it, and the function that reads the response."""
 
     key: str  # the question's key in `inputRequests`
-    request: wire_types.InputRequest
+    request: JSONObject  # an ElicitRequest, CreateMessageRequest or ListRootsRequest of schema.ts
+    # Returns the answer. It raises InvalidAnswer if the response does not fit the question, and any other exception if
+    # the author's function should get that exception in place of an answer.
     read: Callable[[JSONObject], object]
-    # True if an answer counts for one call in a round, and a second call asks the user again: see `elicit.url`.
+    # True if an answer counts once: when the function asks the question a second time in the same round, the user is
+    # asked again. See `elicit.url`.
     read_once: bool = False
 
 
@@ -52,11 +49,16 @@ class InputRequest:
         return hash(type(self))
 
     def to_wire_question(self, key: str, *, camel_case: bool) -> WireQuestion:
-        """Return the message under its key in `inputRequests`, with the function that reads its response."""
+        """Return the request as JSON, with the function that reads its response.
+
+        Args:
+            key: the question's key in `inputRequests`.
+            camel_case: True if the field `first_name` of a form is `firstName` for the client. Only forms have fields.
+        """
         raise NotImplementedError
 
-    def wire(self, key: str = "answer", *, camel_case: bool = False) -> wire_types.InputRequest:
-        """Return the message of the specification."""
+    def wire(self, key: str = "answer", *, camel_case: bool = False) -> JSONObject:
+        """Return the request as JSON, as the client gets it."""
         return self.to_wire_question(key, camel_case=camel_case).request
 
 
@@ -73,19 +75,18 @@ class AnyQuestion(Generic[Answer_co]):
         return self.request.to_wire_question(self.key, camel_case=camel_case)
 
 
-class AskingCapability(Capability):
-    """The base of the capabilities that ask the client."""
+def ask(round_: Round, question: AnyQuestion[Answer_co]) -> Answer_co:
+    """Return the answer to an author's question, or end the round with the question: see `Round.ask`."""
+    answer: Answer_co = ask_together(round_, question)[0]
+    return answer
 
-    needs_state = True
 
-    def _ask(self, *questions: AnyQuestion[Any]) -> list[Any]:
-        """Return the answers, or end the round with the questions."""
-        camel_case = self._round.request.camel_case
-        try:
-            wire_questions = [question.to_wire_question(camel_case=camel_case) for question in questions]
-        except DeveloperError as error:
-            self._round.stop(error)
-        return self._round.ask(*wire_questions)
-
-    def _is_declared(self, capability: str, member: str = "") -> bool:
-        return is_declared(self._round.request.capabilities, capability, member)
+def ask_together(round_: Round, *questions: AnyQuestion[Any]) -> list[Any]:
+    """Return the answers to an author's questions, or end the round with those that have no answer yet."""
+    camel_case = round_.request.camel_case
+    try:
+        wire_questions = [question.to_wire_question(camel_case=camel_case) for question in questions]
+    except DeveloperError as error:
+        round_.keep_error(error)
+        raise
+    return round_.ask(*wire_questions)

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from mcp_functions.rounds.round import Round
 
-ANONYMOUS = Principal("", "", "")
-
 
 class Capability:
     """The base of all capabilities. Each belongs to one round."""
@@ -87,7 +85,7 @@ class Caller(Capability):
         """Read the principal of the round's request."""
         super().__init__(round_)
         self.known = round_.request.principal is not None
-        principal = round_.request.principal or ANONYMOUS
+        principal = round_.request.principal or Principal("", "", "")
         self.issuer = principal.iss
         self.subject = principal.sub
         self.client = principal.client

@@ -5,12 +5,14 @@ Roots are the folders in which the client works, as URIs (client/roots).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol import content_blocks
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.plain_values import MESSAGE, NotJson, result_part, to_json, type_name
-from mcp_functions.rounds.asking import AnyQuestion, AskingCapability, InputRequest, WireQuestion
+from mcp_functions.rounds.asking import AnyQuestion, InputRequest, WireQuestion, ask
+from mcp_functions.rounds.capabilities import Capability
+from mcp_functions.rounds.input_requests import is_declared
 from mcp_functions.schemas.forms import InvalidAnswer
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ class CreateMessageRequest(InputRequest):
         self.options = options or {}
 
     def to_wire_question(self, key: str, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - only forms use camelCase
-        """Return the CreateMessageRequest, with the function that reads its CreateMessageResult."""
+        """Return a CreateMessageRequest as JSON, with the function that reads its CreateMessageResult."""
         if self.max_tokens < 1:
             raise DeveloperError(rule="max_tokens must be 1 or more")
         messages = self.messages
@@ -58,7 +60,7 @@ class ListRootsRequest(InputRequest):
     """Asks the client which folders it works in."""
 
     def to_wire_question(self, key: str, *, camel_case: bool) -> WireQuestion:  # noqa: ARG002 - only forms use camelCase
-        """Return the ListRootsRequest, with the function that reads its ListRootsResult."""
+        """Return a ListRootsRequest as JSON, with the function that reads its ListRootsResult."""
         return WireQuestion(key, {"method": "roots/list", "params": {}}, _read_roots)
 
 
@@ -78,8 +80,10 @@ class RootsQuestion(AnyQuestion["list[dict[str, Any]]"]):
         super().__init__(key, ListRootsRequest())
 
 
-class Sample(AskingCapability):
+class Sample(Capability):
     """Asks the client's model: `message = sample("key", "Summarise …", max_tokens=200)`."""
+
+    needs_state = True
 
     def __call__(
         self, key: str, messages: str | Sequence[JSONObject | Model], *, max_tokens: int, **options: object
@@ -93,27 +97,27 @@ class Sample(AskingCapability):
             max_tokens: the limit for the answer.
             options: the further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
         """
-        (message,) = self._ask(SampleQuestion(key, CreateMessageRequest(messages, max_tokens, options)))
-        return cast("JSONObject", message)
+        return ask(self._round, SampleQuestion(key, CreateMessageRequest(messages, max_tokens, options)))
 
     @property
     def possible(self) -> bool:
         """Whether this client has a model to ask (without tools)."""
-        return self._is_declared("sampling")
+        return is_declared(self._round.request.capabilities, "sampling")
 
 
-class ListRoots(AskingCapability):
+class ListRoots(Capability):
     """Asks the client for its roots: `for root in list_roots(): …`."""
+
+    needs_state = True
 
     def __call__(self, key: str = "roots") -> list[JSONObject]:
         """Return the client's roots, each with a `uri`, in this round or a later one; validate paths within them."""
-        (roots,) = self._ask(RootsQuestion(key))
-        return cast("list[JSONObject]", roots)
+        return ask(self._round, RootsQuestion(key))
 
     @property
     def possible(self) -> bool:
         """Whether this client has roots to list."""
-        return self._is_declared("roots")
+        return is_declared(self._round.request.capabilities, "roots")
 
 
 def _to_message(message: object) -> JSONObject:

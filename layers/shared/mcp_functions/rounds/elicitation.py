@@ -1,21 +1,27 @@
 """Questions to the user: forms to fill in, and pages to open (client/elicitation).
 
-    elicit("seat", "Which seat?", Seat)      the author's call, which returns a Seat
-    ElicitRequest("Which seat?", Seat)       the question, with a form or a Page
-    Question("seat", "Which seat?", Seat)    the question under its key
-    WireQuestion("seat", {…}, read)          the message that the client gets, and the reader of its response
+    seat = elicit("seat", "Which seat?", Seat)      a form: a dataclass `Seat`, for example
+    elicit.url("login", "Sign in", "https://…")     a page
 
-A response has an action, and the content of a form: {"action": "accept", "content": {…}}. `read` returns the answer, or
-raises Declined, Cancelled or InvalidAnswer. The author gets the first two; after the third, the user is asked again.
+The client's response has the user's action, and the content of a form:
+
+    {"action": "accept", "content": {"row": 7}}     the author's function gets Seat(row=7); for a page, None
+    {"action": "accept", "content": {"row": "x"}}   the user is asked again (`InvalidAnswer`)
+    {"action": "decline"}                           the function gets the exception `Declined`
+    {"action": "cancel"}                            the function gets the exception `Cancelled`
+
+`asking` shows how a question reaches the client.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered
-from mcp_functions.rounds.asking import AnyQuestion, AskingCapability, InputRequest, WireQuestion
+from mcp_functions.rounds.asking import AnyQuestion, InputRequest, WireQuestion, ask, ask_together
+from mcp_functions.rounds.capabilities import Capability
+from mcp_functions.rounds.input_requests import is_declared
 from mcp_functions.schemas import forms
 from mcp_functions.schemas.forms import InvalidAnswer
 from mcp_functions.tuples import NamedTuple
@@ -25,7 +31,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeForm
 
-    from mcp_functions.protocol import wire_types
 
 Answer = TypeVar("Answer")
 A = TypeVar("A")
@@ -66,7 +71,7 @@ class ElicitRequest(InputRequest):
         return ElicitRequest(message, Page(url))
 
     def to_wire_question(self, key: str, *, camel_case: bool) -> WireQuestion:
-        """Return the message for the client, with the function that reads its response."""
+        """Return an ElicitRequest as JSON, with the function that reads its ElicitResult."""
         if isinstance(self.form, Page):
             return self._page_question(key, self.form.url)
         form = forms.read_form(self.form, key, camel_case=camel_case)
@@ -75,18 +80,15 @@ class ElicitRequest(InputRequest):
             _check_accepted(key, self.message, response)
             return form.accept(response.get("content"))
 
-        params: wire_types.ElicitRequestFormParams = {
-            "mode": "form", "message": self.message, "requestedSchema": form.schema(),
-        }  # fmt: skip
+        params = {"mode": "form", "message": self.message, "requestedSchema": form.schema()}
         return WireQuestion(key, {"method": "elicitation/create", "params": params}, read)
 
     def _page_question(self, key: str, url: str) -> WireQuestion:
         _check_url(url)
-        params: wire_types.ElicitRequestURLParams = {"mode": "url", "message": self.message, "url": url}
+        params = {"mode": "url", "message": self.message, "url": url}
         read = partial(_check_accepted, key, self.message)  # an accepted page has no content: the answer is None
-        # `read_once`: an accept means that the user agrees to open the page, and not that the user has finished there.
-        # So a handler asks in a loop, `while not connected(user): elicit.url(…)`, and its second call in a round must
-        # ask the user again.
+        # An accept means that the user agrees to open the page, and not that the user has finished there. So a function
+        # asks in a loop, `while not connected(user): elicit.url(…)`, and its second call asks the user again.
         return WireQuestion(key, {"method": "elicitation/create", "params": params}, read, read_once=True)
 
 
@@ -104,9 +106,10 @@ class Question(AnyQuestion[Answer]):
         return Question(self.key, self.message.format(**arguments), self.form)
 
 
-class Elicit(AskingCapability):
+class Elicit(Capability):
     """Asks the user: `seat = elicit("seat", "Where would you like to sit?", Literal["window", "aisle"])`."""
 
+    needs_state = True
     asks = True  # the catalog lists a tool with this capability as one that asks its user
 
     def __call__(self, key: str, message: str, form: TypeForm[Answer]) -> Answer:
@@ -123,8 +126,7 @@ class Elicit(AskingCapability):
             Declined: the user declined.
             Cancelled: the user closed the question. (Both are NotAnswered.)
         """
-        (answer,) = self._ask(Question(key, message, form))
-        return cast("Answer", answer)
+        return ask(self._round, Question(key, message, form))
 
     def outcome(self, key: str, message: str, form: TypeForm[Answer]) -> Answer | Declined | Cancelled:
         """Ask, and return the answer, Declined or Cancelled, for a `match` statement."""
@@ -149,7 +151,7 @@ class Elicit(AskingCapability):
         Raises:
             NotAnswered: the user declined or closed one of them. It is raised when every question has an answer.
         """
-        return tuple(self._ask(*questions))
+        return tuple(ask_together(self._round, *questions))
 
     def url(self, key: str, message: str, url: str) -> None:
         """Ask the user to open a page; return when the user agreed to open it.
@@ -165,17 +167,17 @@ class Elicit(AskingCapability):
         Raises:
             NotAnswered: the user declined, or closed the question.
         """
-        self._ask(AnyQuestion(key, ElicitRequest.url(message, url)))
+        ask(self._round, AnyQuestion(key, ElicitRequest.url(message, url)))
 
     @property
     def possible(self) -> bool:
         """Whether this user can be asked: by the client, or in a form of its host. If not, a question ends the call."""
-        return self._round.request.has_app or self._is_declared("elicitation", "form")
+        return self._round.request.has_app or is_declared(self._round.request.capabilities, "elicitation", "form")
 
     @property
     def url_possible(self) -> bool:
         """Whether this user can be asked to open pages."""
-        return self._round.request.has_app or self._is_declared("elicitation", "url")
+        return self._round.request.has_app or is_declared(self._round.request.capabilities, "elicitation", "url")
 
 
 def _check_url(url: str) -> None:

@@ -1,4 +1,4 @@
-"""What the server reads from its own requests to a client: a fingerprint, a text, and the capabilities they need.
+"""What the server reads from its own requests to a client: a fingerprint, a message, and the capabilities they need.
 
 A request (`InputRequest` of the specification) asks the user, the client's model, or the client for its roots. The
 functions take it as the dict that the client gets.
@@ -7,7 +7,7 @@ functions take it as the dict that the client gets.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.json_writer import base64url, dumps_sorted
 from mcp_functions.protocol.messages import shows_forms
@@ -15,39 +15,38 @@ from mcp_functions.protocol.messages import shows_forms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from mcp_functions.protocol import wire_types
     from mcp_functions.protocol.wire_types import JSONObject
 
 FINGERPRINT_BYTES = 16  # enough that two questions are never equal by chance; every state carries the fingerprints
 
 
-def fingerprint(request: wire_types.InputRequest) -> str:
+def fingerprint(request: JSONObject) -> str:
     """Return the digest of a question, 22 characters: an answer counts only for the same fingerprint."""
     digest = hashlib.sha256(dumps_sorted(request).encode()).digest()
     return base64url(digest[:FINGERPRINT_BYTES])
 
 
-def message_of(request: wire_types.InputRequest) -> str:
+def message_of(request: JSONObject) -> str:
     """Return the message that the user reads, or the request's method if it has none."""
     message: str = request.get("params", {}).get("message", request["method"])
     return message
 
 
-def repeat_request(request: wire_types.InputRequest, reason: str) -> wire_types.InputRequest:
+def repeat_request(request: JSONObject, reason: str) -> JSONObject:
     """Return a question with the reason why the last answer is invalid; only a form's message can tell it."""
-    params: Mapping[str, Any] = request.get("params", {})
+    params = request.get("params", {})
     if "requestedSchema" not in params:
         return request
     again = f"{params['message']} (Please answer again: {reason}.)"
-    return cast("wire_types.InputRequest", {**request, "params": {**params, "message": again}})
+    return {**request, "params": {**params, "message": again}}
 
 
-def without_extra_fields(request: wire_types.InputRequest, response: JSONObject) -> JSONObject:
+def without_extra_fields(request: JSONObject, response: JSONObject) -> JSONObject:
     """Keep only the requested fields of a form's response: no round reads others, but every state would carry them.
 
     Other responses are returned unchanged.
     """
-    params: Mapping[str, Any] = request.get("params", {})
+    params = request.get("params", {})
     content = response.get("content")
     if "requestedSchema" not in params or "action" not in response or not isinstance(content, dict):
         return response
@@ -56,32 +55,7 @@ def without_extra_fields(request: wire_types.InputRequest, response: JSONObject)
     return {"action": response["action"], "content": requested}
 
 
-def describe_request(request: wire_types.InputRequest) -> str:
-    """Return a question as text, for a model or a person whose client cannot show it.
-
-    A form has its fields in brackets, "Where to? (city: string; class: first | second)", and a page has its address.
-    """
-    params: Mapping[str, Any] = request.get("params", {})
-    if request["method"] == "roots/list":
-        return "the client's roots"
-    if request["method"] == "sampling/createMessage":
-        return "a message of the client's model"
-    if params.get("mode") == "url":
-        return f"{params['message']} ({params['url']})"
-    fields = params["requestedSchema"]["properties"]
-    described = [f"{name}: {_describe_field(field)}" for name, field in fields.items()]
-    return f"{params['message']} ({'; '.join(described)})"
-
-
-def _describe_field(field: Mapping[str, Any]) -> str:
-    """Return the choices that a field of a form offers, or its description, or else its type."""
-    choices = field.get("enum") or [choice["const"] for choice in field.get("oneOf", ())]
-    if choices:
-        return " | ".join(str(choice) for choice in choices)
-    return str(field.get("description") or field.get("type"))
-
-
-def missing_capabilities(requests: Iterable[wire_types.InputRequest], declared: Mapping[str, Any]) -> dict[str, Any]:
+def missing_capabilities(requests: Iterable[JSONObject], declared: Mapping[str, Any]) -> dict[str, Any]:
     """Return the capabilities that these requests need and the client did not declare, as ClientCapabilities.
 
     "Servers MUST NOT send an inputRequests that the client has not declared support for in its capabilities."
@@ -99,17 +73,17 @@ def missing_capabilities(requests: Iterable[wire_types.InputRequest], declared: 
     return missing
 
 
-def is_declared(declared: Mapping[str, Any], capability: str, member: str) -> bool:
-    """Tell whether a client declares a capability, and the member of it; "" asks for the capability alone."""
+def is_declared(declared: Mapping[str, Any], capability: str, member: str = "") -> bool:
+    """Tell whether a client declares a capability, and the member of it, if one is given."""
     if member == "form":
         return shows_forms(declared)
     members = declared.get(capability)
     return isinstance(members, dict) and (not member or isinstance(members.get(member), dict))
 
 
-def _needed(request: wire_types.InputRequest) -> tuple[str, str]:
+def _needed(request: JSONObject) -> tuple[str, str]:
     """Return the capability that a request needs, and the member of it; "" if it needs no member."""
-    params: Mapping[str, Any] = request.get("params", {})
+    params = request.get("params", {})
     if request["method"] == "roots/list":
         return "roots", ""
     if request["method"] == "elicitation/create":

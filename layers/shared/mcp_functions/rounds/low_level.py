@@ -59,7 +59,8 @@ class InputRequiredResult(NamedTuple):
                 round_.questions.open_low_level(key, request.wire(key, camel_case=round_.request.camel_case))
             round_.record.state = None if self.request_state is None else _write_state(self.request_state)
         except DeveloperError as error:
-            round_.stop(error)
+            round_.keep_error(error)
+            raise
         round_.end()
 
 
@@ -149,16 +150,11 @@ def _write_state(state: BaseModel) -> str:
     options: Any = {"by_alias": True, "warnings": False}  # a warning would quote the state in the log
     try:
         text = state.model_dump_json(**options)
-        if "null" in text:  # pydantic writes NaN as null, too
-            _check_no_nan(state.model_dump(mode="json", **options))
+        if "null" in text:  # pydantic writes NaN and infinity as null, too; `dumps` refuses them
+            dumps(state.model_dump(mode="json", **options))
         if len(text) <= MAX_CHECKED_CHARS:
             type(state).model_validate_json(text, strict=False)
     except (TypeError, ValueError, LookupError, AttributeError):
         rule = "request_state: a {model} that holds this cannot be read again from the JSON that it writes"
         raise DeveloperError(rule, model=type(state).__name__) from None  # the cause would quote the state
     return text
-
-
-def _check_no_nan(values: object) -> None:
-    """Raise a ValueError for NaN or an infinite number, which JSON cannot carry."""
-    dumps(values)

@@ -37,7 +37,7 @@ from mcp_functions.schemas.forms import InvalidAnswer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.protocol.wire_types import InputRequest, JSONObject
+    from mcp_functions.protocol.wire_types import JSONObject
     from mcp_functions.rounds.asking import WireQuestion
     from mcp_functions.rounds.record import Record
 
@@ -76,7 +76,7 @@ class Questions:
         """Record all responses at once, for the next round: this one may end before the handler reads them."""
         self.asked_before = asked_before
         self.actions: dict[str, str] = {}
-        self.open_requests: dict[str, InputRequest] = {}
+        self.open_requests: dict[str, JSONObject] = {}
         self._record = record
         self._fingerprints: dict[str, str] = {}  # the fingerprints of this round's questions, by key
         self._calls: Counter[str] = Counter()  # how often the handler asked, by key
@@ -106,12 +106,13 @@ class Questions:
         if fingerprint in self._record.answers.get(key, {}):
             return self._read_response(question, fingerprint)
         # The answers to earlier texts stay in the record, because two deployed versions may take turns.
-        if self._record.count_answered_texts(key) > MAX_MESSAGE_CHANGES:
+        earlier_answers = self._record.answers.get(key, {})
+        if len(earlier_answers) > MAX_MESSAGE_CHANGES:
             raise DeveloperError(CHANGING_MESSAGE, key=key)
         self.open_requests.setdefault(key, request)
         return None
 
-    def open_low_level(self, key: str, request: InputRequest) -> None:
+    def open_low_level(self, key: str, request: JSONObject) -> None:
         """Open a question of a low-level function, and drop the answers under the same key."""
         _check_text(key, request)
         self._fingerprints[key] = input_requests.fingerprint(request)
@@ -174,7 +175,7 @@ class Questions:
         return outcome
 
 
-def _check_text(key: object, request: InputRequest) -> None:
+def _check_text(key: object, request: JSONObject) -> None:
     """Refuse a key or message that is not text: JSON would write 3 as "3", which the next round cannot find."""
     for part, value in (("key", key), ("message", input_requests.message_of(request))):
         if not isinstance(value, str):

@@ -48,10 +48,6 @@ class Record:
         self.lost_answers: int = document.get("lost_answers", 0)
         self.state: str | None = document.get("state")
 
-    def count_answered_texts(self, key: str) -> int:
-        """Count the texts of a question that have an answer."""
-        return len(self.answers.get(key, EMPTY))
-
     def drop_answer(self, key: str, fingerprint: str) -> None:
         """Forget the answer to a question, if it has one."""
         answers = self.answers.get(key, {})

@@ -4,10 +4,10 @@ A handler runs from its first line in every round. A question returns its answer
 otherwise the round ends with the question. A step returns its result if an earlier round ran it. The record has these
 answers and results. It reaches the next round in a sealed state that the client sends, or for a task in a table.
 
-    Round(request, record, asked)    reads the previous round's record, and adds the responses of the request
-    ask, check_may_run               the handler asks and runs steps, maybe in several threads or tasks
-    close                            the handler has returned: no question or step is possible any more
-    requests, next_record            what the client and the next round get, if the round has ended before the handler
+    1. Round(request, record, asked)    reads the previous round's record, and adds the responses of the request
+    2. ask, check_may_run               the handler asks and runs steps, maybe in several threads or tasks
+    3. close                            the handler has returned: no question or step is possible any more
+    4. requests, next_record            what the client and the next round get, if the round ended before the handler
 
 A round ends before its handler if one of these methods raises InputRequired, which leaves the author's function:
 
@@ -16,7 +16,8 @@ A round ends before its handler if one of these methods raises InputRequired, wh
     require_state           the request has no state: the client gets one, so that a repeated request is recognized
     end                     any other reason: a low-level function returned its questions, or a task was cancelled
 
-`stop` and `fail` raise an error instead, and the call ends with it.
+The author's code may catch an exception of a round. So the round keeps the fact that it has ended (`input_required`),
+and the first error (`error`); the caller of the handler looks at both.
 """
 
 from __future__ import annotations
@@ -124,24 +125,25 @@ class Round:
         # How the round ended. Each of these stays as it is, even if the author's code catches the exception.
         self.input_required = False  # True once InputRequired was raised: no step begins, but other threads may ask
         self.handler_returned = False  # True once it returned or raised: no step begins, and no question is asked
-        self.error: DeveloperError | ToolError | None = None  # the first error of `stop`, which the call ends with
+        self.error: DeveloperError | ToolError | None = None  # the first error, which the call ends with
 
     @property
     def began(self) -> int:
         """When the conversation began, in unix milliseconds: the recorded time, or now."""
         return int(self.request.now() * 1000) if self.record.began is None else self.record.began
 
-    def stop(self, error: DeveloperError | ToolError) -> NoReturn:
-        """Raise an error that ends the call, even if the author's code catches it."""
+    def keep_error(self, error: DeveloperError | ToolError) -> None:
+        """End the call with an error, also if the author's code catches it. The first error counts."""
         self.error = self.error or error
-        raise error
 
     def fail(self, rule: str, **values: object) -> NoReturn:
-        """Stop with the DeveloperError of a rule: a constant text, and the values for each `{name}` in it."""
-        self.stop(DeveloperError(rule, **values))
+        """Raise and keep the DeveloperError of a rule: a constant text, and the values for each `{name}` in it."""
+        error = DeveloperError(rule, **values)
+        self.keep_error(error)
+        raise error
 
-    def check_can_continue(self) -> None:
-        """Raise again what has stopped this round, because the author's code may have caught it."""
+    def raise_kept_error(self) -> None:
+        """Raise the error of this round again, because the author's code may have caught it."""
         if self.error:
             raise self.error
 
@@ -153,7 +155,7 @@ class Round:
             DeveloperError: a question breaks a rule.
             Exception: the outcome of a question, as its `read` raised it, once all questions have answers.
         """
-        self.check_can_continue()
+        self.raise_kept_error()
         step = self.current_step()
         if questions and step:
             rule = "{question!r} is asked inside step {step!r}, which would run again: ask before it"
@@ -164,7 +166,8 @@ class Round:
             try:
                 outcomes = [self.questions.answer(question) for question in questions]
             except DeveloperError as error:
-                self.stop(error)
+                self.keep_error(error)
+                raise
             has_open_question = any(question.key in self.requests for question in questions)
         if has_open_question:
             self.end()
@@ -181,15 +184,16 @@ class Round:
             DeveloperError: this round recorded no step, so the next round would only repeat it.
             ToolError: too many rounds in a row ended without a question. Clients limit such rounds.
         """
-        self.check_can_continue()
+        self.raise_kept_error()
         if not self.has_recorded_step:
             self.fail("a round that ends without a question must have recorded a step, or it would only repeat itself")
         if self.record.sheds >= self.request.max_sheds:
-            text = (
+            error = ToolError(
                 f"This call takes longer than {self.request.max_sheds + 1} rounds without a question. "
                 "(The server's author can raise max_sheds.)"
             )
-            self.stop(ToolError(text))
+            self.keep_error(error)
+            raise error
         self.end()
 
     def require_state(self) -> None:
@@ -257,7 +261,7 @@ class Round:
         try:
             self.questions.check_keys()
         except DeveloperError as error:
-            self.error = self.error or error
+            self.keep_error(error)
 
     def next_record(self) -> dict[str, Any]:
         """Return the record for the next round, as JSON."""

@@ -124,7 +124,7 @@ class StepCall:
         """Add the key to the running steps and return True; return False if the record already has the step."""
         round_ = self.round
         key = self.step_key
-        round_.check_can_continue()
+        round_.raise_kept_error()
         with round_.lock:
             if round_.input_required or round_.handler_returned:
                 raise InputRequired

@@ -5,8 +5,10 @@
     Literal["a"], Titles("One")     {"type": "string", "oneOf": [{"const": "a", "title": "One"}]}
     str, Format("email")            {"type": "string", "format": "email"}
 
-`type_reader` reads the type, and each item makes another `JsonType` of it. Inside a model, or beside a `Field`,
-pydantic reads the type instead. It calls `__iter__` of a limit, and `__get_pydantic_…` of a title or a format.
+An item is read in one of two ways:
+
+    by `type_reader`                                `add_limits` or `add_to` makes another `JsonType` of the type
+    by pydantic, inside a model or with a `Field`   it calls `__iter__` of a limit, or `__get_pydantic_…` of the others
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import operator
 import re
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.schemas.json_types import JsonType, NeedsPydantic
+from mcp_functions.schemas.json_types import NULL, JsonType, NeedsPydantic
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -36,36 +38,27 @@ class Limit(NamedTuple):
     reason: str  # why a value is refused; {} is the bound
 
 
-def _is_as_long(value: str | list[Any] | dict[str, Any], least: int) -> bool:
-    return len(value) >= least
+def _length_limits(noun: str, parts: str) -> dict[str, Limit]:
+    """Return the limits of a value with parts; keywords are made of the noun, as in minItems and maxItems."""
+    return {
+        "min_length": Limit(f"min{noun}", lambda value, least: len(value) >= least, "must have at least {} " + parts),
+        "max_length": Limit(f"max{noun}", lambda value, most: len(value) <= most, "must have at most {} " + parts),
+    }
 
 
-def _is_as_short(value: str | list[Any] | dict[str, Any], most: int) -> bool:
-    return len(value) <= most
-
-
-# The limits of a type, by the attribute of an annotation that has the bound, as in `annotated_types.Ge(1).ge`.
 NUMBER_LIMITS = {
     "ge": Limit("minimum", operator.ge, "must be at least {}"),
     "gt": Limit("exclusiveMinimum", operator.gt, "must be more than {}"),
     "le": Limit("maximum", operator.le, "must be at most {}"),
     "lt": Limit("exclusiveMaximum", operator.lt, "must be less than {}"),
 }
+# The limits of a type, by the attribute of an annotation that has the bound, as in `annotated_types.Ge(1).ge`.
 LIMITS: dict[object, dict[str, Limit]] = {
     int: NUMBER_LIMITS,
     float: NUMBER_LIMITS,
-    str: {
-        "min_length": Limit("minLength", _is_as_long, "must have at least {} characters"),
-        "max_length": Limit("maxLength", _is_as_short, "must have at most {} characters"),
-    },
-    list: {
-        "min_length": Limit("minItems", _is_as_long, "must have at least {} items"),
-        "max_length": Limit("maxItems", _is_as_short, "must have at most {} items"),
-    },
-    dict: {
-        "min_length": Limit("minProperties", _is_as_long, "must have at least {} members"),
-        "max_length": Limit("maxProperties", _is_as_short, "must have at most {} members"),
-    },
+    str: _length_limits("Length", "characters"),
+    list: _length_limits("Items", "items"),
+    dict: _length_limits("Properties", "members"),
 }
 
 
@@ -75,7 +68,7 @@ class Between:
     __is_annotated_types_grouped_metadata__ = True  # tells pydantic to read the limits in `__iter__`
 
     def __init__(self, least: float | None, most: float | None) -> None:
-        """Set the limits. The attributes are called as in `annotated_types`, so that NUMBER_LIMITS finds them."""
+        """Set the limits, under the names that `annotated_types` has for them (see LIMITS)."""
         self.ge = least
         self.le = most
 
@@ -92,7 +85,7 @@ class Length:
     __is_annotated_types_grouped_metadata__ = True  # as in `Between`
 
     def __init__(self, least: int | None, most: int | None) -> None:
-        """Set the limits. The attributes are called as in `annotated_types`, so that LIMITS finds them."""
+        """Set the limits, under the names that `annotated_types` has for them (see LIMITS)."""
         self.min_length = least
         self.max_length = most
 
@@ -141,7 +134,6 @@ def _add_limit(type_: JsonType, limit: Limit, bound: float) -> JsonType:
 
 # A loose pattern for each format: it refuses obvious mistakes.
 FORMATS = {"email": r"[^@\s]+@[^@\s]+", "uri": r"[A-Za-z][A-Za-z0-9+.-]*:\S+"}
-NULL = {"type": "null"}
 
 
 class Keywords:
@@ -156,7 +148,14 @@ class Keywords:
         return JsonType(self.extend(type_.schema), read)
 
     def extend(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Add the keywords to a schema."""
+        """Add the keywords to a schema; in a union, add them to each member except null."""
+        if "anyOf" not in schema:
+            return self.extend_one(schema)
+        members = [member if member == NULL else self.extend(member) for member in schema["anyOf"]]
+        return {**schema, "anyOf": members}
+
+    def extend_one(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Add the keywords to a schema that is no union."""
         raise NotImplementedError
 
     def check(self, value: object) -> object:
@@ -183,12 +182,6 @@ def _without_references(schema: dict[str, Any], handler: GetJsonSchemaHandler) -
     return definition
 
 
-def _extend_members(schema: dict[str, Any], extend: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
-    """Extend the members of a union, except null."""
-    members = [member if member == NULL else extend(member) for member in schema["anyOf"]]
-    return {**schema, "anyOf": members}
-
-
 class Title(Keywords):
     """Names a field or an argument for people: `Annotated[int, Title("Work item")]`."""
 
@@ -208,20 +201,20 @@ class Titles(Keywords):
         """Set one title for each choice, in their order."""
         self._titles = titles
 
-    def extend(self, schema: dict[str, Any]) -> dict[str, Any]:
+    def extend_one(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Replace `enum` by `oneOf` with `const` and `title`.
 
         Raises:
             TypeError: there are more or fewer titles than choices.
         """
-        if "anyOf" in schema:
-            return _extend_members(schema, self.extend)
-        choices = schema.get("enum", [schema["const"]] if "const" in schema else [])
+        others = dict(schema)
+        choices = others.pop("enum", [])
+        if "const" in others:
+            choices = [others.pop("const")]
         if len(choices) != len(self._titles):
             message = f"Titles has {len(self._titles)} titles for {len(choices)} choices"
             raise TypeError(message)
         pairs = zip(choices, self._titles, strict=True)
-        others = {key: value for key, value in schema.items() if key not in ("enum", "const")}
         return {**others, "type": "string", "oneOf": [{"const": choice, "title": title} for choice, title in pairs]}
 
 
@@ -250,10 +243,8 @@ class Format(Keywords):
             raise ValueError(message)
         return value
 
-    def extend(self, schema: dict[str, Any]) -> dict[str, Any]:
+    def extend_one(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Write the format."""
-        if "anyOf" in schema:
-            return _extend_members(schema, self.extend)
         return {**schema, "format": self._name}
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:

@@ -9,8 +9,8 @@
     sent      {"since": "2026-07-28", "breakfast": True}
     read      Stay(since=date(2026, 7, 28)); a member that the class does not declare is ignored
 
-Some classes have rules of their own, for example a `@field_validator` or an InitVar. `NeedsPydantic` leaves them to
-pydantic, so that no rule is written twice. Only a function that uses a class imports this module.
+The import of pydantic takes most of a cold start, so the classes that authors use most are read here. A property test
+compares both. A class with a rule of its own, for example a `@field_validator`, is left to pydantic (`NeedsPydantic`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
-from mcp_functions.schemas.json_types import JsonType, NeedsPydantic, check_object, is_pydantics, read_choice, read_part
+from mcp_functions.schemas import json_types
+from mcp_functions.schemas.json_types import JsonType, NeedsPydantic
 from mcp_functions.schemas.parameters import docstring, published_default
 from mcp_functions.tuples import NamedTuple
 
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 
     from mcp_functions.schemas.json_types import ReadType
 
-DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-TIME = r"(?:[01][0-9]|2[0-3]):[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?"
-OFFSET = r"[Zz]|[-+\u2212](?:[01][0-9]|2[0-3]):?[0-5][0-9]"
+DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"  # 2026-07-28
+TIME = r"(?:[01][0-9]|2[0-3]):[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?"  # 09:30 or 09:30:00 or 09:30:00.125
+OFFSET = r"[Zz]|[-+\u2212](?:[01][0-9]|2[0-3]):?[0-5][0-9]"  # Z or +02:00 or -0200
 DATE_TIME = f"{DATE}[Tt _]{TIME}(?:{OFFSET})?"
 
 
@@ -48,9 +49,12 @@ TEXT_FORMATS = {
     "date": TextFormat("date", DATE, "must be a date, such as 2026-07-28"),
     "datetime": TextFormat("date-time", DATE_TIME, "must be a date and a time, such as 2026-07-28T09:30:00Z"),
 }
-# A class that defines one of these attributes has a rule for pydantic. Other rules have any name, for example a
-# `@field_validator`. `is_pydantics` recognizes them by the object that the decorator made.
-HOOKS = ("__get_pydantic_core_schema__", "__get_pydantic_json_schema__", "__pydantic_config__", "__get_validators__")
+# The names under which a class keeps a rule for pydantic. An Enum with its own `_missing_` accepts more values than its
+# members have: a Flag adds them up.
+RULES = (
+    "__get_pydantic_core_schema__", "__get_pydantic_json_schema__", "__pydantic_config__", "__get_validators__",
+    "_missing_",
+)  # fmt: skip
 
 
 def read_class(cls: type[Any], read_type: ReadType) -> JsonType:
@@ -76,10 +80,11 @@ def read_class(cls: type[Any], read_type: ReadType) -> JsonType:
 def _has_rules(cls: type) -> bool:
     """Tell whether a class, or one from which it inherits, has a rule that only pydantic follows."""
     for base in cls.__mro__:
+        if base is Enum:  # its `_missing_` accepts no other value
+            continue
         for name, attribute in vars(base).items():
-            # An Enum with its own `_missing_` accepts more values than its members have: a Flag adds them up.
-            is_enum_rule = name == "_missing_" and base is not Enum
-            if is_enum_rule or name in HOOKS or is_pydantics(attribute):
+            # A rule like `@field_validator` has any name, but its value is an object of pydantic.
+            if name in RULES or json_types.needs_pydantic(attribute):
                 return True
     return False
 
@@ -88,9 +93,15 @@ def _read_enum(cls: type[Enum]) -> JsonType:
     values = tuple(member.value for member in cls)
     if not values or any(type(value) not in (str, int) for value in values):
         raise NeedsPydantic
-    choice = read_choice(values)
-    description = {"description": docstring(cls)} if cls.__doc__ else {}
-    return JsonType({**choice.schema, **description}, lambda value: cls(choice.read(value)))
+    choice = json_types.read_choice(values)
+    schema = dict(choice.schema)
+    if cls.__doc__:
+        schema["description"] = docstring(cls)
+
+    def read(value: object) -> Enum:
+        return cls(choice.read(value))
+
+    return JsonType(schema, read)
 
 
 def _read_date(cls: type[date]) -> JsonType:
@@ -176,12 +187,12 @@ def _object_of(cls: type, types: Mapping[str, JsonType], required: list[str]) ->
     """Make the type of an object from the types of its members."""
 
     def read(value: object) -> dict[str, object]:
-        sent = check_object(value)
+        sent = json_types.check_object(value)
         for name in required:
             if name not in sent:
                 message = f"{name} is missing"
                 raise ValueError(message)
-        return {name: read_part(name, type_, sent[name]) for name, type_ in types.items() if name in sent}
+        return {name: json_types.read_part(name, type_, sent[name]) for name, type_ in types.items() if name in sent}
 
     schema: dict[str, Any] = {"type": "object", "properties": {name: type_.schema for name, type_ in types.items()}}
     if required:

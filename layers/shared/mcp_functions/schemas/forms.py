@@ -11,14 +11,12 @@ import re
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.schemas.json_types import read_part
+from mcp_functions.schemas.json_types import NULL, JsonType, check_object, read_part
 from mcp_functions.schemas.parameters import to_camel_case
 from mcp_functions.schemas.type_reader import read_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from mcp_functions.schemas.json_types import JsonType
 
 # PrimitiveSchemaDefinition of schema.ts: the keywords of each type of property. None of them has `pattern`.
 COMMON = {"type", "title", "description", "default"}
@@ -49,16 +47,16 @@ class Form:
         """Take a type with named fields; any other type becomes the only property of a form."""
         self.annotation = annotation
         self._type = type_
-        self._object = _follow_reference(type_.schema, type_.schema.get("$defs", {}))  # the JSON Schema of the form
-        self._value_name = ""  # the name of the only property, if the type is one value
+        self._definitions: Mapping[str, Any] = type_.schema.get("$defs", {})
+        self._object = _follow_reference(type_.schema, self._definitions)  # the JSON Schema with the properties
+        self._path = f"{getattr(annotation, '__name__', '')}."  # where a field is, for errors: "City.zip"
         if "properties" not in self._object:
-            self._value_name = re.sub(r"[^\w-]+", "_", key) or "answer"  # a client may read a dot in a name as a path
-            is_optional = {"type": "null"} in self._object.get("anyOf", ())
-            required = [] if is_optional else [self._value_name]
-            self._object = {"properties": {self._value_name: type_.schema}, "required": required}
+            self._type = _with_one_property(key, type_, is_optional=NULL in self._object.get("anyOf", ()))
+            self._object = self._type.schema
+            self._path = ""
         # The name of each property on the wire, by the name of the type's field.
         self.wire_names = {name: to_camel_case(name) if camel_case else name for name in self._object["properties"]}
-        self._requested: dict[str, Any] | None = None
+        self._requested: dict[str, Any] = {}  # the `requestedSchema`; empty before `schema` writes it
 
     def schema(self) -> dict[str, Any]:
         """Return the `requestedSchema`, which every round sends unchanged.
@@ -69,20 +67,15 @@ class Form:
         Raises:
             DeveloperError: the restricted schema cannot express a field.
         """
-        if self._requested is None:
-            self._requested = self._write_schema()
-        return self._requested
-
-    def _write_schema(self) -> dict[str, Any]:
-        definitions = self._type.schema.get("$defs", {})
-        # An error names a field as "City.name", and the only property of a form as "name".
-        prefix = "" if self._value_name else f"{getattr(self.annotation, '__name__', '')}."
+        if self._requested:
+            return self._requested
         properties = {}
         for name, field in self._object["properties"].items():
-            properties[self.wire_names[name]] = _property(prefix + name, name, field, definitions)
-        requested: dict[str, Any] = {"type": "object", "properties": properties}
+            properties[self.wire_names[name]] = _property(self._path + name, name, field, self._definitions)
+        requested = {"type": "object", "properties": properties}
         if self._object.get("required"):
             requested["required"] = [self.wire_names[name] for name in self._object["required"]]
+        self._requested = requested
         return requested
 
     def accept(self, content: object) -> Any:  # noqa: ANN401 - a value of the author's type
@@ -99,15 +92,14 @@ class Form:
             raise InvalidAnswer(message)
         filled = {name: content[wire] for name, wire in self.wire_names.items() if wire in content}
         try:
-            if self._value_name:
-                return read_part(self._value_name, self._type, filled.get(self._value_name))
             return self._type.read(filled)
         except ValueError as error:
             raise InvalidAnswer(str(error)) from None
 
 
-# The forms that were read, because every round asks with the same types again. The key has the id of the type, because
-# Literal["a", "b"] equals Literal["b", "a"], but these are two forms. A form keeps its type, so the id stays its own.
+# The forms that were read, by the id of the type, the key of the question, and `camel_case`. Every round asks with the
+# same types again. Literal["a", "b"] equals Literal["b", "a"], but these are two forms, so the id distinguishes them. A
+# form keeps its type in memory, so that Python gives this id to no other type.
 _forms: dict[tuple[int, str, bool], Form] = {}
 MAX_FORMS = 256  # a function may make types and keys without end
 
@@ -123,10 +115,9 @@ def read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
     Raises:
         DeveloperError: JSON has no such type.
     """
-    cache_key = (id(annotation), key, camel_case)
-    known = _forms.get(cache_key)
-    if known:
-        return known
+    form_key = (id(annotation), key, camel_case)
+    if form_key in _forms:
+        return _forms[form_key]
     try:
         type_ = read_type(annotation)
     except (TypeError, NameError, AttributeError, SyntaxError) as error:  # an annotation can be any expression
@@ -135,8 +126,18 @@ def read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
     form = Form(annotation, type_, key, camel_case=camel_case)
     if len(_forms) >= MAX_FORMS:
         _forms.clear()
-    _forms[cache_key] = form
+    _forms[form_key] = form
     return form
+
+
+def _with_one_property(key: str, value: JsonType, *, is_optional: bool) -> JsonType:
+    """Return the type of an object whose only property, named as the question, is a value of another type."""
+    name = re.sub(r"[^\w-]+", "_", key) or "answer"  # a client may read a dot in a name as a path
+
+    def read(members: object) -> object:
+        return read_part(name, value, check_object(members).get(name))
+
+    return JsonType({"properties": {name: value.schema}, "required": [] if is_optional else [name]}, read)
 
 
 def _property(path: str, name: str, field: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:

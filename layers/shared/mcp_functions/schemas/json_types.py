@@ -74,7 +74,7 @@ SCALARS: dict[object, JsonType] = {
     bool: _scalar("boolean", "a", bool),
     type(None): _scalar("null", "a", type(None)),
 }
-CHOICES = (str, int, bool, type(None))
+NULL = {"type": "null"}  # the schema of None
 UNRESTRICTED = "any"  # stands beside the names of JSON's types for a schema that allows all of them
 
 
@@ -85,7 +85,7 @@ def read_choice(values: tuple[object, ...]) -> JsonType:
         NeedsPydantic: a value is no such scalar.
     """
     types = {type(value) for value in values}
-    if not types.issubset(CHOICES):
+    if not types.issubset({str, int, bool, type(None)}):
         raise NeedsPydantic
     accepted = [(type(value), value) for value in values]  # True equals 1 in Python, so the type counts, too
 
@@ -189,7 +189,7 @@ def read_part(place: str, type_: JsonType, value: object) -> object:
         raise ValueError(message) from None
 
 
-def is_pydantics(item: object) -> bool:
+def needs_pydantic(item: object) -> bool:
     """Tell whether only pydantic understands an item of `Annotated`, or an attribute of a class."""
     if hasattr(item, "add_to"):  # a `Keywords` of `annotations`, which has methods for pydantic too
         return False

@@ -76,7 +76,7 @@ def _read_generic(annotation: object) -> JsonType:
 
 
 def _read_annotated(inner: object, metadata: list[Any]) -> JsonType:
-    if any(map(json_types.is_pydantics, metadata)):
+    if any(map(json_types.needs_pydantic, metadata)):
         raise NeedsPydantic
     limits = [item for item in metadata if _is_limit(item)]
     type_ = _read_limited(inner, limits) if limits else _read_without_pydantic(inner)

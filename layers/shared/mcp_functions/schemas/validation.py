@@ -1,12 +1,15 @@
 """A JSON Schema 2020-12 that an author wrote: checked when the server starts, and enforced by `jsonschema`.
 
 A `$ref` may only name a part of the same schema, so nothing is fetched. The size and depth of a schema are bounded.
+Only a tool with such a schema imports this module, and `jsonschema` with it.
 """
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
+
+from jsonschema import Draft202012Validator, SchemaError, ValidationError, validators
 
 from mcp_functions.protocol.errors import shortened
 from mcp_functions.protocol.json_reader import by_level, check_size, is_deeper
@@ -15,8 +18,6 @@ from mcp_functions.schemas.json_types import JsonType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    from jsonschema import ValidationError
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"  # "the default dialect when no $schema is present" (basic)
 MAX_BYTES = 64 * 1024  # the size of a schema as JSON
@@ -35,8 +36,6 @@ def read_schema(schema: Mapping[str, Any]) -> JsonType:
     Raises:
         TypeError: the schema may not be published; the message gives the reason.
     """
-    from jsonschema import Draft202012Validator, SchemaError, validators  # noqa: PLC0415 - few tools need it
-
     _check_bounds(schema)
     try:
         Draft202012Validator.check_schema(schema)
@@ -61,16 +60,12 @@ def read_schema(schema: Mapping[str, Any]) -> JsonType:
 
 def _unique_items(_validator: object, unique: object, value: object, _schema: object) -> Iterator[ValidationError]:
     """Find a member that comes twice; `jsonschema` would compare all pairs of members that it cannot sort."""
-    from jsonschema import ValidationError  # noqa: PLC0415 - `jsonschema` calls this function
-
     if unique and isinstance(value, list) and len({dumps_sorted(member) for member in value}) < len(value):
         yield ValidationError("has a member twice")
 
 
 def _pattern(_validator: object, pattern: str, value: object, _schema: object) -> Iterator[ValidationError]:
     r"""Match a pattern as ECMA-262 does: `$` is the end of the text, and `\d` one of ten digits."""
-    from jsonschema import ValidationError  # noqa: PLC0415 - `jsonschema` calls this function
-
     python_pattern = TOKEN.sub(lambda token: r"\Z" if token[0] == "$" else token[0], pattern)
     if isinstance(value, str) and not re.search(python_pattern, value, re.ASCII):
         yield ValidationError("does not match")

@@ -20,8 +20,8 @@ MAX_CALLERS = 4096  # how many buckets are in memory
 class Bucket(NamedTuple):
     """The bucket of one caller."""
 
-    units: float  # how many units it held
-    changed: float  # when it held them, in unix seconds
+    units: float  # the units that it held after its last change
+    changed: float  # the time of that change, in unix seconds
 
 
 class TokenBuckets:
@@ -62,9 +62,6 @@ class TokenBuckets:
         return min(self._capacity, bucket.units + seconds * self._refill_per_second)
 
     def _store(self, caller: str, units: float, now: float) -> None:
-        if units >= self._capacity:  # a full bucket needs no memory
-            self._buckets.pop(caller, None)
-            return
         self._buckets[caller] = Bucket(units, now)
         self._buckets.move_to_end(caller)
         if len(self._buckets) > MAX_CALLERS:

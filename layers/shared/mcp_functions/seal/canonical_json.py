@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from mcp_functions.protocol.json_reader import CONTAINERS, MAX_DEPTH
+from mcp_functions.protocol.json_reader import MAX_DEPTH
 from mcp_functions.protocol.json_writer import chunks, dumps_ascii
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def canonical_digest(label: bytes, value: object) -> bytes:
     """Return the SHA-256 of a label and a value's canonical form.
 
-    The form is never in memory as a whole: it writes `1e308` with 309 digits, so 4 MiB of arguments become 217 MB.
+    The form is never in memory as a whole: `1e308` (5 characters) becomes 309 digits, so 4 MiB could become 217 MB.
 
     Raises:
         TypeError, ValueError: the value has no canonical form.
@@ -32,18 +32,18 @@ def canonical_digest(label: bytes, value: object) -> bytes:
     return digest.digest()
 
 
-def write_canonical(value: object, write: Callable[[bytes], object], depth: int = 1) -> None:
+def write_canonical(value: object, write: Callable[[bytes], object], levels: int = MAX_DEPTH) -> None:
     """Write the canonical form of a JSON value, piece by piece.
 
     Args:
-        value: the value, with at most `MAX_DEPTH` levels of objects and arrays.
+        value: the value.
         write: the function that gets each piece.
-        depth: the level of the value; only the recursive calls set it.
+        levels: how many levels of objects and arrays the value may have.
 
     Raises:
-        TypeError, ValueError: the value is nested deeper, or is not JSON.
+        TypeError, ValueError: the value has more levels, or is not JSON.
     """
-    if isinstance(value, CONTAINERS) and depth > MAX_DEPTH:
+    if levels == 0 and isinstance(value, (dict, list, tuple)):
         message = f"nested deeper than {MAX_DEPTH}"
         raise ValueError(message)
     if isinstance(value, dict):
@@ -53,14 +53,14 @@ def write_canonical(value: object, write: Callable[[bytes], object], depth: int 
                 write(b",")
             _write_string(name, write)
             write(b":")
-            write_canonical(value[name], write, depth + 1)
+            write_canonical(value[name], write, levels - 1)
         write(b"}")
-    elif isinstance(value, CONTAINERS):
+    elif isinstance(value, (list, tuple)):
         write(b"[")
         for position, item in enumerate(value):
             if position > 0:
                 write(b",")
-            write_canonical(item, write, depth + 1)
+            write_canonical(item, write, levels - 1)
         write(b"]")
     elif isinstance(value, str):
         _write_string(value, write)
@@ -69,11 +69,16 @@ def write_canonical(value: object, write: Callable[[bytes], object], depth: int 
 
 
 def _number_or_constant(value: object) -> bytes:
+    """Return the form of a number, a boolean or null.
+
+    Raises:
+        TypeError, ValueError: the value is NaN or infinite, or is not JSON.
+    """
     if isinstance(value, int) and not isinstance(value, bool):
         return b"%d" % value
     if isinstance(value, float) and value.is_integer():
         return b"%d" % value  # 2.0 is 2, and 1e23 has all of its digits
-    return dumps_ascii(value).encode()  # null, a boolean or a fraction; raises for NaN and for any other type
+    return dumps_ascii(value).encode()
 
 
 def _write_string(text: str, write: Callable[[bytes], object]) -> None:

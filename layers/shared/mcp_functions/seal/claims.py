@@ -1,15 +1,12 @@
 """The claims of a state, and their bytes (envelope.md §9.1).
 
-    on the wire         in `Claims`                        meaning
-    v                                                      the version of this format
-    aud, m, t, a, p     binding                            the request that the state belongs to
-    iat, exp, fx        issued, expires, flow_deadline     unix milliseconds
-    f, r                flow, round                        the conversation, and the round that left the state
-    q                   asked                              the open questions
-    s                   record                             what the next round reads
+    {"v":1,"aud":"demo/tool/prod","m":"tools/call",…,"q":{…},"s":{…}}    a line of JSON
+    the text of a low-level function, if it keeps one
 
-A low-level function may keep a text of its own in `record["state"]`. On the wire the text is not inside `s`. It follows
-the JSON on the next line, unchanged: inside JSON it would be escaped and grow, and only the function can parse it.
+`BINDING_MEMBERS` and `CLAIM_MEMBERS` list the members of the JSON. `v` is the version of this format.
+
+A low-level function may keep a text of its own in `record["state"]`. On the wire the text is not inside `s`, but on the
+next line, unchanged: inside JSON it would be escaped and grow, and only the function can parse it.
 """
 
 from __future__ import annotations
@@ -28,11 +25,27 @@ from mcp_functions.tuples import NamedTuple
 VERSION = 1
 # `json.loads` is recursive, and fails at about 1,000 levels minus the frames of its callers. This is far below.
 MAX_RECORD_DEPTH = 200
-# The type of each member on the wire.
-_TYPES: dict[str, tuple[type, ...]] = {
-    "v": (int,), "aud": (str,), "m": (str,), "t": (str,), "a": (str,), "p": (str, type(None)), "iat": (int,),
-    "exp": (int,), "fx": (int,), "f": (str,), "r": (int,), "q": (dict,), "s": (dict,),
-}  # fmt: skip
+NOT_JSON = "the state is not JSON: keep str, int, finite float, bool, None, list and dict with str keys in it"
+TOO_DEEP = "the state is nested deeper than {most}"
+# Each member on the wire, in this order, with its type and the field of `Binding` that it holds.
+BINDING_MEMBERS: dict[str, tuple[Any, str]] = {
+    "aud": (str, "audience"),
+    "m": (str, "method"),
+    "t": (str, "target"),
+    "a": (str, "arguments_digest"),
+    "p": (str | None, "principal"),
+}
+# The further members, in this order, each with its type and the field of `Claims`.
+CLAIM_MEMBERS: dict[str, tuple[Any, str]] = {
+    "iat": (int, "issued"),
+    "exp": (int, "expires"),
+    "fx": (int, "flow_deadline"),
+    "f": (str, "flow"),
+    "r": (int, "round"),
+    "q": (dict, "asked"),
+    "s": (dict, "record"),
+}
+MEMBERS = BINDING_MEMBERS | CLAIM_MEMBERS
 
 
 class ClaimReason(StrEnum):
@@ -82,24 +95,23 @@ def encode_claims(claims: Claims) -> bytes:
     Raises:
         DeveloperError: the record is not JSON, or is nested too deep.
     """
+    members: dict[str, Any] = {"v": VERSION}
+    for name, (_type, field) in BINDING_MEMBERS.items():
+        members[name] = getattr(claims.binding, field)
+    for name, (_type, field) in CLAIM_MEMBERS.items():
+        members[name] = getattr(claims, field)
     record = dict(claims.record)
     text = ""
     if isinstance(record.get("state"), str):
         text = "\n" + record.pop("state")
-    binding = claims.binding
-    members = {
-        "v": VERSION, "aud": binding.audience, "m": binding.method, "t": binding.target,
-        "a": binding.arguments_digest, "p": binding.principal, "iat": claims.issued, "exp": claims.expires,
-        "fx": claims.flow_deadline, "f": claims.flow, "r": claims.round, "q": claims.asked, "s": record,
-    }  # fmt: skip
+    members["s"] = record
     try:
         payload = (dumps(members) + text).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError):
-        message = "the state is not JSON: keep str, int, finite float, bool, None, list and dict with str keys in it"
-        raise DeveloperError(message) from None
-    # After writing, because writing fails for a list that contains itself, and counting its levels would never end.
+        raise DeveloperError(NOT_JSON) from None
+    # A list that contains itself has no last level, and `is_deeper` would not end. `dumps` above has refused it.
     if is_deeper(record, MAX_RECORD_DEPTH):
-        raise DeveloperError(rule="the state is nested deeper than {most}", most=MAX_RECORD_DEPTH)
+        raise DeveloperError(TOO_DEEP, most=MAX_RECORD_DEPTH)
     return payload
 
 
@@ -119,14 +131,9 @@ def read_claims(payload: bytes) -> Claims:
         raise InvalidRequestState(ClaimReason.CLAIMS)
     if line_end:
         members["s"]["state"] = text
-    binding = Binding(
-        audience=members["aud"], method=members["m"], target=members["t"],
-        arguments_digest=members["a"], principal=members["p"],
-    )  # fmt: skip
-    return Claims(
-        binding, issued=members["iat"], expires=members["exp"], flow_deadline=members["fx"],
-        flow=members["f"], round=members["r"], asked=members["q"], record=members["s"],
-    )  # fmt: skip
+    binding = {field: members[name] for name, (_type, field) in BINDING_MEMBERS.items()}
+    claims = {field: members[name] for name, (_type, field) in CLAIM_MEMBERS.items()}
+    return Claims(Binding(**binding), **claims)
 
 
 def check_binding(claims: Claims, binding: Binding) -> None:
@@ -142,13 +149,14 @@ def check_binding(claims: Claims, binding: Binding) -> None:
 
 def _is_document(members: object) -> bool:
     """Check whether a JSON value is an object with the members of this version, each of its type."""
-    if not isinstance(members, dict) or members.keys() != _TYPES.keys():
+    if not isinstance(members, dict) or members.keys() != {"v", *MEMBERS}:
         return False
-    for name, types in _TYPES.items():
-        if type(members[name]) not in types:  # not `isinstance`, because True is an int
+    if type(members["v"]) is not int or members["v"] != VERSION:
+        return False
+    for name, (json_type, _field) in MEMBERS.items():
+        # No member is a boolean, and in Python a boolean is an int.
+        if isinstance(members[name], bool) or not isinstance(members[name], json_type):
             return False
-    if members["v"] != VERSION:
-        return False
     return all(isinstance(fingerprint, str) for fingerprint in members["q"].values())
 
 

@@ -3,9 +3,10 @@
     seal:    data key of the keyring -> encrypt payload -> write token
     unseal:  parse token -> unwrap its data key with KMS, or take it from the keyring's cache -> decrypt payload
 
-A data key is 32 bytes that KMS wrapped, and that seal many tokens. Each token has its wrapped data key inside, so any
-container with access to KMS can open it. A scope is the group of functions that share data keys. A label names a kind
-of payload, for example the state of a conversation, so that a token of one kind does not open as another.
+A data key is a key of 32 bytes, which seals many tokens. KMS generates it, and wraps it: encrypts it under a key that
+never leaves KMS. Each token holds the wrapped form of its data key, so any container with access to KMS can open it. A
+scope is the group of functions that share data keys. A label names a kind of payload, for example the state of a
+conversation, so that a token of one kind does not open as another.
 
 The specification is envelope.md. `token_format` has the outer layer of a token, and `chunked_encryption` the inner one.
 """
@@ -13,7 +14,7 @@ The specification is envelope.md. `token_format` has the outer layer of a token,
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from mcp_functions import observability
 from mcp_functions.protocol.errors import Misconfigured, StateTooLarge
@@ -23,8 +24,11 @@ from mcp_functions.seal.token_format import CEILING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcp_functions.seal.codec_adapter import CodecAdapter
     from mcp_functions.seal.data_keys import Keyring
     from mcp_functions.seal.keys import DataKey
+
+    Seal: TypeAlias = "Envelope | CodecAdapter"  # what seals payloads: the envelope, or an author's codec
 
 MAX_CHARS = 24 * 1024  # the default limit of a token
 MAX_AGE = 3600  # the default lifetime of a token, in seconds
@@ -39,16 +43,6 @@ class Codec(Protocol):
 
     def unseal(self, token: str, /) -> bytes:
         """Return the payload, or raise `InvalidRequestState`; any other exception counts as that."""
-
-
-class Seal(Protocol):
-    """An `Envelope`, or an author's codec in a `CodecAdapter`."""
-
-    def seal(self, payload: bytes, *, about: bytes = b"") -> str:
-        """See `Envelope.seal`."""
-
-    def unseal(self, token: str, *, caller: str = "", about: bytes = b"") -> bytes:
-        """See `Envelope.unseal`."""
 
 
 class Envelope:
@@ -71,8 +65,8 @@ class Envelope:
             max_chars: the limit of a token in characters, when sealing and when opening.
             max_age: how long a token may live after it was sealed, in seconds. If the data key of a token is so old
                 that every token under it must have ended, the token is refused before KMS is asked.
-            rand: the function that returns a number of random bytes. After a snapshot only `os.urandom` does not
-                repeat them.
+            rand: the function that returns a number of random bytes. Lambda (SnapStart) starts many environments from
+                one snapshot of memory; there only `os.urandom` does not return the same bytes to all of them.
 
         Raises:
             Misconfigured: `max_chars` is not within 1 and the ceiling of 4 MiB.
@@ -83,6 +77,8 @@ class Envelope:
         self.max_age = max_age
         self._keys = keys
         self._rand = rand
+        # `about` and the head of a token follow (§4). Each part here has its length before it, and each `about` of a
+        # label has the same form. So no two contexts are the same bytes.
         self._context = label + b"\0" + b"".join(_with_length(part.encode()) for part in keys.scope)
 
     def seal(self, payload: bytes, *, about: bytes = b"") -> str:
@@ -98,7 +94,7 @@ class Envelope:
             Misconfigured: no data key is available until the operator acts.
         """
         key = self._keys.key_to_seal()
-        head = token_format.write_head(key)
+        head = token_format.write_head(key.header)
         self._check_size(head, payload)
         entropy = self._rand(chunked_encryption.ENTROPY_BYTES)
         message = chunked_encryption.encrypt(key.plaintext, self._context + about + head, payload, entropy)

@@ -5,7 +5,8 @@ the keys that it generated, and the keys under which it opened an authentic toke
 
     1. a key of the current epoch;
     2. else, in the first minutes of an epoch (the grace period), a key of the previous epoch;
-    3. else a new key, which KMS generates.
+    3. else a new key, which KMS generates;
+    4. while KMS generates none, a key of the previous epoch.
 
 If all containers ended their grace period in the same second, each would generate a key. So each container ends it at a
 moment of its own, which it draws at random. Most of these moments are late, and a few are early. The container with the
@@ -19,25 +20,94 @@ earliest one generates a key, and the others learn this key from its tokens whil
 from __future__ import annotations
 
 import math
+import threading
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from mcp_functions.protocol.errors import TemporarilyUnavailable
+from mcp_functions.seal.key_cache import acquire_or_raise
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mcp_functions.seal.key_cache import KeyCache
     from mcp_functions.seal.keys import DataKey
+    from mcp_functions.seal.kms import WrappingKeys
 
 EPOCH_SECONDS = 900
 GRACE_SECONDS = 225  # the longest grace period of a container
+# The mean time by which a container ends its grace period early: 19 seconds. In a fleet of any size, the earliest
+# container is on average this far ahead of the second one, and meanwhile its key spreads. With a twelfth, only one
+# container in 160,000 (e ** 12) has no grace period at all.
+MEAN_EARLY_SECONDS = GRACE_SECONDS / 12
 GRACE_RANDOM_BYTES = 6  # what `draw_grace` needs
+PAUSE_SECONDS = 5  # after a failure of KMS: how long a container does not ask again if it has a key of rule 4
+
+
+class KeyChoice:
+    """Chooses the key that one container seals with, and generates it if need be."""
+
+    def __init__(self, wrapping_keys: WrappingKeys, cache: KeyCache, now: Callable[[], float], grace: float) -> None:
+        """Choose among the keys of a cache.
+
+        Args:
+            wrapping_keys: the wrapping keys; the first one, which the operator chose to seal, wraps new data keys.
+            cache: the keys that the container knows; it gets each new one.
+            now: the wall clock, in unix seconds.
+            grace: the length of this container's grace period in seconds (`draw_grace`).
+        """
+        self._wrapping_keys = wrapping_keys
+        self._cache = cache
+        self._now = now
+        self.grace = grace
+        self._generate_lock = threading.Lock()  # held by the one thread that asks KMS to generate a key
+        self._pause_ends = 0.0  # when KMS may be asked again after a failure, in unix seconds
+
+    def choose_or_generate(self) -> DataKey:
+        """Return the key to seal with now: rules 1 to 3.
+
+        Raises:
+            TemporarilyUnavailable: KMS generates no key now.
+            Misconfigured: KMS generates no key until the operator acts.
+        """
+        key = self._choose()
+        if key:
+            return key
+        with acquire_or_raise(self._generate_lock):
+            return self._choose() or self._generate()  # another thread may have generated a key meanwhile
+
+    def previous_key(self) -> DataKey | None:
+        """Return the key to seal with while KMS generates none: rule 4. None if this container knows no such key."""
+        return oldest_key(self._keys_that_may_seal(), epoch_of(self._now()) - 1)
+
+    def _choose(self) -> DataKey | None:
+        """Return a key that the container knows; None if it needs a new one."""
+        now = self._now()
+        # In the pause, the grace period lasts to the end of the epoch: rule 4 without another call of KMS.
+        grace = EPOCH_SECONDS if now < self._pause_ends else self.grace
+        return choose_key(self._keys_that_may_seal(), now, grace)
+
+    def _generate(self) -> DataKey:
+        now = self._now()
+        try:
+            key = self._wrapping_keys.generate(born=int(now))
+        except TemporarilyUnavailable:
+            self._pause_ends = now + PAUSE_SECONDS
+            raise
+        self._cache.add(key, caller=None)
+        return key
+
+    def _keys_that_may_seal(self) -> list[DataKey]:
+        """Return the known keys under the first wrapping key."""
+        return [key for key in self._cache.all() if key.header.kek_hint == self._wrapping_keys.first_hint]
 
 
 def choose_key(keys: Sequence[DataKey], now: float, grace: float) -> DataKey | None:
-    """Choose the data key to seal with. Without one, the container needs a new key.
+    """Choose among the keys that may seal: rules 1 and 2. Without such a key, the container needs a new one.
 
     Args:
         keys: the keys that may seal.
         now: the current time in unix seconds.
-        grace: the length of this container's grace period in seconds (`draw_grace`).
+        grace: the length of this container's grace period in seconds.
     """
     epoch = epoch_of(now)
     key = oldest_key(keys, epoch)
@@ -52,21 +122,21 @@ def oldest_key(keys: Sequence[DataKey], epoch: int) -> DataKey | None:
     All containers that know the same keys must choose the same one. So of two keys that were born in the same second,
     it is the one whose wrapped bytes sort first.
     """
-    of_epoch = [key for key in keys if epoch_of(key.born) == epoch]
-    return min(of_epoch, key=lambda key: (key.born, key.wrapped), default=None)
+    of_epoch = [key for key in keys if epoch_of(key.header.born) == epoch]
+    return min(of_epoch, key=lambda key: (key.header.born, key.header.wrapped), default=None)
 
 
 def draw_grace(random_bytes: bytes) -> float:
-    """Return the length of a container's grace period in seconds.
+    """Return the length of a container's grace period in seconds: 0 or less if it has none.
 
-    It ends early by a time with an exponential distribution, whose mean is a twelfth of the longest grace period.
+    The time by which it ends early has an exponential distribution.
 
     Args:
         random_bytes: `GRACE_RANDOM_BYTES` random bytes.
     """
     number = int.from_bytes(random_bytes, "big") + 1  # log(0) fails
-    fraction = number / (1 << 8 * GRACE_RANDOM_BYTES)  # above 0, and at most 1
-    early = -math.log(fraction) * GRACE_SECONDS / 12
+    fraction = number / 2 ** (8 * GRACE_RANDOM_BYTES)  # above 0, and at most 1
+    early = -math.log(fraction) * MEAN_EARLY_SECONDS
     return GRACE_SECONDS - early
 
 
@@ -78,6 +148,6 @@ def epoch_of(seconds: float) -> int:
 def last_use(born: int) -> int:
     """Return the unix second at which the last container stops to seal with a key that was born at `born`.
 
-    It is the end of the next epoch: while KMS generates no key, a container still seals with one of the previous epoch.
+    It is the end of the next epoch, because of rule 4.
     """
     return (epoch_of(born) + 2) * EPOCH_SECONDS

@@ -43,26 +43,20 @@ class Header(NamedTuple):
     """The part of a token that identifies its data key, and that is not encrypted."""
 
     born: int  # when the data key was generated, in unix seconds
-    kek: bytes  # the hint at the wrapping key ("key encryption key") that wraps the data key; see `kek_hint`
-    wrapped: bytes  # the wrapped data key
+    kek_hint: bytes  # four bytes that identify the wrapping key ("key encryption key"); see the function `kek_hint`
+    wrapped: bytes  # the data key as the wrapping key encrypted it
 
 
 class DataKey(NamedTuple):
-    """An unwrapped data key: the three fields of its header, and 32 secret bytes."""
+    """A data key that KMS generated or unwrapped."""
 
-    born: int
-    kek: bytes
-    wrapped: bytes
-    plaintext: bytes
+    header: Header  # the header of the tokens under this key
+    plaintext: bytes  # 32 secret bytes
 
     def __repr__(self) -> str:
         """Show the key without its plaintext."""
-        return f"DataKey(born={self.born}, kek={self.kek.hex()}, wrapped={key_name(self.wrapped)})"
-
-    @property
-    def header(self) -> Header:
-        """The header of the tokens under this key."""
-        return Header(self.born, self.kek, self.wrapped)
+        born, hint, wrapped = self.header
+        return f"DataKey(born={born}, kek={hint.hex()}, wrapped={key_name(wrapped)})"
 
 
 def key_name(wrapped: bytes) -> str:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mcp_functions import aws, observability
 from mcp_functions.aws.errors import read_failure
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
-from mcp_functions.seal.keys import KEY_BYTES, MAX_WRAPPED, DataKey, TokenReason, kek_hint
+from mcp_functions.seal.keys import KEY_BYTES, MAX_WRAPPED, DataKey, Header, TokenReason, kek_hint
 from mcp_functions.seal.resets import PerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mcp_functions.seal.keys import Header, Scope
+    from mcp_functions.seal.keys import Scope
 
 PURPOSE = "mcp-request-state"  # part of every EncryptionContext
 LIMITS = aws.CallLimits(connect_seconds=0.5, read_seconds=1.0, attempts=3)
@@ -107,6 +107,10 @@ class WrappingKeys:
     """The wrapping keys of one scope. The first one generates data keys; each unwraps the data keys that it wrapped.
 
     Whatever a `Wrapping` raises, `generate` and `unwrap` raise one of its three errors.
+
+    Attributes:
+        by_hint: the wrapping keys by the hint in headers, `kek_hint`.
+        first_hint: the hint of the first one.
     """
 
     def __init__(self, wrappings: Sequence[Wrapping], scope: Scope) -> None:
@@ -115,60 +119,49 @@ class WrappingKeys:
         Raises:
             Misconfigured: there is no wrapping key, or two that headers cannot tell apart.
         """
-        self._by_kek = {kek_hint(wrapping.id): wrapping for wrapping in wrappings}
-        if not wrappings or len(self._by_kek) != len(wrappings):
+        self.by_hint = {kek_hint(wrapping.id): wrapping for wrapping in wrappings}
+        if not wrappings or len(self.by_hint) != len(wrappings):
             raise Misconfigured(reason="MCP_KMS_KEYS must list at least one KMS key ARN, and none twice")
-        self.first_kek = kek_hint(wrappings[0].id)
+        self.first_hint = kek_hint(wrappings[0].id)
         self._scope = scope
-
-    def has(self, kek: bytes) -> bool:
-        """Check whether a wrapping key is listed."""
-        return kek in self._by_kek
 
     def generate(self, born: int) -> DataKey:
         """Generate a data key, which is born now (unix seconds)."""
         with observability.KmsTimer():
             try:
-                plaintext, wrapped = self._by_kek[self.first_kek].generate(self._context(born))
+                plaintext, wrapped = self.by_hint[self.first_hint].generate(self._context(born))
             except (TemporarilyUnavailable, Misconfigured):
                 raise
             except OSError as error:
-                raise _outage(error) from None
+                raise TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}") from None
             except Exception as error:  # noqa: BLE001 - an author's wrapping may raise anything; it is no client's fault
                 raise Misconfigured(reason=f"wrapping:{type(error).__name__}") from None
-            return _checked(DataKey(born, self.first_kek, wrapped, plaintext))
+            return _checked(DataKey(Header(born, self.first_hint, wrapped), plaintext))
 
     def unwrap(self, header: Header) -> DataKey:
         """Unwrap the data key of a token; its wrapping key is listed."""
         with observability.KmsTimer():
             try:
-                plaintext = self._by_kek[header.kek].unwrap(header.wrapped, self._context(header.born))
+                plaintext = self.by_hint[header.kek_hint].unwrap(header.wrapped, self._context(header.born))
             except Misconfigured:
-                if header.kek == self.first_kek:
+                if header.kek_hint == self.first_hint:
                     raise
                 # The operator disabled a key that no longer seals. Its conversations start again, without an alarm.
                 raise InvalidRequestState(TokenReason.KEK_RETIRED) from None
             except (InvalidRequestState, TemporarilyUnavailable):
                 raise
             except OSError as error:
-                raise _outage(error) from None
+                raise TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}") from None
             except Exception:  # noqa: BLE001 - an author's wrapping may raise anything for damaged bytes: it fails closed
                 raise InvalidRequestState(TokenReason.WRAPPED_KEY) from None
-            return _checked(DataKey(header.born, header.kek, header.wrapped, plaintext))
+            return _checked(DataKey(header, plaintext))
 
     def _context(self, born: int) -> dict[str, str]:
         """Return the EncryptionContext (§5). CloudTrail shows it in clear, so it holds nothing personal."""
-        service, stage, generation = self._scope
-        return {
-            "purpose": PURPOSE, "service": service, "stage": stage, "generation": generation, "born": str(born),
-        }  # fmt: skip
+        return {"purpose": PURPOSE, **self._scope._asdict(), "born": str(born)}
 
 
 def _checked(key: DataKey) -> DataKey:
-    if len(key.plaintext) != KEY_BYTES or not 1 <= len(key.wrapped) <= MAX_WRAPPED:
+    if len(key.plaintext) != KEY_BYTES or not 1 <= len(key.header.wrapped) <= MAX_WRAPPED:
         raise Misconfigured(reason="wrapping:KeyLength")
     return key
-
-
-def _outage(error: OSError) -> TemporarilyUnavailable:
-    return TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}")

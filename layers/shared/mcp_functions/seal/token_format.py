@@ -4,7 +4,7 @@
     head       1        suite         the algorithms; there is one suite
                1        key kind      where the data key is: in the token
                4        born          when the data key was generated, in unix seconds
-               4        kek           a hint at the wrapping key of KMS ("key encryption key") that wraps the data key
+               4        kek_hint      which wrapping key of KMS ("key encryption key") wraps the data key
                2        size          the size of the wrapped data key in bytes
                size     wrapped       the wrapped data key
     message    the rest               see `chunked_encryption`
@@ -17,16 +17,12 @@ from __future__ import annotations
 
 import binascii
 import struct
-from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.chunked_encryption import MIN_MESSAGE_BYTES, message_size, split
 from mcp_functions.seal.keys import MAX_WRAPPED, Header, TokenReason
 from mcp_functions.tuples import NamedTuple
-
-if TYPE_CHECKING:
-    from mcp_functions.seal.keys import DataKey
 
 PREFIX = "ks1."
 SUITE = 0x01
@@ -56,9 +52,10 @@ class Token(NamedTuple):
         return commitment[:ID_BYTES]
 
 
-def write_head(key: DataKey) -> bytes:
+def write_head(header: Header) -> bytes:
     """Return the head of every token under a data key."""
-    return _FIXED.pack(SUITE, KEY_IN_TOKEN, key.born, key.kek, len(key.wrapped)) + key.wrapped
+    born, kek_hint, wrapped = header
+    return _FIXED.pack(SUITE, KEY_IN_TOKEN, born, kek_hint, len(wrapped)) + wrapped
 
 
 def write(head: bytes, message: bytes) -> str:
@@ -85,7 +82,7 @@ def parse(text: str, max_chars: int) -> Token:
     body = _decode(text[len(PREFIX) :])
     if len(body) < _FIXED.size:
         raise InvalidRequestState(TokenReason.TRUNCATED)
-    suite, key_kind, born, kek, wrapped_size = _FIXED.unpack_from(body)
+    suite, key_kind, born, kek_hint, wrapped_size = _FIXED.unpack_from(body)
     if suite != SUITE:
         raise InvalidRequestState(TokenReason.SUITE)
     if key_kind != KEY_IN_TOKEN:
@@ -97,7 +94,7 @@ def parse(text: str, max_chars: int) -> Token:
     if len(body) < head_size + MIN_MESSAGE_BYTES:
         raise InvalidRequestState(TokenReason.TRUNCATED)
     head = body[:head_size]
-    header = Header(born, kek, wrapped=head[_FIXED.size :])
+    header = Header(born, kek_hint, wrapped=head[_FIXED.size :])
     return Token(head, header, message=body[head_size:])
 
 

@@ -65,17 +65,17 @@ class BlobReference(NamedTuple):
 class BlobStore:
     """The objects of one function."""
 
-    def __init__(self, bucket: Bucket, seal: Seal, service: str) -> None:
+    def __init__(self, bucket: Bucket, seal: Seal, key_prefix: str) -> None:
         """Use a bucket.
 
         Args:
             bucket: the bucket that stores the objects.
             seal: the seal of their bodies, with the label BLOB_LABEL.
-            service: the first part of every key, by which a role's policy separates functions.
+            key_prefix: `<stack>/<folder of the function>`, by which the policies of roles separate functions.
         """
         self._bucket = bucket
         self._seal = ItemSeal(seal)
-        self._service = service
+        self._key_prefix = key_prefix
         self._last = ("", b"")  # key and body of the last object: a worker often reads again what it wrote
 
     def put(self, row: Row, plaintext: bytes) -> BlobReference:
@@ -93,7 +93,7 @@ class BlobStore:
                 " keep references instead of documents"
             )
             raise ItemTooLarge(message) from None
-        key = f"{self._service}/{base64url(os.urandom(_NAME_BYTES))}"
+        key = f"{self._key_prefix}/{base64url(os.urandom(_NAME_BYTES))}"
         self._bucket.put(key, body)
         self._last = (key, body)
         return BlobReference(MARK, key, _digest(body))
@@ -115,16 +115,10 @@ class BlobStore:
         self._last = (reference.key, body)
         return self._seal.unseal(row, body.decode())
 
-    def delete(self, key: str | None) -> None:
+    def delete(self, key: str) -> None:
         """Delete an object that no item names any more; after an error the bucket's lifecycle rule deletes it."""
-        if key:
-            with suppress(McpError):
-                self._bucket.delete(key)
-
-
-def blob_reference(payload: object) -> BlobReference | None:
-    """Return the reference in a payload; None for a payload that is a JSON object."""
-    return BlobReference(*payload) if isinstance(payload, list) else None
+        with suppress(McpError):
+            self._bucket.delete(key)
 
 
 def _digest(body: bytes) -> str:

@@ -1,15 +1,20 @@
-"""A table whose payloads are sealed: encrypted and authenticated with a key from KMS (envelope.md, section 12).
+"""Stores items in DynamoDB. The payload of each item is sealed: encrypted and authenticated with a key from KMS.
 
-    Item (table.py)      what callers read and write: a key, a version, a payload of JSON, an expiry time
-    Row (dynamodb.py)    what DynamoDB stores: the same, with a token in place of the payload
-    token                the sealed payload, a text that `ItemSeal` makes for one row, and opens for the same row only
-    blob (blobs.py)      an object in a bucket, with a token that does not fit into a row; the row names the object
+    what a caller has                  what DynamoDB has
+    Key("conversation", "f1")          key      "shop/pay/conversation/-/f1"
+    version 3                          version  3
+    payload {"round": 2}               sealed   "ks1.…"
+    expires 1790000000                 expires  1790000000
 
-    Item    Key("conversation", "f1")       version 3    {"round": 2, …}    expires 1790000000
-    Row     "shop/pay/conversation/-/f1"    version 3    "ks1.…"            expires 1790000000
+To write an item:
 
-A token is bound to the row's key, version and expiry time. So a writer without the data key cannot move an item to
-another key, present an old version as the current one, or change when the item expires.
+    1. seal the payload for this key, version and expiry time: the sealed text opens for no others
+    2. if the sealed text is too large for DynamoDB, write it into a bucket as an object (a blob), and seal its key
+    3. write the row, if DynamoDB still has the version that the caller has read; otherwise the caller gets a `Conflict`
+
+A read does the same backwards. A program that may write to DynamoDB, but has no data key, cannot move a payload to
+another key. Nor can it present an old version as the current one, or change when an item expires (envelope.md, section
+12).
 """
 
 from __future__ import annotations
@@ -19,11 +24,12 @@ import json
 import logging
 import os
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url, dumps
-from mcp_functions.store.blobs import ObjectNotFound, blob_reference
+from mcp_functions.store.blobs import BlobReference, ObjectNotFound
 from mcp_functions.store.dynamodb import MAX_BYTES, Row
 from mcp_functions.store.item_seal import ItemSeal
 from mcp_functions.store.table import Conflict, Item, ItemTooLarge, Key, UnreadableItem
@@ -38,10 +44,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mcp_functions")
 
-# A reader gets the row first, and then its object. If a writer replaced both in between, the object is gone, and the
-# second attempt finds the new one. The third, after a pause, is for an item that is written very often.
-READ_ATTEMPTS = 3
-PAUSE_BEFORE_LAST_READ = 0.2  # seconds
+SECONDS_BEFORE_READS = (0.0, 0.0, 0.2)  # before each attempt to read an item; see `SealedTable.get`
 _NONCE_BYTES = 16  # random bytes that identify one write
 
 
@@ -57,12 +60,11 @@ class SealedTable:
         self,
         rows: DynamoDbTable,
         seal: Seal,
-        service: str,
+        key_prefix: str,
         *,
         max_age: int,
         blobs: BlobStore | None = None,
         now: Callable[[], float] = time.time,
-        rand: Callable[[int], bytes] = os.urandom,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Keep the parts of the table; no request is sent.
@@ -70,19 +72,17 @@ class SealedTable:
         Args:
             rows: the rows of the DynamoDB table.
             seal: the seal of payloads in items.
-            service: the first part of every key: the stack, a slash, and the function's folder.
+            key_prefix: `<stack>/<folder of the function>`, with which every key begins.
             max_age: the longest time that an item lives after a write, in seconds.
             blobs: the objects of large payloads; None if the deployment has no bucket.
             now: the clock, in unix seconds.
-            rand: the function that returns a number of random bytes.
             sleep: the function that waits some seconds.
         """
         self._rows = rows
         self._seal = ItemSeal(seal)
-        self._service = service
+        self._key_prefix = key_prefix
         self._max_age = max_age
         self._now = now
-        self._rand = rand
         self._sleep = sleep
         self._blobs = blobs
 
@@ -92,13 +92,13 @@ class SealedTable:
         Raises:
             UnreadableItem: the item exists, and its seal does not open.
         """
-        for attempt in range(1, READ_ATTEMPTS + 1):
-            if attempt == READ_ATTEMPTS:
-                self._sleep(PAUSE_BEFORE_LAST_READ)
-            try:
+        # A read gets the row first, and then the object that the row names. If a writer replaced both in between, that
+        # object is gone, and the next attempt finds the new one. A third one is for items that are written very often.
+        for seconds in SECONDS_BEFORE_READS:
+            if seconds:
+                self._sleep(seconds)
+            with suppress(ObjectNotFound):
                 return self._read(key)
-            except ObjectNotFound:
-                continue
         log.error("an item's object is gone, or this role may not read it")
         raise UnreadableItem
 
@@ -109,7 +109,7 @@ class SealedTable:
             Conflict: the item exists and has not expired.
             ItemTooLarge: the payload does not fit.
         """
-        return self._write(Item(key, 1, payload, expires), replaced_version=None)
+        return self._write(Item(key, version=1, payload=payload, expires=expires), replaced_version=None)
 
     def replace(self, item: Item, payload: Mapping[str, Any], *, expires: int | None = None) -> Item:
         """Replace an item that was read or written before; without `expires` it keeps its expiry time.
@@ -150,14 +150,14 @@ class SealedTable:
         raise UnreadableItem
 
     def _open(self, key: Key, row: Row) -> Item:
-        """Return the item of a row, whose payload may be in an object; ObjectNotFound if that is gone."""
+        """Return the item of a row; ObjectNotFound if its payload is in an object that is gone."""
         payload = _decode(self._seal.unseal(row, row.sealed))
-        reference = blob_reference(payload)
-        if reference is None:
+        if not isinstance(payload, list):  # a list is a BlobReference
             return Item(key, row.version, payload, row.expires)
         if self._blobs is None:
             log.error("an item has an object, and MCP_BLOBS is not set")
             raise UnreadableItem
+        reference = BlobReference(*payload)
         payload = _decode(self._blobs.get(row, reference))
         return Item(key, row.version, payload, row.expires, reference.key)
 
@@ -166,9 +166,9 @@ class SealedTable:
         if not now < item.expires <= now + self._max_age:
             rule = "an item of kind {kind!r} may live {most} s at most, and not {seconds} s"
             raise DeveloperError(rule, kind=item.key.kind, seconds=item.expires - now, most=self._max_age)
-        nonce = base64url(self._rand(_NONCE_BYTES))
-        unsealed = Row(self._row_key(item.key), item.version, item.expires, nonce, sealed="")
-        row, blob = self._seal_row(unsealed, item.payload)
+        nonce = base64url(os.urandom(_NONCE_BYTES))
+        row = Row(self._row_key(item.key), item.version, item.expires, nonce, sealed="")
+        row, blob = self._seal_row(row, item.payload)
         try:
             self._rows.write(row, replaced_version=replaced_version, now=now)
         except Conflict:
@@ -178,16 +178,14 @@ class SealedTable:
         return dataclasses.replace(item, blob=blob)
 
     def _seal_row(self, row: Row, payload: Mapping[str, Any]) -> tuple[Row, str | None]:
-        """Return the row with its token; if the payload needs an object, write it, and return its key, too."""
+        """Return the row with its payload sealed, and the key of the payload's object if it needs one."""
         plaintext = _encode(payload)
-        try:
+        size = len(plaintext)
+        with suppress(StateTooLarge):  # raised by the seal for a payload that is far too large for a row
             sealed_row = row._replace(sealed=self._seal.seal(row, plaintext))
-        except StateTooLarge:  # a seal takes fewer bytes than this payload has
-            size = len(plaintext)
-        else:
-            size = sealed_row.size
-            if size <= MAX_BYTES:
+            if sealed_row.size <= MAX_BYTES:
                 return sealed_row, None
+            size = sealed_row.size
         if self._blobs is None:
             message = (
                 f"an item of {size} bytes: the table takes {MAX_BYTES}. Keep references in it instead of documents,"
@@ -199,10 +197,10 @@ class SealedTable:
 
     def _row_key(self, key: Key) -> str:
         # The principal's digest has 43 characters without a slash, and a kind has no slash: keys of rows are unique.
-        return f"{self._service}/{key.kind}/{key.principal or '-'}/{key.id}"
+        return f"{self._key_prefix}/{key.kind}/{key.principal or '-'}/{key.id}"
 
     def _delete_blob(self, blob: str | None) -> None:
-        if self._blobs:
+        if self._blobs and blob:
             self._blobs.delete(blob)
 
 

@@ -65,9 +65,9 @@ class Lease:
             now: the clock, in unix seconds.
             sleep: the function that waits some seconds.
         """
-        self.task_id = task_id
-        self.owner = owner
         self.epoch = epoch
+        self._task_id = task_id
+        self._owner = owner
         self._store = store
         self._milliseconds = milliseconds
         self._now = now
@@ -96,11 +96,10 @@ class Lease:
         """
 
         def transition(task: Task) -> Task:
-            new_end = self._new_end()
-            gained = new_end - task.until  # the milliseconds that a write adds to the lease
-            if gained < self._milliseconds // 2:
-                new_end = task.until
-            return transitions.renew(task, self.epoch, new_end, round_.progress_message or task.message)
+            end = self._new_end()
+            if end - task.until < self._milliseconds // 2:  # more than half of the lease is left
+                end = task.until
+            return transitions.renew(task, self.epoch, end, round_.progress_message or task.message)
 
         return self.change(transition)
 
@@ -116,9 +115,8 @@ class Lease:
 
         def transition(task: Task) -> Task:
             # The record is read here, under the lock: a slower thread must not overwrite it with an older one.
-            message = round_.progress_message or task.message
-            progress = Progress(self.epoch, self._new_end(), round_record(round_), message)
-            return transitions.save_progress(task, progress)
+            progress = Progress(self.epoch, round_record(round_), round_.progress_message or task.message)
+            return transitions.save_progress(task, progress, self._new_end())
 
         try:
             self.change(transition)
@@ -153,7 +151,7 @@ class Lease:
 
     def _write(self, transition: Callable[[Task], Task]) -> Task:
         try:
-            return self._store.change(self.task_id, self.owner, transition).after
+            return self._store.change(self._task_id, self._owner, transition)
         except UnknownTask:
             raise LeaseLost from None  # the task was deleted, and for a worker that is the same
 

@@ -1,11 +1,12 @@
 """The methods of the tasks extension: `tools/call` may begin a task, and three methods of their own follow it.
 
-    tasks/get     returns the task with its questions or its result, and invokes a worker if the task has none
+    tools/call    `Tasks.call` decides whether the call becomes a task
+    tasks/get     returns the task with its questions or its result, and replaces its worker if that has died
     tasks/update  gives answers to the task's questions
     tasks/cancel  ends the task, or asks its worker to stop
 
-A worker is an invocation of the same function that runs a round of the task. Clients poll with `tasks/get`, so no
-other process needs to watch tasks.
+A worker is an invocation of the same function that runs a round of the task, which runs its handler once. Clients poll
+with `tasks/get`, so no other process needs to watch tasks.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Tasks:
         tools: the function's tools whose calls may become tasks, by name.
     """
 
-    def __init__(  # noqa: PLR0913 - handlers, settings, storage, worker and the sources that tests replace
+    def __init__(  # noqa: PLR0913 - handlers, settings, storage, worker and the clock that tests replace
         self,
         handlers: Sequence[Handler[..., Any]],
         settings: Settings,
@@ -61,7 +62,6 @@ class Tasks:
         invoke_worker: Callable[[str, str | None], None],
         *,
         now: Callable[[], float] = time.time,
-        rand: Callable[[int], bytes] = os.urandom,
     ) -> None:
         """Use the parts of a deployment; no request is sent.
 
@@ -72,14 +72,11 @@ class Tasks:
             table: the table that keeps the tasks.
             invoke_worker: invokes a worker for a task's id and the digest of its owner.
             now: the clock, in unix seconds.
-            rand: the function that returns a number of random bytes.
         """
         self.tools = {handler.name: cast("Tool[..., Any]", handler) for handler in handlers if handler.task}
-        self.store = TaskStore(table, function, most=settings.max_open_tasks, now=now, rand=rand)
+        self.store = TaskStore(table, function, invoke_worker, max_open_tasks=settings.max_open_tasks, now=now)
         self._settings = settings
-        self._invoke_worker = invoke_worker
         self._now = now
-        self._rand = rand
 
     def call(self, request: Request, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
         """Run this round of a call, or begin a task after the questions of the signature have their answers.
@@ -90,14 +87,15 @@ class Tasks:
         tool = self.tools[params["name"]]
         support = tool.task_support(params)
         if support == "required":
-            request.must_take_tasks()
+            request.require_tasks_extension()
         if not support or not request.takes_tasks:
             return tool.call(params, round_)
-        # A task cannot show a form of the host (an MCP app). So a call that may do without a task shows the form.
-        # `round_.request` is what the round knows of this request.
+        # This client can show questions only in an MCP app (`has_app`), and a task cannot ask in an app. So a call that
+        # may ask remains a call, unless it must become a task.
         if support == "allowed" and tool.asks and round_.request.has_app:
             return tool.call(params, round_)
-        tool.ask_declared(params, round_)  # it ends the round if a question of the signature has no answer yet
+        # The questions of the signature are asked before the task begins: this raises InputRequired to ask them.
+        tool.require_declared_answers(params, round_)
         return self._begin(tool, request, round_)
 
     def _begin(self, tool: Tool[..., Any], request: Request, round_: Round) -> dict[str, Any]:
@@ -112,7 +110,6 @@ class Tasks:
         except ItemTooLarge as error:
             observability.current().reason = error.reason  # the author reads the reason in the log
             return tool.error_result(TOO_LARGE)
-        self._invoke_worker(task_id, owner)
         return {"resultType": "task", **_description(task_id, task, task.created)}
 
     def _new_task(self, tool: Tool[..., Any], request: Request, round_: Round) -> Task:
@@ -124,18 +121,18 @@ class Tasks:
             principal=None if request.principal is None else tuple(request.principal),
             scopes=tuple(sorted(request.scopes)),
             declared=request.capabilities,
-            flow=round_.request.flow or self._rand(FLOW_BYTES).hex(),  # a function without keys has given it no id
+            flow=round_.request.flow or os.urandom(FLOW_BYTES).hex(),  # a function without keys has given it no id
             created=now,
             ttl=min(ttl, self._settings.max_task_ttl * 1000, request.task_ttl or ttl),
             updated=now,
             # Steps read this time (`step.now`), so it must not change in later rounds.
             record={**round_record(round_), "began": round_.began},
             until=now + INVOCATION_MS,
-            summons=1,  # `_begin` invokes a worker
+            summons=1,  # `TaskStore.create` invokes the first worker
         )
 
     def answer(self, request: Request) -> dict[str, Any]:
-        """Answer one of the three methods.
+        """Answer one of the three methods. Each may change the task, and `tasks/get` then returns it.
 
         Raises:
             UnknownTask: this principal has no task with this id (tasks extension: "-32602 if the taskId is invalid or
@@ -147,34 +144,42 @@ class Tasks:
             raise InvalidParams(message="params.taskId must be a string")
         observability.current().caller_id = caller_id(request.principal, request.address)
         owner = principal_digest(request.principal)
-        task = self.store.get(task_id, owner)
-        observability.current().handler = task.tool
-        self._check_scopes(task, request)
-        method = request.method
-        if method == "tasks/get":
-            return self._get(task_id, owner, task, request)
-        if method == "tasks/update":
-            return self._update(task_id, owner, request)
-        self.store.change(task_id, owner, lambda task: transitions.request_cancel(task, self._now_ms()))
-        return {}
+        try:
+            task = self.store.change(task_id, owner, lambda task: self._next_state(task, request))
+        except ItemTooLarge:
+            raise ContentTooLarge(reason="task_item") from None  # for the client its answer is too large, not the item
+        return self._describe(task_id, task, request) if request.method == "tasks/get" else {}
 
-    def _check_scopes(self, task: Task, request: Request) -> None:
+    def _next_state(self, task: Task, request: Request) -> Task:
+        """Return the task after a request; an exception refuses the request."""
+        observability.current().handler = task.tool
+        self._require_scopes(task, request)
+        now = self._now_ms()
+        if request.method == "tasks/get":
+            return transitions.replace_worker(task, now)
+        if request.method == "tasks/cancel":
+            return transitions.request_cancel(task, now)
+        responses: Any = request.params.get("inputResponses")
+        if not is_dict_of(dict, responses):
+            raise InvalidParams(message="params.inputResponses must be an object of objects")
+        return transitions.apply_answers(task, responses, now)
+
+    def _require_scopes(self, task: Task, request: Request) -> None:
         """Refuse an access token without the tool's scopes (tasks extension: "authorization on every task request")."""
         if task.tool not in self.tools:
             raise UnknownTask  # this release of the function no longer has the tool
         access_tokens.require_scopes(task.tool, self.tools[task.tool].scopes, request, self._settings)
 
-    def _get(self, task_id: str, owner: str | None, task: Task, request: Request) -> dict[str, Any]:
-        if task.needs_worker(self._now_ms()):
-            task = self._replace_worker(task_id, owner)
+    def _describe(self, task_id: str, task: Task, request: Request) -> dict[str, Any]:
+        """Return a task with its questions or its outcome."""
         questions = {wire_key: question for wire_key, (_elicit_key, question) in task.requests.items()}
         # Tasks extension: "MUST NOT send an inputRequests that the client has not declared support for in its
         # capabilities"
         lacking = missing_capabilities(questions.values(), request.capabilities)
         if lacking:
-            from mcp_functions.apps import rungs  # noqa: PLC0415 - only for clients without elicitation
+            from mcp_functions.apps import channels  # noqa: PLC0415 - only for clients without elicitation
 
-            raise rungs.refusal(lacking, questions)  # an McpError that names the missing capabilities
+            raise channels.refusal(lacking, questions)  # an McpError that names the missing capabilities
         description = _description(task_id, task, self._now_ms())
         if task.status == INPUT_REQUIRED:
             return {**description, "inputRequests": questions}
@@ -183,36 +188,6 @@ class Tasks:
         if task.status == FAILED:
             return {**description, **task.outcome}
         return description
-
-    def _update(self, task_id: str, owner: str | None, request: Request) -> dict[str, Any]:
-        responses: Any = request.params.get("inputResponses")
-        if not is_dict_of(dict, responses):
-            raise InvalidParams(message="params.inputResponses must be an object of objects")
-        try:
-            before, after = self.store.change(
-                task_id, owner, lambda task: transitions.apply_answers(task, responses, self._now_ms())
-            )
-        except ItemTooLarge:
-            raise ContentTooLarge(reason="task_item") from None  # for the client its answer is too large, not the item
-        if after.status != before.status:  # the last answer arrived, so the task works again
-            self._invoke_worker(task_id, owner)
-        return {}
-
-    def _replace_worker(self, task_id: str, owner: str | None) -> Task:
-        """Invoke a worker for a task that has none, or end the task if its client has cancelled it."""
-
-        def transition(task: Task) -> Task:
-            now = self._now_ms()
-            if not task.needs_worker(now):
-                return task
-            if task.cancel:
-                return transitions.cancel(task, now)
-            return transitions.await_worker(task, now)
-
-        before, after = self.store.change(task_id, owner, transition)
-        if after.summons > before.summons:  # `await_worker` has counted an invocation
-            self._invoke_worker(task_id, owner)
-        return after
 
     def _now_ms(self) -> int:
         return int(self._now() * 1000)

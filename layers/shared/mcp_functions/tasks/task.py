@@ -50,7 +50,7 @@ class Task:
     given: Mapping[str, Any] = field(default_factory=dict)  # answers to these questions: elicit key -> response
     used: tuple[str, ...] = ()  # all wire keys that the task has ever had
     epoch: int = 0  # the number of workers that have taken the task; a write of an earlier worker fails
-    held: bool = False  # True while a worker has the task
+    held: bool = False  # True while a worker has a lease of the task
     until: int = 0  # when the worker's lease ends, or until when an invoked worker may take the task
     summons: int = 0  # the number of invocations in a row without a worker that took the task
     attempts: int = 0  # the number of workers in a row that took the task without progress
@@ -66,10 +66,6 @@ class Task:
     def expires(self) -> int:
         """When the task is deleted, in unix seconds."""
         return math.ceil((self.created + self.ttl) / 1000)
-
-    def needs_worker(self, now: int) -> bool:
-        """Return whether the task is working, and no worker has it or is expected."""
-        return self.status == WORKING and self.until <= now
 
 
 def from_json(payload: Mapping[str, Any]) -> Task:

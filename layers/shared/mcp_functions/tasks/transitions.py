@@ -1,12 +1,16 @@
 """The transitions of a task: each function takes a state and returns the next one. They write nothing.
 
-    a worker is invoked        await_worker
-    the worker                 take, renew, save_progress; then pause, ask or finish
-    after many dead workers    give_up
-    the client                 apply_answers, request_cancel; cancel, which a worker may do for it
+    the client polls           replace_worker, if the task has no worker
+    the client answers         apply_answers
+    the client cancels         request_cancel
+    a worker                   take, renew, save_progress; then pause, ask or finish
 
-If two writers write at the same time, one fails. It reads the state again, and runs its transition on that. A
-transition that has no effect returns its argument. A worker's transitions carry its epoch, the number of its turn
+They use these two:
+
+    await_worker               the task waits for a worker, which `TaskStore.change` invokes
+    cancel                     the task has ended because its client has cancelled it
+
+A transition that has no effect returns its argument. A worker's transitions get its epoch, the number of its turn
 (`tasks.lease`). They raise `LeaseLost` after another worker took the task, or after it ended.
 """
 
@@ -15,7 +19,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.tasks.task import CANCELLED, FAILED, INPUT_REQUIRED, WORKING, Task
+from mcp_functions.tasks.task import CANCELLED, COMPLETED, FAILED, INPUT_REQUIRED, WORKING, Task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,13 +37,24 @@ class Progress(NamedTuple):
     """The progress that a worker writes during a round."""
 
     epoch: int  # the number of the worker's turn, from `Task.epoch`
-    until: int  # when its lease ends, unix milliseconds; the present time at the end of a round
     record: Mapping[str, Any]  # the answers and steps so far, from `round_record`
     message: str  # the client sees it as `statusMessage`
 
 
+def replace_worker(task: Task, now: int) -> Task:
+    """Wait for another worker if the task is working, and no worker has it or is expected."""
+    if task.status != WORKING or now < task.until:
+        return task
+    return await_worker(task, now)
+
+
 def await_worker(task: Task, now: int) -> Task:
-    """Note that a worker was invoked. Each lost invocation makes the time before the next one four times as long."""
+    """Wait for an invoked worker, or end a task that is cancelled.
+
+    Each lost invocation makes the time before the next one four times as long.
+    """
+    if task.cancel:
+        return cancel(task, now)
     wait: int = min(INVOCATION_MS * 4**task.summons, MAX_INVOCATION_MS)
     return replace(task, held=False, until=now + wait, summons=task.summons + 1)
 
@@ -61,37 +76,33 @@ def take(task: Task, now: int, lease: int) -> Task:
 
 def renew(task: Task, epoch: int, until: int, message: str) -> Task:
     """Extend the lease of a worker."""
-    _check_lease(task, epoch)
+    _require_lease(task, epoch)
     return replace(task, until=until, message=message)
 
 
-def save_progress(task: Task, progress: Progress) -> Task:
-    """Save a round's record, which includes the answers that the round has read."""
-    renewed = renew(task, progress.epoch, progress.until, progress.message)
+def save_progress(task: Task, progress: Progress, until: int) -> Task:
+    """Save a round's record, which includes the answers that the round has read; extend the lease of its worker."""
+    renewed = renew(task, progress.epoch, until, progress.message)
     return replace(renewed, record=progress.record, asked={}, given={}, attempts=0)
 
 
-def pause(task: Task, progress: Progress) -> Task:
+def pause(task: Task, progress: Progress, now: int) -> Task:
     """End a round without a question, for lack of time; another worker continues."""
-    now = progress.until
     attempts = 0 if progress.record != task.record else task.attempts
-    saved = save_progress(task, progress)
-    paused = replace(saved, rounds=task.rounds + 1, held=False, summons=0, attempts=attempts)
-    if task.cancel:
-        return cancel(paused, now)
-    return await_worker(paused, now)
+    saved = save_progress(task, progress, now)
+    return await_worker(replace(saved, rounds=task.rounds + 1, summons=0, attempts=attempts), now)
 
 
-def ask(task: Task, progress: Progress, requests: Mapping[str, Any], fingerprints: Mapping[str, str]) -> Task:
+def ask(task: Task, progress: Progress, now: int, requests: Mapping[str, Any], fingerprints: Mapping[str, str]) -> Task:
     """End a round with questions (elicit key -> request), each under a wire key that this task has never had."""
-    now = progress.until
-    saved = save_progress(task, progress._replace(message=""))
+    saved = save_progress(task, progress, now)
     if task.cancel:
         return cancel(saved, now)
     open_requests = dict(zip(_fresh_keys(requests, task.used), requests.items(), strict=True))
     return replace(
         saved,
         status=INPUT_REQUIRED,
+        message="",
         updated=now,
         rounds=task.rounds + 1,
         held=False,
@@ -101,16 +112,12 @@ def ask(task: Task, progress: Progress, requests: Mapping[str, Any], fingerprint
     )
 
 
-def finish(task: Task, epoch: int, now: int, status: str, outcome: Mapping[str, Any]) -> Task:
-    """End the task with a worker's result or error."""
-    _check_lease(task, epoch)
-    message = str(outcome["error"]["message"]) if "error" in outcome else ""
-    return _end(replace(task, message=message), now, status, outcome)
-
-
-def give_up(task: Task, now: int, error: Mapping[str, Any]) -> Task:
-    """End the task with an error, because several workers in a row died without progress."""
-    return _end(replace(task, message=str(error["message"])), now, FAILED, {"error": error})
+def finish(task: Task, epoch: int, now: int, outcome: Mapping[str, Any]) -> Task:
+    """End the task with a worker's outcome, {"result": …} or {"error": …}."""
+    _require_lease(task, epoch)
+    if "error" in outcome:
+        return _end(replace(task, message=str(outcome["error"]["message"])), now, FAILED, outcome)
+    return _end(replace(task, message=""), now, COMPLETED, outcome)
 
 
 def cancel(task: Task, now: int) -> Task:
@@ -146,7 +153,7 @@ def apply_answers(task: Task, responses: Mapping[str, Any], now: int) -> Task:
     return await_worker(working, now)
 
 
-def _check_lease(task: Task, epoch: int) -> None:
+def _require_lease(task: Task, epoch: int) -> None:
     if task.ended or task.epoch != epoch or not task.held:
         raise LeaseLost
 

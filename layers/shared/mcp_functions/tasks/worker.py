@@ -3,7 +3,8 @@
     1. take the task    its lease is the time in which no other worker may take it (`tasks.lease`)
     2. run the round    the handler starts from its first line, with the answers and steps that the task's record holds
     3. audit            the author's `audit` gets the record of the round
-    4. save             the outcome, or the questions, or the progress if the time was up: then another worker continues
+    4. save             an outcome, {"result": …} or {"error": …}, which ends the task; or the questions to the client;
+                        or the steps so far if the time was up, and then another worker continues
 
 A worker is one asynchronous invocation of the function. Each step is saved when it ends. Before each step the worker
 checks its lease, and whether the client has cancelled the task: so a worker that lost its lease runs no further step.
@@ -33,7 +34,7 @@ from mcp_functions.rounds.round import Round, RoundRequest
 from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks import transitions
 from mcp_functions.tasks.lease import Lease, round_record
-from mcp_functions.tasks.task import COMPLETED, FAILED, INPUT_REQUIRED, WORKING, Task
+from mcp_functions.tasks.task import FAILED, INPUT_REQUIRED, WORKING, Task
 from mcp_functions.tasks.transitions import LEASE_MS, LeaseLost, Progress
 
 if TYPE_CHECKING:
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
     from mcp_functions.tasks.task_store import TaskStore
 
 MAX_ATTEMPTS = 5  # the task fails after so many workers in a row that took it without progress
-# How many rounds in a row may end for lack of time. A call has a low limit, because a client that repeats it too often
-# gives up. Workers invoke each other instead, so a task needs no limit: it never reaches this number.
-UNLIMITED_ROUNDS = 1 << 31
 GAVE_UP = "The task was begun again and again, and never came further"  # the log has the cause
 RESULT_TOO_LARGE = "The result is larger than a task can keep (about 290 KB)"
 TOO_LARGE = "This call has more data than a task can keep. Answer more briefly."
@@ -56,11 +54,10 @@ TOO_LARGE = "This call has more data than a task can keep. Answer more briefly."
 class Worker:
     """Continues the tasks of one function, one at a time."""
 
-    def __init__(  # noqa: PLR0913 - tools, storage, worker, lease and the sources that tests replace
+    def __init__(  # noqa: PLR0913 - tools, storage, lease, audit and the sources that tests replace
         self,
         tools: Mapping[str, Tool[..., Any]],
         store: TaskStore,
-        invoke_worker: Callable[[str, str | None], None],
         *,
         now: Callable[[], float] = time.time,
         lease_seconds: float = LEASE_MS / 1000,
@@ -72,7 +69,6 @@ class Worker:
         Args:
             tools: the function's tools whose calls may become tasks, by name.
             store: the items of the tasks.
-            invoke_worker: invokes a worker for a task's id and the digest of its owner.
             now: the clock, in unix seconds.
             lease_seconds: the time after which a worker that has not renewed its lease loses the task.
             audit: the author's function that receives a record of each round; None if there is none.
@@ -80,7 +76,6 @@ class Worker:
         """
         self._tools = tools
         self._store = store
-        self._invoke_worker = invoke_worker
         self._now = now
         self._lease_ms = int(lease_seconds * 1000)
         self._audit = audit
@@ -97,7 +92,7 @@ class Worker:
         owner = order["owner"]
         deadline = lambda_deadline(context, self._now())
         try:
-            task = self._store.change(task_id, owner, self._take).after
+            task = self._store.change(task_id, owner, self._take)
         except (LeaseLost, UnknownTask):
             # The task stays as it is. It has ended or expired, waits for the client, belongs to another worker, or this
             # release of the function does not have its tool.
@@ -113,19 +108,19 @@ class Worker:
         lease = Lease(
             self._store, task_id, owner, task.epoch, milliseconds=self._lease_ms, now=self._now, sleep=self._sleep
         )
-        tool = self._tools[task.tool]
-        self._run(task, tool, self._prepare(task, tool, deadline, lease), lease)
+        self._run(task, lease, deadline)
 
     def _take(self, task: Task) -> Task:
         """Return the task with a lease for this worker; ended, if it was cancelled or too many workers took it."""
         if task.tool not in self._tools:
             raise UnknownTask  # this release no longer has the tool: `work` leaves the task alone, until it expires
-        after = transitions.take(task, self._now_ms(), self._lease_ms)
-        if after.held and task.attempts >= MAX_ATTEMPTS:
-            return transitions.give_up(task, self._now_ms(), InternalError(GAVE_UP).to_json())
-        return after
+        now = self._now_ms()
+        taken = transitions.take(task, now, self._lease_ms)
+        if taken.held and task.attempts >= MAX_ATTEMPTS:
+            return transitions.finish(taken, taken.epoch, now, {"error": InternalError(GAVE_UP).to_json()})
+        return taken
 
-    def _prepare(self, task: Task, tool: Tool[..., Any], deadline: float, lease: Lease) -> Round:
+    def _make_round(self, task: Task, lease: Lease, deadline: float) -> Round:
         principal = None if task.principal is None else Principal(*task.principal)
         request = RoundRequest(
             responses=task.given,
@@ -136,13 +131,14 @@ class Worker:
             number=task.rounds + 1,
             deadline=deadline,
             now=self._now,
-            camel_case=tool.camel_case,
-            max_sheds=UNLIMITED_ROUNDS,
+            camel_case=self._tools[task.tool].camel_case,
         )
         return Round(request, task.record, task.asked, lease)
 
-    def _run(self, task: Task, tool: Tool[..., Any], round_: Round, lease: Lease) -> None:
-        """Run the round, report it to the author's audit, and save its outcome."""
+    def _run(self, task: Task, lease: Lease, deadline: float) -> None:
+        """Run the next round, report it to the author's audit, and save its outcome."""
+        tool = self._tools[task.tool]
+        round_ = self._make_round(task, lease, deadline)
         has_audited_questions = False
         with lease.renewed_by_thread(round_):
             outcome = _run_handler(task, tool, round_)
@@ -151,7 +147,7 @@ class Worker:
                 try:
                     has_audited_questions = _report(self._audit, round_, lease, asks=asks)
                 except BaseException as error:  # the author's audit may raise anything
-                    if _ends_invocation(error):
+                    if _has_no_outcome(error):
                         raise
                     outcome = _error_outcome(tool, error)
         try:
@@ -159,8 +155,6 @@ class Worker:
         except LeaseLost:
             return  # another worker runs this round
         _note_outcome(after)
-        if after.status == WORKING and not after.held:
-            self._invoke_worker(lease.task_id, lease.owner)
         # The audit has seen questions that the client will not: the task was cancelled, or its item is too large.
         if self._audit and has_audited_questions and after.status != INPUT_REQUIRED:
             self._audit(audit_record(round_, tool.name, sent=False))
@@ -187,19 +181,18 @@ class Worker:
         """Return the state after a round: ended with an outcome; otherwise it asks, or pauses."""
         now = self._now_ms()
         if outcome is not None:
-            status = FAILED if "error" in outcome else COMPLETED
-            return transitions.finish(task, epoch, now, status, outcome)
-        progress = Progress(epoch, now, round_record(round_), round_.progress_message)
+            return transitions.finish(task, epoch, now, outcome)
+        progress = Progress(epoch, round_record(round_), round_.progress_message)
         if round_.requests:
-            return transitions.ask(task, progress, round_.requests, round_.questions.open_fingerprints())
-        return transitions.pause(task, progress)
+            return transitions.ask(task, progress, now, round_.requests, round_.questions.open_fingerprints())
+        return transitions.pause(task, progress, now)
 
     def _now_ms(self) -> int:
         return int(self._now() * 1000)
 
 
 def _run_handler(task: Task, tool: Tool[..., Any], round_: Round) -> dict[str, Any] | None:
-    """Run the handler and return its outcome, {"result": …} or {"error": …}; None if the task continues."""
+    """Run the handler and return its outcome; None if the task continues."""
     try:
         result = run_round(tool, {"name": task.tool, "arguments": task.arguments, "_meta": {}}, round_)
         if result is not None:
@@ -207,17 +200,17 @@ def _run_handler(task: Task, tool: Tool[..., Any], round_: Round) -> dict[str, A
         lacking = missing_capabilities(round_.requests.values(), task.declared)
         if not lacking:
             return None
-        from mcp_functions.apps import rungs  # noqa: PLC0415 - only for clients without elicitation
+        from mcp_functions.apps import channels  # noqa: PLC0415 - only for clients without elicitation
 
-        return {"result": tool.error_result(rungs.not_asked(tool, round_.requests, lacking))}
+        return {"result": tool.error_result(channels.not_asked(tool, round_.requests, lacking))}
     except BaseException as error:  # an author's `sys.exit()` too must end the task
-        if _ends_invocation(error):
+        if _has_no_outcome(error):
             raise
         return _error_outcome(tool, error)
 
 
-def _ends_invocation(error: BaseException) -> bool:
-    """Tell whether an exception has no outcome: the table does not answer, so the next worker runs the round again."""
+def _has_no_outcome(error: BaseException) -> bool:
+    """Return whether the next worker must run the round again, because the table does not answer."""
     return isinstance(error, TemporarilyUnavailable) or is_ctrl_c(error)
 
 

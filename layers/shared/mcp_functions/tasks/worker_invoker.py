@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws
 from mcp_functions.aws.errors import read_failure
@@ -15,27 +15,19 @@ from mcp_functions.http.gateway import WORKER_ORDER
 from mcp_functions.seal.resets import PerProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Unpack
+    from collections.abc import Callable
 
-    from mcp_functions.aws.clients import Invocation
+    from mcp_functions.aws.clients import LambdaClient
 
 LIMITS = aws.CallLimits(connect_seconds=1, read_seconds=2, attempts=2)  # a second worker of a task does no harm
 
 log = logging.getLogger("mcp_functions")
 
 
-class Invoking(Protocol):
-    """The method of a Lambda client, boto3's or the toolkit's own, that invokes a worker."""
-
-    def invoke(self, **request: Unpack[Invocation]) -> Mapping[str, Any]:
-        """Invoke a function and return its response."""
-
-
 class WorkerInvoker:
     """Invokes the workers of one function."""
 
-    def __init__(self, worker: str, make_client: Callable[[], Invoking]) -> None:
+    def __init__(self, worker: str, make_client: Callable[[], Any]) -> None:
         """Use the physical name of the worker's Lambda, with its qualifier; no client is made before the first call."""
         self._worker = worker
         self._client = PerProcess(make_client)
@@ -50,7 +42,7 @@ class WorkerInvoker:
             log.log(logging.ERROR, "no worker: invoke_%s", read_failure(error).code)
 
 
-def lambda_client() -> Invoking:
+def lambda_client() -> LambdaClient:
     """Return the client that invokes workers; it repeats a request without a response."""
-    client: Invoking = aws.make_client("lambda", LIMITS)
+    client: LambdaClient = aws.make_client("lambda", LIMITS)
     return client

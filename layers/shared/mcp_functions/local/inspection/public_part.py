@@ -24,7 +24,7 @@ def describe(text: str) -> dict[str, Any]:
         "suite": SUITE,
         "kd": KEY_IN_TOKEN,
         "born": token.header.born,
-        "kek": token.header.kek.hex(),
+        "kek": token.header.kek_hint.hex(),
         "key": key_name(token.header.wrapped),
         "wrapped_bytes": len(token.header.wrapped),
         "payload_bytes": _payload_bytes(token.message),

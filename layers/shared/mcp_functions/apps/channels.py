@@ -1,12 +1,12 @@
-"""The rungs: how a question of a tool reaches its user. What the client declares in a request chooses the rung.
+"""How a question of a tool reaches its user. What the client declares in a request chooses the way.
 
     elicitation, in the mode of the question  ->  an InputRequiredResult; this room is not needed
     io.modelcontextprotocol/ui                ->  APP: a form that the host shows
     neither, and `ask_in_words` has the key   ->  WORDS: the model asks, and relays the answer
     neither                                   ->  a result in words: the user was not asked (`not_asked`)
 
-A client's name never chooses a lower rung. A tool with `requires=["elicitation"]` has no lower rung: its call ends with
-error -32021.
+The two ways below elicitation, APP and WORDS, are channels. A client's name never chooses a channel. A tool with
+`requires=["elicitation"]` has none: its call ends with error -32021.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions.protocol.errors import MissingRequiredClientCapability
 from mcp_functions.protocol.messages import is_asked_in_app
-from mcp_functions.rounds.input_requests import describe_request
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Protocol
 
-    from mcp_functions.protocol.wire_types import InputRequest
+    from mcp_functions.protocol.wire_types import JSONObject
 
     class AskingHandler(Protocol):
         """What a question below elicitation needs of a handler."""
@@ -69,10 +68,8 @@ WORDS = Channel("model", b"ks1/words", "words/answer", "-answer")
 CHANNELS = {channel.suffix: channel for channel in (APP, WORDS)}
 
 
-def choose(
-    handler: AskingHandler, questions: Mapping[str, InputRequest], declared: Mapping[str, Any]
-) -> Channel | None:
-    """Choose the rung below elicitation for the questions of one round; None if the user cannot be asked.
+def choose(handler: AskingHandler, questions: Mapping[str, JSONObject], declared: Mapping[str, Any]) -> Channel | None:
+    """Choose the channel for the questions of one round; None if the user cannot be asked.
 
     Args:
         handler: the handler that asks.
@@ -105,7 +102,7 @@ def is_required(handler: AskingHandler, lacking: Mapping[str, Any]) -> bool:
 
 
 def refusal(
-    lacking: Mapping[str, Any], questions: Mapping[str, InputRequest], *, earlier: bool = False
+    lacking: Mapping[str, Any], questions: Mapping[str, JSONObject], *, earlier: bool = False
 ) -> MissingRequiredClientCapability:
     """Return error -32021 with the missing capabilities, and the questions in words.
 
@@ -114,12 +111,17 @@ def refusal(
         questions: the questions that the tool would have asked, by key.
         earlier: whether the client is of 2025. Then the error's data has the questions too, for `legacy`.
     """
+    if not questions:
+        return MissingRequiredClientCapability(lacking)
     asks = {key: describe_request(question) for key, question in questions.items()}
-    return MissingRequiredClientCapability(lacking, asks, earlier=earlier)
+    text = f". The server would have asked: {' / '.join(asks.values())}"
+    if earlier:
+        return MissingRequiredClientCapability(lacking, text, asks=asks)
+    return MissingRequiredClientCapability(lacking, text)
 
 
 def not_asked(
-    handler: AskingHandler, questions: Mapping[str, InputRequest], lacking: Mapping[str, Any], *, earlier: bool = False
+    handler: AskingHandler, questions: Mapping[str, JSONObject], lacking: Mapping[str, Any], *, earlier: bool = False
 ) -> str:
     """Return the text of a call whose user cannot be asked.
 
@@ -152,8 +154,33 @@ def unfinished(because: str, questions: Iterable[str], advice: str = ADVICE) -> 
     return " ".join([f"Not finished: {because}.", *asks, EFFECTS, advice])
 
 
-def _is_consent(question: InputRequest) -> bool:
+def _is_consent(question: JSONObject) -> bool:
     """Tell whether a question asks for a permission: a page, or a form with a yes-or-no field or no field at all."""
     params = cast("dict[str, Any]", question["params"])
     properties: dict[str, Any] = params.get("requestedSchema", {}).get("properties", {})
     return not properties or any(field.get("type") == "boolean" for field in properties.values())
+
+
+def describe_request(request: JSONObject) -> str:
+    """Return a question as text, for a model or a person whose client cannot show it.
+
+    A form has its fields in brackets, "Where to? (city: string; class: first | second)", and a page has its address.
+    """
+    params = request.get("params", {})
+    if request["method"] == "roots/list":
+        return "the client's roots"
+    if request["method"] == "sampling/createMessage":
+        return "a message of the client's model"
+    if params.get("mode") == "url":
+        return f"{params['message']} ({params['url']})"
+    fields = params["requestedSchema"]["properties"]
+    described = [f"{name}: {_describe_field(field)}" for name, field in fields.items()]
+    return f"{params['message']} ({'; '.join(described)})"
+
+
+def _describe_field(field: Mapping[str, Any]) -> str:
+    """Return the choices that a field of a form offers, or its description, or else its type."""
+    choices = field.get("enum") or [choice["const"] for choice in field.get("oneOf", ())]
+    if choices:
+        return " | ".join(str(choice) for choice in choices)
+    return str(field.get("description") or field.get("type"))
