@@ -120,7 +120,7 @@ def test_two_functions_of_the_endpoint_do_not_quarrel_about_its_name() -> None:
 
 def test_the_decorated_handler_itself_stays_as_it_is() -> None:
     serve(add, instructions="Add with care.", around=recorded, errors=(LookupError,))
-    assert (add.server, add.around, add.errors) == ({}, None, frozenset())
+    assert (add.server_description, add.around, add.errors) == ({}, None, frozenset())
 
 
 @pytest.mark.parametrize(

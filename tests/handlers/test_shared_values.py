@@ -110,7 +110,7 @@ import sys
 from tests.handlers.test_shared_values import open_cache
 from mcp_functions.handlers.shared_values import shared_value
 sys.modules.pop("asyncio")
-assert shared_value(open_cache).get() is shared_value(open_cache).get()
+assert shared_value(open_cache)() is shared_value(open_cache)()
 print("asyncio" in sys.modules)
 """
 

@@ -1,11 +1,15 @@
-"""The MCP endpoint: an MCP client knows one URL, and behind it every handler is a separate Lambda.
+"""The front door: the MCP endpoint of a server whose tools, prompts and resources are separate Lambda functions.
 
-    server/discover and the lists    the front door answers them from catalog.json, which describes every handler
-    calls, completions, tasks        it forwards the event, unchanged, to the function that the validated body names
+A client knows one URL, which is that of the front door. A request takes one of two ways:
 
-`FrontDoor.answer` shows the path of a request. The front door cannot open the `requestState` of a function, and the
-function checks everything again. Clients of 2025 have sessions and pending questions, which the front door seals under
-data keys of its own; no request of 2026-07-28 uses them.
+    server/discover, lists        answered here, from catalog.json, which describes all handlers
+    calls, completions, tasks     forwarded, with the event unchanged, to the function that has the handler
+
+A function checks a forwarded request again, as if it came from the client. A call that takes several requests has a
+state, which the client returns with each of them. Only the function that sealed (encrypted) the state can open it.
+
+A client of 2025 uses an earlier revision of the protocol, which `mcp_functions.legacy` translates. That revision has
+sessions, and questions that wait for an answer. To seal these, the front door needs a key where such clients may call.
 """
 
 from __future__ import annotations
@@ -18,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions import aws, observability
 from mcp_functions.handlers import lists, lookup
 from mcp_functions.handlers.catalog import read_about
+from mcp_functions.handlers.lazy_values import lazy_function
 from mcp_functions.http import forwarding, identity, metadata
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.http.lazy_values import lazy_function
 from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import APP_FORM, CALLS, TASKS
 from mcp_functions.protocol.errors import FunctionStopped
@@ -29,7 +33,6 @@ from mcp_functions.settings import read as read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from os import PathLike
 
     from mcp_functions.legacy import LegacyServer
     from mcp_functions.observability.lines import Logger
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def serve_catalog(
-    path: str | PathLike[str],
+    path: str | os.PathLike[str],
     *,
     instructions: str | None = None,
     server_info: ServerInfo | Model | None = None,
@@ -56,14 +59,14 @@ def serve_catalog(
         now: the clock, unix seconds.
     """
     about = read_about(instructions, server_info)
-    # The imports for a call to Lambda run now, because Lambda gives a full CPU at init.
+    # This loads what the first call of another function needs, because Lambda gives a full CPU at init.
     aws.prepare(aws.find_endpoint(os.environ, "lambda"))
 
     def make_endpoint(function_name: str, clock: Callable[[], float]) -> Endpoint:
         """Make the endpoint at the first event; `clock` is `now`, or a test's own."""
         settings = read_settings(os.environ)
         identity.warn_if_open(settings)
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - a cold list would import a fifth more for pathlib
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - importing pathlib makes the start a fifth slower
             catalog = json.load(file)
         client = forwarding.CachedClient(forwarding.lambda_client)
         return FrontDoor(catalog, settings, client, about, now=clock).endpoint(settings.folder(function_name))
@@ -72,7 +75,7 @@ def serve_catalog(
 
 
 class FrontDoor:
-    """Answers from a catalog, and forwards calls to the functions that it names."""
+    """Answers lists from a catalog, and forwards every other request to a function that the catalog names."""
 
     def __init__(
         self,
@@ -83,7 +86,7 @@ class FrontDoor:
         *,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """Store the parts; nothing is called.
+        """Keep what the requests need; nothing is called.
 
         Args:
             catalog: the content of catalog.json.
@@ -99,26 +102,26 @@ class FrontDoor:
         self._lists = lists.Lists(catalog, settings, about)
 
     def endpoint(self, folder: str) -> Endpoint:
-        """Make the endpoint.
+        """Make the endpoint, which checks each HTTP request before `answer` gets it.
 
-        The settings add these parts to it:
+        Three of its parts depend on the settings:
 
-            documents         the metadata of OAuth, if callers have tokens (MCP_AUTH_MODE)
-            handle_legacy     responds to clients of 2025 (MCP_EARLIER_REVISIONS)
-            dialects          translate messages of proposals for the protocol (MCP_DIALECTS)
+            documents         the metadata of OAuth, if callers have access tokens (MCP_AUTH_MODE)
+            handle_legacy     responds to clients of 2025, if they are allowed (MCP_EARLIER_REVISIONS)
+            dialects          translate the messages of proposals for the protocol (MCP_DIALECTS)
 
         Args:
-            folder: the folder of the function of the front door, without the stack's name.
+            folder: the folder of the front door's own function, without the stack's name.
         """
         settings = self._settings
-        legacy = lazy_function(lambda: self._legacy(folder))
+        handle_legacy = lazy_function(lambda: self._make_legacy_server(folder))
         endpoint = Endpoint(
             settings,
             self.answer,
-            is_stopped=folder in settings.stopped_functions,
             documents=metadata.documents(settings, self._catalog.get("scopes", ())),
             header_parameters=lookup.cors_headers(self._catalog, settings),
-            handle_legacy=legacy if settings.earlier_revisions else None,
+            is_stopped=folder in settings.stopped_functions,
+            handle_legacy=handle_legacy if settings.earlier_revisions else None,
         )
         if not settings.dialects:
             return endpoint
@@ -132,7 +135,7 @@ class FrontDoor:
         method = request.method
         params = request.params
         if method == "resources/read" and params.get("uri") == APP_FORM and catalog.get("asks"):
-            # Hosts of MCP Apps read the page that shows questions; it is the same for every tool.
+            # A host of MCP Apps reads the page that shows the questions of tools; it is the same for every tool.
             return lookup.form_result(self._settings.server_info)
         if method in TASKS and catalog.get("tasks"):
             headers.check_task_id(request.message, request.headers)
@@ -145,7 +148,7 @@ class FrontDoor:
         else:
             return self._lists.answer(method, params)
         observability.current().handler = lookup.name_of(catalog, target)
-        # A companion is a tool that takes answers (`apps.companions`). Its call has no arguments of the tool itself.
+        # A companion is a second tool that takes the answers for a tool that asks. No header repeats its arguments.
         if method == "tools/call" and not target.companion:
             lookup.check_headers(lookup.header_arguments(catalog, target.key), params, request.headers)
         return self.forward(target.function, request)
@@ -166,10 +169,10 @@ class FrontDoor:
         finally:
             observability.current().forward_seconds = time.perf_counter() - began
 
-    def _legacy(self, folder: str) -> LegacyServer:
-        """Make the server for clients of 2025, at the first request of one."""
+    def _make_legacy_server(self, folder: str) -> LegacyServer:
+        """Make the server for clients of 2025, at the first request of one. Other clients never need these modules."""
         from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415
-        from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - clients of 2026-07-28 never need it
+        from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415
 
         settings = self._settings
         modern = ModernServer(self.answer, self._catalog, forwards=True)

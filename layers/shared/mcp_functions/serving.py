@@ -1,11 +1,11 @@
 """Makes the Lambda function of one or more handlers: `handler = serve(my_tool)`.
 
-    when the module loads   `serve` imports what the signatures need: at init, Lambda gives a full CPU
-    at the first event      the function reads the environment, and makes its endpoint
-    at the first state      it calls KMS
+    1. When the author's module loads, `serve` imports what the handlers need, because Lambda gives a full CPU at init.
+    2. At the first event, `EndpointFactory` reads the settings and makes the endpoint, which answers HTTP requests.
+    3. At the first state, the function calls KMS for the key that seals it.
 
-A handler is a tool, a prompt or a resource. A handler that asks its user runs in rounds, each in another request. A
-sealed state takes what one round knows to the next. The endpoint is the part that answers HTTP requests.
+A handler is a tool, a prompt or a resource. A call of a handler that asks its user takes several requests, and a round
+is one of them. The client carries a sealed (encrypted) state from each round to the next.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.handlers import catalog, lookup
-from mcp_functions.handlers.base import Handler, read_errors
+from mcp_functions.handlers.base import Handler
+from mcp_functions.handlers.lazy_values import lazy_function
+from mcp_functions.handlers.runner import read_errors
 from mcp_functions.http import identity, metadata
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.http.lazy_values import lazy_function
 from mcp_functions.protocol.constants import ENDPOINT, WORKER
 from mcp_functions.protocol.errors import Misconfigured
 from mcp_functions.protocol.json_reader import GcPause
@@ -99,22 +100,22 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
         raise TypeError(message)
     served = _with_options(handlers, errors, around, about)
     catalog.build(served)  # it refuses two handlers of one name; the function's own catalog is built at the first event
-    offer = Offer(handlers=served, audience=audience, wrapping=wrapping, codec=codec, audit=audit)
+    options = ServeOptions(handlers=served, audience=audience, wrapping=wrapping, codec=codec, audit=audit)
     with GcPause():  # imported modules stay in use: to look for garbage among them takes 4 ms of a cold start
-        _import_needed(offer)
+        _import_needed(options)
 
     def make_endpoint(function_name: str, clock: Callable[[], float]) -> Endpoint:
         """Make the endpoint at the first event; `clock` is `now`, or a test's own."""
         settings = read_settings(os.environ)
-        deployment = Deployment(offer, settings, function_name, clock)
+        factory = EndpointFactory(options, settings, function_name, clock)
         identity.warn_if_open(settings)
-        return deployment.endpoint()
+        return factory.make()
 
-    return LambdaFunction(make_endpoint, offer.handlers, now=now, logger=logger)
+    return LambdaFunction(make_endpoint, served, now=now, logger=logger)
 
 
-class Offer(NamedTuple):
-    """The handlers of a function, and the options of `serve` (explained there) that its parts need."""
+class ServeOptions(NamedTuple):
+    """The handlers of a function, and the options of `serve` (explained there) that its endpoint needs."""
 
     handlers: tuple[Handler[..., Any], ...]
     audience: str | None
@@ -138,21 +139,17 @@ class Offer(NamedTuple):
         return any(handler.task for handler in self.handlers)
 
 
-class Deployment:
-    """One deployed function: an offer, the settings of the environment, and the parts that are made of both.
+class EndpointFactory:
+    """Makes the endpoint of one Lambda function from the handlers and options of `serve`, and the settings.
 
-    A function whose calls become tasks has a worker: a second Lambda with the same code, which runs the tasks.
-
-    Attributes:
-        folder: the folder of the function, without the stack's name; a worker has the folder of its function.
-        service: the name of the functions that open each other's states: `<stack>/<folder>`, or the offer's audience.
+    A function whose calls may become tasks has a worker: a second Lambda with the same code, which runs the tasks.
     """
 
-    def __init__(self, offer: Offer, settings: Settings, function_name: str, now: Callable[[], float]) -> None:
+    def __init__(self, options: ServeOptions, settings: Settings, function_name: str, now: Callable[[], float]) -> None:
         """Decide which function this is, and what it uses.
 
         Args:
-            offer: the handlers and options of `serve`.
+            options: the handlers and options of `serve`.
             settings: the settings of the environment.
             function_name: the physical name of the Lambda, which contains the folder.
             now: the clock, unix seconds.
@@ -161,100 +158,97 @@ class Deployment:
             Misconfigured: a handler needs a table, and the environment names no table or no key.
         """
         folder = settings.folder(function_name)
-        # A worker runs the code of its function and opens what that function sealed.
-        self.folder = folder.removesuffix(WORKER) if offer.has_tasks else folder
-        self.service = offer.audience or f"{settings.stack}/{self.folder}"
-        # The audience of states: only functions of the same service and stage open them.
-        self._audience = f"{self.service}/{settings.stage}"
+        # A worker opens what its function sealed, so it has the folder of that function.
+        self._folder = folder.removesuffix(WORKER) if options.has_tasks else folder
+        # The functions of one service open each other's states, if they are of the same stage.
+        self._service = options.audience or f"{settings.stack}/{self._folder}"
+        self._audience = f"{self._service}/{settings.stage}"
         # The endpoint of the whole server keeps sessions and questions of clients of 2025 in the table.
-        uses_table = offer.needs_table or self.folder == ENDPOINT
-        self._offer = offer
-        self._settings = settings.without_unused_resources(
-            needs_keys=uses_table or offer.needs_state, needs_table=uses_table
-        )
+        needs_table = options.needs_table or self._folder == ENDPOINT
+        needs_keys = needs_table or options.needs_state
+        self._settings = settings.without_unused_resources(needs_keys=needs_keys, needs_table=needs_table)
+        self._options = options
         self._now = now
-        self._has_keys = bool(offer.codec or offer.wrapping or self._settings.kms_keys)
-        if offer.needs_table and not (self._has_keys and settings.table):
+        self._has_keys = bool(options.codec or options.wrapping or self._settings.kms_keys)
+        if options.needs_table and not (self._has_keys and settings.table):
             from mcp_functions.dispatch.single_use import NO_TABLE  # noqa: PLC0415 - imported at init where needed
 
             raise Misconfigured(NO_TABLE)
 
-    def endpoint(self) -> Endpoint:
-        """Make the endpoint.
+    def make(self) -> Endpoint:
+        """Make the endpoint, which checks each HTTP request before the dispatcher gets it.
 
-        The handlers and the settings add these parts to it:
+        Four of its parts depend on the handlers and the settings:
 
-            run_task          runs tasks in the worker, if calls may become tasks
-            documents         the metadata of OAuth, if callers have tokens (MCP_AUTH_MODE)
-            handle_legacy     responds to clients of 2025 (MCP_EARLIER_REVISIONS)
-            dialects          translate messages of proposals for the protocol (MCP_DIALECTS)
+            run_task          runs a task in the worker, if calls may become tasks
+            documents         the metadata of OAuth, if callers have access tokens (MCP_AUTH_MODE)
+            handle_legacy     responds to clients of 2025, if they are allowed (MCP_EARLIER_REVISIONS)
+            dialects          translate the messages of proposals for the protocol (MCP_DIALECTS)
         """
         settings = self._settings
-        tasks: Tasks | None = None
-        run_task = None
-        if self._offer.has_tasks:
-            tasks, worker = self._tasks()
-            run_task = worker.work
-        # A function makes its conversations at the first request that needs a round.
-        dispatcher = Dispatcher(self._offer.handlers, settings, partial(self._conversations, tasks), tasks)
-        legacy = lazy_function(lambda: self._legacy(dispatcher))
+        tasks, worker = self._make_tasks() if self._options.has_tasks else (None, None)
+        # The first request that needs a round makes the conversations.
+        conversations = partial(self._make_conversations, tasks)
+        dispatcher = Dispatcher(self._options.handlers, settings, conversations, tasks)
+        handle_legacy = lazy_function(lambda: self._make_legacy_server(dispatcher))
         endpoint = Endpoint(
             settings,
             dispatcher.answer,
             documents=metadata.documents(settings, dispatcher.catalog.get("scopes", ())),
             header_parameters=lookup.cors_headers(dispatcher.catalog, settings),
-            is_stopped=self.folder in settings.stopped_functions,
-            run_task=run_task,
-            handle_legacy=legacy if settings.earlier_revisions else None,
+            is_stopped=self._folder in settings.stopped_functions,
+            run_task=worker.work if worker else None,
+            handle_legacy=handle_legacy if settings.earlier_revisions else None,
         )
-        return self._with_dialects(endpoint) if settings.dialects else endpoint
+        return self._add_dialects(endpoint) if settings.dialects else endpoint
 
     @cached_property
     def _seals(self) -> SealFactory:
-        """The factory of the seals of states, and of the table."""
+        """The part that makes the seals of states, and the table."""
         from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415 - many functions seal nothing
 
-        offer = self._offer
-        return SealFactory(self._settings, self.service, offer.wrapping, offer.codec, now=self._now)
+        options = self._options
+        return SealFactory(self._settings, self._service, options.wrapping, options.codec, now=self._now)
 
-    def _conversations(self, tasks: Tasks | None) -> Conversations:
+    def _make_conversations(self, tasks: Tasks | None) -> Conversations:
         """Make the part that runs rounds."""
         from mcp_functions.dispatch.conversations import Conversations  # noqa: PLC0415 - imported at init where needed
 
         states = self._seals.states if self._has_keys else None
-        audit = self._offer.audit
+        audit = self._options.audit
         return Conversations(self._audience, states, self._seals.table, now=self._now, audit=audit, tasks=tasks)
 
-    def _tasks(self) -> tuple[Tasks, Worker]:
+    def _make_tasks(self) -> tuple[Tasks, Worker]:
         """Make the part that answers requests about tasks, and the part that runs tasks in the worker."""
         from mcp_functions.tasks import Tasks, Worker, WorkerInvoker, lambda_client  # noqa: PLC0415 - few functions have tasks
 
         settings = self._settings
         now = self._now
         # The worker has the same qualifier (version or alias): another version might not know these states.
-        name = f"{settings.function_name(self.folder)}{WORKER}{settings.qualifier}"
+        name = f"{settings.function_name(self._folder)}{WORKER}{settings.qualifier}"
         invoke_worker = WorkerInvoker(name, lambda_client)
         table = self._seals.table(settings.max_task_ttl)
-        tasks = Tasks(self._offer.handlers, settings, self.folder, table, invoke_worker, now=now)
-        worker = Worker(tasks.tools, tasks.store, now=now, lease_seconds=settings.task_lease, audit=self._offer.audit)
+        tasks = Tasks(self._options.handlers, settings, self._folder, table, invoke_worker, now=now)
+        audit = self._options.audit
+        worker = Worker(tasks.tools, tasks.store, now=now, lease_seconds=settings.task_lease, audit=audit)
         return tasks, worker
 
-    def _legacy(self, dispatcher: Dispatcher) -> LegacyServer:
-        """Make the server for clients of 2025, at the first request of one."""
-        from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415 - clients of 2026-07-28 never need it
+    def _make_legacy_server(self, dispatcher: Dispatcher) -> LegacyServer:
+        """Make the server for clients of 2025, at the first request of one. Other clients never need this module."""
+        from mcp_functions.legacy import LegacyServer, ModernServer  # noqa: PLC0415
 
         seals = self._seals if self._has_keys else None
         modern = ModernServer(dispatcher.answer, dispatcher.catalog, forwards=False)
         return LegacyServer(self._settings, modern, seals, now=self._now)
 
-    def _with_dialects(self, endpoint: Endpoint) -> Endpoint:
+    def _add_dialects(self, endpoint: Endpoint) -> Endpoint:
         """Add the dialects to an endpoint: proposals for the protocol that clients may declare."""
         from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one
 
-        longest_wait = max((handler.answer_within for handler in self._offer.handlers), default=1)
+        longest_wait = max((handler.answer_within for handler in self._options.handlers), default=1)
         context = dialects.DialectContext(
             answer_modern=endpoint.handle_request,
-            folder=self.folder,
+            folder=self._folder,
             settings=self._settings,
             audience=self._audience,
             states=self._seals.states,
@@ -287,33 +281,33 @@ def _with_options(
     changed = tuple(copy(handler) for handler in handlers)  # another `serve` may take the same handlers
     for handler in changed:
         handler.around = around
-        handler.server = {**handler.server, **about}
+        handler.server_description = {**handler.server_description, **about}
         if handler.kind == "tool":
             handler.errors |= for_model
     return changed
 
 
-def _import_needed(offer: Offer) -> None:
+def _import_needed(options: ServeOptions) -> None:
     """Import the modules that requests to these handlers will use, and prepare calls to AWS; no call is made."""
     modules: list[str] = []
-    if not all(handler.only_returns for handler in offer.handlers):
+    if not all(handler.only_returns for handler in options.handlers):
         modules += ["dispatch.conversations"]
-    if offer.needs_state:
+    if options.needs_state:
         modules += ["dispatch.seal_factory", "seal.data_keys", "seal.envelope"]
     # An adopted server (of another library) reads its own forms.
-    if any(handler.needs_state and not handler.is_adopted for handler in offer.handlers):
+    if any(handler.needs_state and not handler.is_adopted for handler in options.handlers):
         modules += ["schemas.annotations", "schemas.class_types"]
         if "pydantic" in sys.modules:
             modules += ["schemas.pydantic_types"]
-    if offer.needs_table:
+    if options.needs_table:
         modules += ["dispatch.single_use"]
-    if offer.has_tasks:
+    if options.has_tasks:
         modules += ["tasks"]
     for module in modules:
         import_module(f"mcp_functions.{module}")
-    if offer.needs_state and offer.wrapping is None and offer.codec is None:
+    if options.needs_state and options.wrapping is None and options.codec is None:
         _prepare_calls("kms")
-    if offer.needs_table:
+    if options.needs_table:
         _prepare_calls("dynamodb")
 
 

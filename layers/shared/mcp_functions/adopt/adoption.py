@@ -89,7 +89,7 @@ def _read_list(adopted: AdoptedServer, method: str, list_name: str) -> list[dict
     # anything. Then the list is read again.
     with suppress(Exception):
         return _read_pages(adopted, method, list_name, state={})
-    return _read_pages(adopted, method, list_name, state=adopted.lifespan.get())
+    return _read_pages(adopted, method, list_name, state=adopted.enter_lifespan())
 
 
 def _read_pages(adopted: AdoptedServer, method: str, list_name: str, state: object) -> list[dict[str, Any]]:

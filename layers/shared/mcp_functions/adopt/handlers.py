@@ -64,7 +64,7 @@ class AdoptedHandler(Handler[..., Any]):
         self.key = str(entry.get(self.key_field, OTHERS))
         self.name = str(entry.get("name", OTHERS))
         self._replays = self.name in options.replay or self.key in options.replay
-        self.server = about
+        self.server_description = about
         self.answer_within = options.answer_within
         self.max_sheds = options.max_sheds
         self.logs = options.logs
@@ -89,7 +89,7 @@ class AdoptedHandler(Handler[..., Any]):
         # The client may have made up a name that is not listed, so errors and the log do not quote it.
         name = self.name if self._entry else UNLISTED
         try:
-            state = self._server.lifespan.get()
+            state = self._server.enter_lifespan()
             call = self._server.call(self.method, params, round_, state=state, name=name, replays=self._replays)
             result: Any = event_loop.run(call, round_)
         except McpError:  # the server answered with an error

@@ -32,7 +32,7 @@ from mcp_functions.adopt.channel import KIND, Channel, SilentChannel
 from mcp_functions.adopt.interview import Interview
 from mcp_functions.adopt.steps import current_round
 from mcp_functions.handlers import event_loop
-from mcp_functions.handlers.shared_values import SharedValue
+from mcp_functions.handlers.lazy_values import lazy_value
 from mcp_functions.protocol.constants import (
     META_CLIENT_CAPABILITIES,
     META_CLIENT_INFO,
@@ -69,7 +69,7 @@ class AdoptedServer:
     """The low-level server of an adopted one, with this toolkit's seal in the place of its own.
 
     Attributes:
-        lifespan: what the server's lifespan yields, which the first call enters.
+        enter_lifespan: enters the server's lifespan at its first call; each call returns what the lifespan yields.
     """
 
     def __init__(self, server: object) -> None:
@@ -84,7 +84,7 @@ class AdoptedServer:
         self.low_level.middleware = [
             each for each in self.low_level.middleware if not isinstance(each, RequestStateBoundary)
         ]
-        self.lifespan = SharedValue(lambda: self.low_level.lifespan(self.low_level))
+        self.enter_lifespan = lazy_value(lambda: event_loop.enter(self.low_level.lifespan(self.low_level)))
 
     def list(self, method: str, params: Mapping[str, Any], state: object) -> dict[str, Any]:
         """Read one page of a list, with every entry: whether a caller may use it is decided at each call.
@@ -101,7 +101,7 @@ class AdoptedServer:
     def complete(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Complete an argument."""
         sent = {**params, "_meta": OWN_META}
-        state = self.lifespan.get()
+        state = self.enter_lifespan()
         return event_loop.run(self._answer("completion/complete", sent, SilentChannel(), PROTOCOL_VERSION, state))
 
     async def call(  # noqa: PLR0913 - one more than the request itself has

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observability
 from mcp_functions.handlers import catalog, lookup
+from mcp_functions.handlers.lazy_values import lazy_value
 from mcp_functions.handlers.lookup import form_result
 from mcp_functions.handlers.runner import crash_result, run_round
-from mcp_functions.http.lazy_values import lazy_value
 from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import APP_FORM, CALLS, LOG_LEVELS, META_LOG_LEVEL, TASKS
 from mcp_functions.protocol.errors import Crash, InvalidParams

@@ -7,14 +7,13 @@ question. The client repeats its request with the answer. Then the next round ru
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import update_wrapper
 from types import CoroutineType, FunctionType
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar
 
 from mcp_functions.handlers import signatures
 from mcp_functions.handlers.return_types import is_input_required
-from mcp_functions.protocol.errors import DeveloperError, HandlerError, NotAnswered
+from mcp_functions.protocol.errors import DeveloperError, HandlerError
 from mcp_functions.protocol.scopes import SCOPE
 from mcp_functions.schemas.parameters import docstring
 
@@ -37,42 +36,47 @@ NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 # The answer to a repeated request, if each round runs once: the same answer again, or an error.
 Mode: TypeAlias = Literal["replay", "reject"]
-TOOL_ERROR_PACKAGES = ("mcp_functions", "mcp", "fastmcp")  # a ported server still raises the ToolError of another one
 
 
-class Handler(Generic[P, R]):
-    """What a client can call: a function of the author, or a tool, prompt or resource of an adopted server.
+class ToolAttributes:
+    """What only a tool can have.
 
-    `describe` writes its entry for the lists, and `call` runs one round of a request to it. The fields say what clients
-    may know of it, and what its Lambda needs: keys, the table, a hook.
+    A prompt or a resource keeps these values, so that a caller of a handler need not distinguish its kind.
+    """
+
+    task: object = None  # not None if a call may become a task: the client then polls for the result
+    single_use: Mode | None = None  # the answer to a repeated request; None if its round runs again
+    errors: frozenset[type[Exception]] = frozenset()  # exceptions whose text is meant for the model, by exact type
+    requires: Sequence[str] = ()  # capabilities of the client: without one of them, its question is an error
+    ask_in_words: Sequence[str] = ()  # the keys of the questions whose answers the model may relay
+    form = False  # whether a host may show the toolkit's form for its questions
+    is_app_only = False  # whether only the app of a host may call it, and not the model
+    # The arguments that clients repeat in `Mcp-Param-*` headers.
+    header_arguments: HeaderParameters = {}  # noqa: RUF012 - never changed
+
+
+class Handler(ToolAttributes, Generic[P, R]):
+    """What a client can call: a tool, a prompt or a resource.
+
+    It is a function of the author, or a part of an adopted server, which was written with another library. `describe`
+    writes its entry for the lists, and `call` runs one round of a request.
     """
 
     kind: str  # "tool", "prompt", "resource" or "resource_template"
     name: str  # its name for clients
-    key: str  # what a request names it by: its name, URI or URI template
+    key: str  # its name, URI or URI template: the value in a request that chooses it
     function: Callable[P, R]  # the author's function
-    camel_case: bool  # whether its names are camelCase on the wire
-    answer_within: int  # seconds that a user has for one answer
-    max_sheds: int  # rounds in a row that may end without a question, because the time was up
+    camel_case: bool  # whether the names of its arguments are camelCase on the wire
     scopes: Sequence[str]  # the scopes that a caller's access token must grant, all of them
-    needs_state = False  # whether it can end a round, so that its Lambda has to seal a state for the next one
-    asks = False  # whether it may ask its user
-    logs = False  # whether it can send log messages, so that the capability is advertised
-    has_completers = False  # whether it completes arguments while a user types them
-    is_adopted = False  # whether a server of another library answers, which lists and asks in its own way
-    server: Mapping[str, Any] = {}  # what the function, or the adopted server, that has this handler says of itself
-    around: Callable[[Call], AbstractContextManager[object]] | None = None  # the hook of `serve` around each round
+    answer_within: int  # seconds that a user has for one answer
+    max_sheds: int  # rounds in a row that may be shed: a round is shed when its time is up before it asks or returns
 
-    # What only a tool can have. A prompt or a resource keeps these values.
-    task: object = None  # not None if its calls may become tasks
-    single_use: Mode | None = None  # how a repeated request is answered if each round runs once
-    errors: frozenset[type[Exception]] = frozenset()  # exceptions whose text is meant for the model, by exact type
-    requires: Sequence[str] = ()  # the client's capabilities that it cannot do without
-    ask_in_words: Sequence[str] = ()  # the keys of the questions whose answers the model may relay
-    form = False  # whether hosts may show the form for its questions
-    is_app_only = False  # whether only apps may call it
-    # The arguments that clients repeat in `Mcp-Param-*` headers.
-    header_arguments: HeaderParameters = {}  # noqa: RUF012 - never changed
+    needs_state = False  # whether a round may end before the function does; its Lambda then seals a state
+    logs = False  # whether it can send log messages to the client
+    has_completers = False  # whether it completes arguments while a user types them
+    is_adopted = False  # whether it is a part of an adopted server
+    server_description: Mapping[str, Any] = {}  # the `instructions` and `serverInfo` of its server, for the catalog
+    around: Callable[[Call], AbstractContextManager[object]] | None = None  # the hook of `serve`; None without one
 
     @property
     def only_returns(self) -> bool:
@@ -101,13 +105,6 @@ class Handler(Generic[P, R]):
         """Write the result that reports an error. A prompt or a resource has none: it raises HandlerError."""
         raise HandlerError(text) from None  # the text is all that the client may learn of the author's exception
 
-    def text_for_model(self, error: BaseException) -> str | None:
-        """Return the text of an exception that is meant for the model; None if it is not."""
-        # By exact type: pydantic's ValidationError is a ValueError too, and it quotes the caller's values.
-        if type(error) in self.errors or isinstance(error, NotAnswered) or _is_tool_error(error):
-            return str(error) or type(error).__name__
-        return None
-
 
 class FunctionHandler(Handler[P, R]):
     """A handler that runs a function of the author: the base class of tools, prompts and resources.
@@ -122,8 +119,10 @@ class FunctionHandler(Handler[P, R]):
         5                                   `run` calls the function, with the values of its parameters after `*`
         {"structuredContent": 5, …}         `result` writes the returned value as a result
 
-    Each kind of handler has its own `bind`, `result` and `own_fields`.
+    Each kind of handler has its own `bind` and `result`, and adds fields to the entry.
     """
+
+    asks = False  # whether the function may ask its user
 
     def __init__(  # noqa: PLR0913 - each is an option of the decorators
         self,
@@ -170,14 +169,19 @@ class FunctionHandler(Handler[P, R]):
         self.max_sheds = max_sheds
         self.scopes = tuple(scopes)
         self._check_options(title, scopes)
-        self._title = title
-        self._icons: object = None
-        self._meta: Mapping[str, Any] | None = None
+        # The entry in the list of its kind. Each subclass adds fields; `describe` leaves out those that are None.
+        self._entry: dict[str, Any] = {
+            "name": self.name,
+            "title": title,
+            "icons": None,
+            "_meta": None,
+            "description": self.description,
+        }
         if icons is not None or meta is not None or tags:
             from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none
 
-            self._icons = hints.read_icons(icons)
-            self._meta = hints.add_tags(hints.read_meta(meta), tags)
+            self._entry["icons"] = hints.read_icons(icons)
+            self._entry["_meta"] = hints.add_tags(hints.read_meta(meta), tags)
         self._signature = signatures.read(plain, camel_case=camel_case)
         injection = self._signature.injection
         if injection:
@@ -222,19 +226,7 @@ class FunctionHandler(Handler[P, R]):
 
     def describe(self) -> dict[str, Any]:
         """Write its entry in the list of its kind, without the fields that are None."""
-        entry = {
-            "name": self.name,
-            "title": self._title,
-            "icons": self._icons,
-            "_meta": self._meta,
-            "description": self.description,
-            **self.own_fields(),
-        }
-        return {field: value for field, value in entry.items() if value is not None}
-
-    def own_fields(self) -> dict[str, Any]:
-        """Write the fields that only the entries of its kind have."""
-        raise NotImplementedError
+        return {field: value for field, value in self._entry.items() if value is not None}
 
     def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
         """Run one round of a request.
@@ -245,12 +237,12 @@ class FunctionHandler(Handler[P, R]):
             DeveloperError: the function broke a rule, or returned a value of the wrong type.
         """
         arguments = self.bind(params)
-        if self.around is None or round_ is None:
-            value = self.run(arguments, round_)
-        else:
+        if self.around and round_:  # a handler with a hook always gets a round
             from mcp_functions.handlers import hooks  # noqa: PLC0415 - imported at init, where a function has a hook
 
             value = hooks.run_inside(self, arguments, round_)
+        else:
+            value = self.run(arguments, round_)
         return self.result(value, params)
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -266,7 +258,7 @@ class FunctionHandler(Handler[P, R]):
 
         Args:
             arguments: the arguments before `*`.
-            round_: makes the values of the parameters after `*`; None if there are none.
+            round_: the current round, for the values of the parameters after `*`; None without such parameters.
         """
         function: Callable[..., object] = self.function
         injection = self._signature.injection
@@ -294,22 +286,3 @@ class FunctionHandler(Handler[P, R]):
 def to_seconds(duration: int | timedelta) -> int:
     """Return whole seconds."""
     return duration if isinstance(duration, int) else int(duration.total_seconds())
-
-
-def read_errors(errors: object) -> frozenset[type[Exception]]:
-    """Check the option `errors` of `@tool` and of `serve`: a collection of exception classes."""
-    classes: list[Any] = list(errors) if isinstance(errors, Iterable) else [errors]
-    for each in classes:
-        if not (isinstance(each, type) and issubclass(each, Exception)):
-            message = f"errors is a tuple of exception classes, errors=(ValueError, LookupError), not of {each!r}"
-            raise TypeError(message)
-    return frozenset(classes)
-
-
-def _is_tool_error(error: BaseException) -> bool:
-    """Tell whether an exception is a ToolError: ours, or in a ported server one of the package `mcp` or `fastmcp`."""
-    # The other packages are not imported to find out: the name and the package of each base class tell.
-    for base in type(error).__mro__:
-        if base.__name__ == "ToolError" and base.__module__.partition(".")[0] in TOOL_ERROR_PACKAGES:
-            return True
-    return False

@@ -1,6 +1,6 @@
 """Makes a plain function of a bound method, a callable object or a `functools.partial`.
 
-A handler reads the code, the annotations and the docstring of a function, and these three do not have all of them.
+A handler reads the code, the annotations and the docstring of a function. The other callables lack some of these.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ CAPABILITIES = {"tools": "tools", "prompts": "prompts", "resources": "resources"
 FEATURES = ("completions", "logging")
 OTHERS = "*"  # the key for names that a function serves and does not list, as some adopted servers do
 # scopes     every scope that a handler needs
-# tasks      the functions whose calls may become tasks, and which keep them
+# tasks      the functions that may make a task of a call, and that keep their tasks
 # asks       the tools that may ask their user
 # relays     the tools that ask, and whose answers the model may relay
 # apps       the tools that only apps may call
@@ -110,7 +110,7 @@ def _describe(handler: Handler[..., Any], function: str) -> dict[str, Any]:
     """Write the catalog of one handler."""
     entry = handler.describe()
     list_name = LISTS_BY_KIND[handler.kind]
-    # An adopted server asks in its own way, so only this toolkit's tools have companions and forms.
+    # A companion or a form takes answers to this toolkit's questions. An adopted server writes its questions itself.
     names = [handler.key] if handler.kind == "tool" and not handler.is_adopted else []
     return {
         list_name: [entry] if entry else [],
@@ -119,7 +119,7 @@ def _describe(handler: Handler[..., Any], function: str) -> dict[str, Any]:
         "logging": handler.logs,
         "scopes": handler.scopes,
         "tasks": [function] if handler.task else [],
-        "servers": [handler.server] if handler.server else [],
+        "servers": [handler.server_description] if handler.server_description else [],
         "asks": names if handler.needs_state else [],
         "relays": names if handler.ask_in_words else [],
         "formless": names if handler.needs_state and not handler.form else [],

@@ -1,13 +1,13 @@
-"""The event loop of this process: every async handler runs in it.
+"""The event loop of this process, in which every async handler runs. The loop has its own thread.
 
-    calling thread    run(coroutine)   ----------------------->   waits            returns the result, or raises
-    loop's thread                        the coroutine runs; its remaining tasks end
+    1. `run` gives the coroutine of a call to the loop's thread. The calling thread waits.
+    2. `_run_call` runs in the loop's thread. It awaits the coroutine, and notes its value or its exception.
+    3. Then it ends what the coroutine left behind: it waits for steps, and cancels the other asyncio tasks of the call.
+    4. `run` returns the value, or raises the exception, in the calling thread.
 
-An asyncio client, of HTTP or of a database, belongs to the loop in which it first waited. With one loop for all calls,
-a client that a module makes serves every call of the process. The loop runs in a separate thread, because the
-local harness makes several calls at once.
-
-A task belongs to the call that created it, and ends with it.
+An asyncio client, of HTTP or of a database, works only in the loop in which it was first used. With one loop for all
+calls, a client that a module creates serves every call of the process. Because the loop has its own thread, the local
+harness can make several calls at once.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import atexit
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from contextvars import Context, ContextVar
-from functools import cache
-from threading import Lock, Thread
+from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_functions import observability
+from mcp_functions.handlers.lazy_values import lazy_value
 from mcp_functions.observability.lines import log
 from mcp_functions.protocol.errors import DeveloperError, InputRequired
 
@@ -35,101 +35,61 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 NO_NESTED_CALL = "an async handler cannot be called from another one: await its function instead"
-# How long a cancelled task may clean up. It must be less than the time that a round reserves to send its response
+# The time that a cancelled task has to clean up. It must be shorter than the time that a round keeps for its response
 # (`MARGIN_SECONDS` in rounds/round.py).
 GRACE_SECONDS = 1.0
-LEAVE_SECONDS = 2.0  # how long the end of a local process waits for a context manager to be left
+LEAVE_SECONDS = 2.0  # the time that a context manager has to clean up at the end of a local process
 
-# The tasks of a call that are not done. asyncio copies the context for each task, so a task finds those of its call.
+# The unfinished asyncio tasks of the current call; None outside a call. asyncio copies the context variables into each
+# new task, so all tasks of a call find the same set.
 _tasks_of_call: ContextVar[set[asyncio.Task[Any]] | None] = ContextVar("tasks_of_call", default=None)
 
 
 def run(coroutine: Coroutine[Any, Any, R], round_: Round | None = None) -> R:
-    """Run the coroutine of one call, and end the tasks that it left running.
+    """Run the coroutine of one call, and end the asyncio tasks that it left running.
 
     Args:
-        coroutine: the coroutine that the async function returned. It sees the context variables of the calling thread.
-        round_: the round, if the call may take several. A step is a piece of work whose result a round records. Steps
-            that have begun are finished and recorded.
+        coroutine: what the async function returned. It sees the context variables of the calling thread.
+        round_: the current round, which is one request of a call, if the call may take several; None otherwise. The
+            steps of the round that have begun are finished, and their results recorded.
 
     Raises:
-        DeveloperError: a function that runs in this loop calls it; it would wait for itself.
+        DeveloperError: the calling function runs in this loop, so that it would wait for itself.
         BaseException: the exception that the coroutine raised.
     """
     if is_current():
         coroutine.close()  # Python warns of a coroutine that nobody awaits
         raise DeveloperError(NO_NESTED_CALL)
     call = asyncio.run_coroutine_threadsafe(_run_call(coroutine, round_), _loop())
+    value: R
     try:
-        outcome = call.result()
-    except BaseException:  # a signal, such as Ctrl+C, has interrupted this thread while it waited
+        value, error = call.result()
+    except BaseException:  # a signal has interrupted the calling thread: Ctrl+C, for example
         call.cancel()
         raise
-    return outcome.result()
+    if error is not None:
+        raise error
+    return value
 
 
-def enter(manager: AbstractAsyncContextManager[R]) -> R:
-    """Enter a context manager in the loop, and return its value.
+async def _run_call(coroutine: Coroutine[Any, Any, R], round_: Round | None) -> tuple[Any, BaseException | None]:
+    """Run the coroutine of a call, and end what it left behind. Return its value and its exception; one is None.
 
-    It is left when a local process ends; Lambda ends a process without notice.
-
-    Raises:
-        DeveloperError: a function that runs in this loop calls it; it would wait for itself.
-        BaseException: the exception that the context manager raised on entering.
-    """
-    if is_current():
-        raise DeveloperError(NO_NESTED_CALL)
-    loop = _loop()
-    value: Future[R] = Future()
-    end = asyncio.Event()  # set when the process ends
-
-    async def hold() -> None:
-        """Enter and leave in the same task, as asyncio's libraries require."""
-        try:
-            value.set_result(await manager.__aenter__())
-        except BaseException as error:  # noqa: BLE001 - `enter` raises it
-            value.set_exception(error)
-            return
-        await end.wait()
-        await manager.__aexit__(None, None, None)
-
-    # In an empty context: what the context manager starts belongs to no call, and goes on after this one.
-    held = Context().run(asyncio.run_coroutine_threadsafe, hold(), loop)
-
-    def leave() -> None:
-        loop.call_soon_threadsafe(end.set)
-        wait([held], timeout=LEAVE_SECONDS)
-
-    entered = value.result()
-    atexit.register(leave)
-    return entered
-
-
-def is_current() -> bool:
-    """Tell whether the calling function runs in this loop."""
-    try:
-        return asyncio.get_running_loop() is _loop()
-    except RuntimeError:  # no loop runs in this thread
-        return False
-
-
-async def _run_call(coroutine: Coroutine[Any, Any, R], round_: Round | None) -> Future[R]:
-    """Run the coroutine of a call, end what the call has started, and return the coroutine's result or exception.
-
-    `run` raises the exception, in the calling thread. Raised in the loop, a SystemExit would stop the loop, and asyncio
-    would replace a CancelledError by another one, which has no traceback.
+    The exception is returned, because it cannot be raised here: a SystemExit would stop the loop, and asyncio would
+    replace a CancelledError by a new one, without the traceback.
     """
     tasks: set[asyncio.Task[Any]] = set()
     _tasks_of_call.set(tasks)
-    outcome: Future[R] = Future()  # nobody waits for it: it carries the result or the exception to `run`
+    value: R | None = None
+    error: BaseException | None = None
     try:
-        outcome.set_result(await coroutine)
-    except BaseException as error:  # noqa: BLE001 - `run` raises it
-        outcome.set_exception(error)
+        value = await coroutine
+    except BaseException as raised:  # noqa: BLE001 - `run` raises it
+        error = raised
     if round_:
         await round_.wait_for_steps()
     await _end_tasks(tasks)
-    return outcome
+    return value, error
 
 
 async def _end_tasks(tasks: set[asyncio.Task[Any]]) -> None:
@@ -140,7 +100,7 @@ async def _end_tasks(tasks: set[asyncio.Task[Any]]) -> None:
     await asyncio.sleep(0)  # one turn of the loop: asyncio starts to close the async generators that the call dropped
     with suppress(TimeoutError):
         async with asyncio.timeout(GRACE_SECONDS):
-            while tasks:  # again for the tasks that a cancelled task starts while it cleans up
+            while tasks:  # a cancelled task may create others while it cleans up
                 for task in tasks:
                     if not _closes_generator(task):
                         task.cancel()
@@ -151,21 +111,58 @@ async def _end_tasks(tasks: set[asyncio.Task[Any]]) -> None:
 
 
 def _closes_generator(task: asyncio.Task[Any]) -> bool:
-    """Tell whether asyncio has started a task to close an async generator, which is a cleanup itself."""
+    """Tell whether a task is one of asyncio's own, which closes an async generator."""
     return type(task.get_coro()).__name__ == "async_generator_athrow"
 
 
+def enter(manager: AbstractAsyncContextManager[R]) -> R:
+    """Enter a context manager in the loop, and return its value.
+
+    A local process leaves the context manager at its end; Lambda ends a process without notice.
+
+    Raises:
+        DeveloperError: the calling function runs in this loop, so that it would wait for itself.
+        BaseException: the exception that the context manager raised on entering.
+    """
+    if is_current():
+        raise DeveloperError(NO_NESTED_CALL)
+    value: Future[R] = Future()
+    process_ends = asyncio.Event()
+    # In an empty context: the tasks of the context manager belong to no call, and go on after this one.
+    holder = Context().run(asyncio.run_coroutine_threadsafe, _hold(manager, value, process_ends), _loop())
+    entered = value.result()
+    atexit.register(_leave, holder, process_ends)
+    return entered
+
+
+async def _hold(manager: AbstractAsyncContextManager[R], value: Future[R], process_ends: asyncio.Event) -> None:
+    """Enter a context manager and leave it in the same task, as asyncio's libraries require."""
+    try:
+        value.set_result(await manager.__aenter__())
+    except BaseException as error:  # noqa: BLE001 - `enter` raises it
+        value.set_exception(error)
+        return
+    await process_ends.wait()
+    await manager.__aexit__(None, None, None)
+
+
+def _leave(holder: Future[None], process_ends: asyncio.Event) -> None:
+    """Let `_hold` leave its context manager, and wait for it."""
+    _loop().call_soon_threadsafe(process_ends.set)
+    wait([holder], timeout=LEAVE_SECONDS)
+
+
+def is_current() -> bool:
+    """Tell whether the calling function runs in this loop."""
+    try:
+        return asyncio.get_running_loop() is _loop()
+    except RuntimeError:  # no loop runs in this thread
+        return False
+
+
+@lazy_value
 def _loop() -> AbstractEventLoop:
     """Return the loop, which the first call of the process starts."""
-    with _starting:
-        return _start_loop()
-
-
-_starting = Lock()  # `cache` alone could start two loops, if two first calls come at once
-
-
-@cache
-def _start_loop() -> AbstractEventLoop:
     loop = asyncio.new_event_loop()
     loop.set_task_factory(_make_task)
     loop.set_exception_handler(_report)
@@ -184,7 +181,9 @@ def _run_for_ever(loop: AbstractEventLoop) -> None:
 def _make_task(loop: AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:  # noqa: ANN401 - asyncio's
     """Make a task, as asyncio asks a task factory to, and add it to the tasks of the call that creates it."""
     task = asyncio.Task(coroutine, loop=loop, **options)
-    context: Context | None = options.get("context")  # the author's own, or None for a copy of the creator's
+    context: Context | None = options.get(
+        "context"
+    )  # the author may pass one; otherwise asyncio copies the current one
     tasks = _tasks_of_call.get() if context is None else context.get(_tasks_of_call)
     if tasks is not None:
         tasks.add(task)
@@ -193,7 +192,7 @@ def _make_task(loop: AbstractEventLoop, coroutine: Any, **options: Any) -> async
 
 
 def _report(_loop: AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log an exception that no code handled, without asyncio's own text: that quotes exceptions and arguments."""
+    """Log an exception that no code handled. The text is not asyncio's, which quotes exceptions and arguments."""
     error = context.get("exception")
     # InputRequired is no fault: it is the signal that a round has ended with a question.
     if error and not isinstance(error, InputRequired):

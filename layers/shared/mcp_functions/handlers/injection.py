@@ -1,20 +1,26 @@
-"""The parameters after `*`: the toolkit reads them once from the signature, and makes their values for each round.
+"""The parameters after `*` in a signature, whose values the toolkit makes.
 
     def book(
-        city: str,                                                     # before `*`: an argument, which the client sends
+        city: str,                                                # before `*`: an argument, which the client sends
         *,
-        step: Step,                                                    # a capability: an object made for this round
-        seat: Annotated[Seat, Ask("Which seat in {city}?")],           # a question: its value is the user's answer
-        database: Annotated[Database, Shared(open_database)],          # a shared value: the process has it once
+        step: Step,                                               # a capability: an object that acts in one request
+        seat: Annotated[Seat, Ask("Which seat in {city}?")],      # a question: the value is the user's answer
+        database: Annotated[Database, Shared(open_database)],     # a shared value: opened once for all calls
     ) -> str: ...
 
-A round is one request of a call. If an answer is missing, the round ends with the question, and the next request of the
-client begins another round. A function without such parameters does not load this module.
+`read_injection` reads these parameters once, when the author's module loads. A call may take several requests, and each
+of them runs one round. In each round `Injection.inject` makes the values:
+
+    1. It copies the arguments.
+    2. It asks all the questions. If an answer is missing, the round ends here; the next one begins again at step 1.
+    3. It creates the capabilities.
+    4. It gets the shared values.
+
+A function without parameters after `*` does not load this module.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from string import Formatter
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
@@ -26,31 +32,44 @@ from mcp_functions.schemas.parameters import MISSING, to_camel_case
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from mcp_functions.handlers.shared_values import SharedValue
+    from mcp_functions.rounds.asking import WireQuestion
     from mcp_functions.rounds.elicitation import Question
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.parameters import Parameter
 
-# The capabilities, for error messages.
+# For error messages: the classes of capabilities, and the words for an `Ask` and a `Shared`.
 CAPABILITIES = "Elicit, Step, Sample, ListRoots, InputResponses, RequestState, Progress, Log, Caller"
-# The words for a mark (`_find_mark`) before `*`, for error messages. Any other mark is a capability.
-MISPLACED = {Ask: "a question to the user", Shared: "what calls share"}
+NOUNS = {Ask: "a question to the user", Shared: "what calls share"}
 
 
 class DeclaredCapability(NamedTuple):
-    """A capability as a signature declares it: `state: RequestState[int]` has the class and the types `(int,)`."""
+    """A capability in a signature: `state: RequestState[int]` has this class, and the types `(int,)`."""
 
-    kind: type[Capability]
+    capability: type[Capability]
     types: tuple[Any, ...]  # the types in the brackets
 
 
 class DeclaredQuestion(NamedTuple):
-    """A question as a signature declares it: `seat: Annotated[Seat | None, Ask("Which seat?")]` is optional."""
+    """A question in a signature: `seat: Annotated[Seat | None, Ask("Which seat?")]` is an optional one."""
 
     question: Question[Any]
-    is_optional: bool  # whether the answer is None if the user gives none
+    is_optional: bool  # whether the value is None if the user declines
+
+    def to_wire_question(self, arguments: Mapping[str, Any], *, camel_case: bool) -> WireQuestion:
+        """Write the message for the client, with arguments in place of `{name}`."""
+        wire_question = self.question.formatted(arguments).to_wire_question(camel_case=camel_case)
+        if not self.is_optional:
+            return wire_question
+
+        def read_or_none(response: dict[str, Any]) -> object:
+            try:
+                return wire_question.read(response)
+            except NotAnswered:
+                return None
+
+        return wire_question._replace(read=read_or_none)
 
 
 class Injection(NamedTuple):
@@ -58,118 +77,125 @@ class Injection(NamedTuple):
 
     capabilities: Mapping[str, DeclaredCapability]
     questions: Mapping[str, DeclaredQuestion]
-    shared: Mapping[str, SharedValue]
-    defaults: Mapping[str, Any]  # the values of arguments that a client may leave out
-    camel_case: bool  # whether forms use camelCase on the wire
-    needs_state: bool  # whether a round may end before the function does, so that a state is needed to continue
-    asks: bool  # whether the function may ask its user
-    logs: bool  # whether the function can send log messages
+    shared_values: Mapping[str, Callable[[], object]]
+    defaults: Mapping[str, Any]  # the values of the arguments that a client may leave out
+    camel_case: bool  # whether the names in forms are camelCase on the wire
+
+    @property
+    def asks(self) -> bool:
+        """Whether the function may ask its user."""
+        return bool(self.questions) or any(each.capability.asks for each in self.capabilities.values())
+
+    @property
+    def needs_state(self) -> bool:
+        """Whether a round may end before the function does. The next round then needs a state to continue from."""
+        return bool(self.questions) or any(each.capability.needs_state for each in self.capabilities.values())
+
+    @property
+    def logs(self) -> bool:
+        """Whether the function can send log messages to the client."""
+        return any(each.capability.logs for each in self.capabilities.values())
 
     def inject(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
-        """Return the arguments and, for one round, the values of the parameters after `*`."""
-        # The function gets copies: the next round compares the arguments with those that the client sent.
+        """Return copies of the arguments, and the values of the parameters after `*` for one round."""
+        # The function may change its copies: the next round compares the arguments with those that the client sent.
         values: dict[str, Any] = copy_json(arguments)
         values |= self.ask_questions(arguments, round_)
-        for name, capability in self.capabilities.items():
-            values[name] = capability.kind.for_round(round_, capability.types)
-        for name, shared_value in self.shared.items():
-            values[name] = shared_value.get()
+        for name, declared in self.capabilities.items():
+            values[name] = declared.capability.for_round(round_, declared.types)
+        for name, get_value in self.shared_values.items():
+            values[name] = get_value()
         return values
 
     def ask_questions(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
-        """Ask the questions, all together; return the answers by parameter. The round ends if one is missing."""
+        """Ask all the questions at once, and return the answers by parameter.
+
+        Raises:
+            InputRequired: an answer is missing, and the round has ended with the questions.
+        """
         if not self.questions:
             return {}
         known = {**self.defaults, **arguments}
-        wire_questions = []
-        for question, is_optional in self.questions.values():
-            wire_question = question.formatted(known).to_wire_question(camel_case=self.camel_case)
-            if is_optional:
-                wire_question = wire_question._replace(read=partial(_read_or_none, wire_question.read))
-            wire_questions.append(wire_question)
-        answers = round_.ask(*wire_questions)
-        return dict(zip(self.questions, answers, strict=True))
-
-
-def _read_or_none(read_answer: Callable[[Any], Any], response: object) -> object:
-    """Read an answer; return None if the user declined."""
-    try:
-        return read_answer(response)
-    except NotAnswered:
-        return None
+        questions = [each.to_wire_question(known, camel_case=self.camel_case) for each in self.questions.values()]
+        return dict(zip(self.questions, round_.ask(*questions), strict=True))
 
 
 def read_injection(
     client_parameters: Sequence[Parameter], after: Sequence[str], hints: Mapping[str, Any], *, camel_case: bool
 ) -> Injection | None:
-    """Check the parameters before `*`, and read those after it; None if there are none.
+    """Read the parameters after `*`; return None if the function has none.
 
     Args:
         client_parameters: the parameters before `*`.
         after: the names of the parameters after it.
         hints: the annotation of each parameter.
-        camel_case: True if names are camelCase on the wire.
+        camel_case: whether names are camelCase on the wire.
 
     Raises:
         TypeError: a parameter is on the wrong side of `*`, a form is not possible, or the function asks in two ways.
     """
-    _check_before(client_parameters, hints)
+    for parameter in client_parameters:
+        _check_argument(parameter.name, hints.get(parameter.name))
     if not after:
         return None
     capabilities = {}
     questions = {}
-    shared = {}
-    arguments = {parameter.name for parameter in client_parameters}
+    shared_values = {}
     for name in after:
         hint = hints.get(name)
-        mark = _find_mark(hint)
-        if mark is None:
+        declaration = _find_declaration(hint)
+        if declaration is None:
             rule = f"after * a function takes capabilities ({CAPABILITIES}); what the client sends is before *"
             message = f"{name}: {rule}"
             raise TypeError(message)
-        if isinstance(mark, Shared):
-            shared[name] = _read_shared(name, mark)
-        elif isinstance(mark, Ask):
-            _check_message(name, mark.message, arguments)
-            questions[name] = _read_question(name, hint, mark, camel_case=camel_case)
+        if isinstance(declaration, Shared):
+            shared_values[name] = _read_shared(name, declaration)
+        elif isinstance(declaration, Ask):
+            _check_message(name, declaration.message, client_parameters)
+            questions[name] = _read_question(name, hint, declaration, camel_case=camel_case)
         else:
-            capabilities[name] = DeclaredCapability(mark, get_args(hint))
-            mark.check(name, get_args(hint))
-    kinds = [declared.kind for declared in capabilities.values()]
-    if len({kind.low_level for kind in kinds if kind.needs_state}) > 1:
-        message = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
-        raise TypeError(message)
-    return Injection(
-        capabilities=capabilities,
-        questions=questions,
-        shared=shared,
-        defaults={each.name: each.default for each in client_parameters if each.default is not MISSING},
-        camel_case=camel_case,
-        needs_state=bool(questions) or any(kind.needs_state for kind in kinds),
-        asks=bool(questions) or any(kind.asks for kind in kinds),
-        logs=any(kind.logs for kind in kinds),
-    )
+            types = get_args(hint)
+            declaration.check(name, types)
+            capabilities[name] = DeclaredCapability(declaration, types)
+    _check_one_level(each.capability for each in capabilities.values())
+    defaults = {each.name: each.default for each in client_parameters if each.default is not MISSING}
+    return Injection(capabilities, questions, shared_values, defaults=defaults, camel_case=camel_case)
 
 
-def _check_before(client_parameters: Sequence[Parameter], hints: Mapping[str, Any]) -> None:
-    """Refuse a capability, a question or a shared value before `*`, with a TypeError."""
-    for parameter in client_parameters:
-        mark = _find_mark(hints.get(parameter.name))
-        if mark is not None:
-            misplaced = MISPLACED.get(type(mark), "a capability")
-            message = f"{parameter.name}: {misplaced} is a parameter after *, as in (…, *, {parameter.name})"
-            raise TypeError(message)
-
-
-def _find_mark(hint: object) -> type[Capability] | Ask | Shared | None:
-    """Return what tells that a parameter belongs after `*`: its capability, or the Ask or Shared in its annotation."""
+def _find_declaration(hint: object) -> type[Capability] | Ask | Shared | None:
+    """Find what an annotation declares: a capability by its class, and the others by an object in `Annotated`."""
     annotation = get_origin(hint) or hint  # a capability may have types in brackets
     if isinstance(annotation, type) and issubclass(annotation, Capability):
         return annotation
     return next((item for item in get_args(hint) if isinstance(item, Ask | Shared)), None)
 
 
-def _read_shared(name: str, shared: Shared) -> SharedValue:
+def _check_argument(name: str, hint: object) -> None:
+    """Refuse a parameter before `*` that belongs after it, with a TypeError."""
+    declaration = _find_declaration(hint)
+    if declaration is not None:
+        noun = NOUNS.get(type(declaration), "a capability")
+        message = f"{name}: {noun} is a parameter after *, as in (…, *, {name})"
+        raise TypeError(message)
+
+
+def _check_one_level(capabilities: Iterable[type[Capability]]) -> None:
+    """Refuse capabilities that ask in two ways: inline, and by the results of the low level."""
+    if len({capability.low_level for capability in capabilities if capability.needs_state}) > 1:
+        message = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
+        raise TypeError(message)
+
+
+def _check_message(name: str, message: str, client_parameters: Sequence[Parameter]) -> None:
+    """Refuse a message with a `{name}` that is not the name of an argument."""
+    arguments = {parameter.name for parameter in client_parameters}
+    for _text, field, _format, _conversion in Formatter().parse(message):
+        if field is not None and field not in arguments:
+            error = f"{name}: the message names {{{field}}}, which is none of the arguments ({{{{ writes a brace)"
+            raise TypeError(error)
+
+
+def _read_shared(name: str, shared: Shared) -> Callable[[], object]:
     if not callable(shared.enter):
         message = f"{name}: Shared takes a function that returns a context manager: Shared(open_database)"
         raise TypeError(message)
@@ -178,16 +204,8 @@ def _read_shared(name: str, shared: Shared) -> SharedValue:
     return shared_value(shared.enter)
 
 
-def _check_message(name: str, message: str, arguments: set[str]) -> None:
-    """Refuse a message with a `{name}` that is not the name of an argument."""
-    for _text, field, _format, _conversion in Formatter().parse(message):
-        if field is not None and field not in arguments:
-            rule = f"the message names {{{field}}}, which is none of the arguments" + " ({{ writes a brace)"
-            error = f"{name}: {rule}"
-            raise TypeError(error)
-
-
 def _read_question(name: str, hint: object, ask: Ask, *, camel_case: bool) -> DeclaredQuestion:
+    """Read a question from the annotation of its parameter: `Annotated[<form>, Ask(…), …]`."""
     from mcp_functions.rounds.elicitation import Question  # noqa: PLC0415 - few functions declare a question
 
     annotation, *metadata = get_args(hint)

@@ -1,16 +1,16 @@
 """The answers to `server/discover` and to the four list methods, page by page.
 
-They come from a catalog: handlers described as data (`handlers.catalog`). Most clients get what the catalog holds. A
-client whose capabilities differ gets a view of it: for example, one that shows no forms gets more tools, through which
-answers come back (`apps.listings`).
+They come from a catalog, which describes handlers as data (`handlers.catalog`). Most clients get what it holds. A
+client gets a view of the catalog if its capabilities demand that (`apps.listings`): a client that shows no forms, for
+example, gets more tools, which take the user's answers.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.handlers.catalog import CAPABILITIES, FEATURES, LIST_NAMES, server_info
-from mcp_functions.handlers.lookup import check_advertised
+from mcp_functions.handlers.catalog import CAPABILITIES, FEATURES, server_info
+from mcp_functions.handlers.lookup import check_advertised, list_capabilities
 from mcp_functions.protocol.constants import (
     EXTENSION_APPS,
     EXTENSION_TASKS,
@@ -38,15 +38,14 @@ class Lists:
         Args:
             catalog: the catalog of a function, or of all functions.
             settings: the settings of the deployment.
-            about: what the endpoint says of itself, before what the servers in the catalog say: its `instructions` and
-                its `serverInfo`.
+            about: the `instructions` and the `serverInfo` of the endpoint; they come before those of the functions.
         """
-        own = about or {}
-        texts = [server.get("instructions") for server in (own, *catalog.get("servers", ()))]
+        endpoint = about or {}
+        texts = [server.get("instructions") for server in (endpoint, *catalog.get("servers", ()))]
         self._catalog = catalog
         self._settings = settings
         self._instructions = "\n\n".join(text for text in texts if text)
-        self._server_info = {**server_info(catalog, settings.server_info), **own.get("serverInfo", {})}
+        self._server_info = {**server_info(catalog, settings.server_info), **endpoint.get("serverInfo", {})}
         self._first_pages: dict[tuple[View | None, str], Result] = {}  # by view and method
 
     def answer(self, method: str, params: Mapping[str, Any]) -> Result:
@@ -66,18 +65,16 @@ class Lists:
     def _view_of(self, meta: Mapping[str, Any]) -> View | None:
         """Return the client's view of the catalog; None if the client sees what the catalog holds."""
         declared = meta.get(META_CLIENT_CAPABILITIES)
-        has_forms = isinstance(declared, dict) and shows_forms(declared)
-        if not self._catalog.get("apps") and (has_forms or not self._catalog.get("asks")):
+        shows_questions = isinstance(declared, dict) and shows_forms(declared)
+        # Clients may differ in two things: the tools that only apps may call, and how they ask what a tool asks.
+        lists_may_differ = self._catalog.get("apps") or (self._catalog.get("asks") and not shows_questions)
+        if not lists_may_differ:
             return None
-        from mcp_functions.apps import listings  # noqa: PLC0415 - only for clients that declare no elicitation
+        from mcp_functions.apps import listings  # noqa: PLC0415 - most clients see what the catalog holds
 
         return listings.view_of(self._catalog, meta)
 
     def _write(self, view: View | None, method: str, params: Mapping[str, Any]) -> Result:
-        result = complete(self._result(view, method, params), self._server_info)
-        return Result(result, text=dumps(result))
-
-    def _result(self, view: View | None, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         catalog = self._catalog
         cache = self._settings.cache
         if view is not None:
@@ -87,18 +84,18 @@ class Lists:
             # A tool that only apps may call must not reach another client through a shared cache.
             cache = {**cache, "cacheScope": "private"}
         if method == "server/discover":
-            return {**self._discover(catalog), **cache}
-        if method not in LISTS:
+            result = self._discover(catalog)
+        elif method in LISTS:
+            result = self._page(catalog, LISTS[method], params)
+        else:
             raise MethodNotFound
-        return {**self._page(catalog, LISTS[method], params), **cache}
+        result = complete({**result, **cache}, self._server_info)
+        return Result(result, text=dumps(result))
 
     def _discover(self, catalog: Mapping[str, Any]) -> dict[str, Any]:
         """Answer `server/discover`: "servers MUST implement server/discover" (server/discover)."""
         # Neither `listChanged` nor `subscribe` is advertised: no Lambda runs long enough to send a notification later.
-        capabilities: dict[str, Any] = {}
-        for list_name in LIST_NAMES:
-            if catalog[list_name] or catalog["functions"][list_name]:
-                capabilities[CAPABILITIES[list_name]] = {}
+        capabilities: dict[str, Any] = {capability: {} for capability in list_capabilities(catalog)}
         for feature in FEATURES:
             if catalog[feature]:
                 capabilities[feature] = {}
@@ -115,7 +112,9 @@ class Lists:
     def _page(self, catalog: Mapping[str, Any], list_name: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer one page of a list (server/utilities/pagination).
 
-        An unadvertised list is a MethodNotFound; a cursor of another catalog is an UnknownName.
+        Raises:
+            MethodNotFound: no handler belongs to the list.
+            UnknownName: the cursor is not one of this list.
         """
         check_advertised(catalog, CAPABILITIES[list_name])
         entries = catalog[list_name]

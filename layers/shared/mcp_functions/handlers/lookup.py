@@ -154,10 +154,16 @@ def header_names(catalog: Mapping[str, Any]) -> list[str]:
     return sorted({name for entry in catalog["tools"] for name in header_parameters.find(entry["inputSchema"])})
 
 
+def list_capabilities(catalog: Mapping[str, Any]) -> list[str]:
+    """List the capabilities that the handlers of a catalog have: "tools", "prompts" or "resources"."""
+    # An adopted server may leave out of its list what it serves. Then a function serves names, and there is no entry.
+    lists = [list_name for list_name in LIST_NAMES if catalog[list_name] or catalog["functions"][list_name]]
+    return [CAPABILITIES[list_name] for list_name in lists]
+
+
 def check_advertised(catalog: Mapping[str, Any], capability: str) -> None:
-    """Refuse a method of a capability that no handler of the catalog has."""
-    lists = [list_name for list_name in LIST_NAMES if CAPABILITIES[list_name] == capability]
-    if not any(catalog[list_name] or catalog["functions"][list_name] for list_name in lists):
+    """Refuse a method of a capability that no handler of the catalog has, with MethodNotFound."""
+    if capability not in list_capabilities(catalog):
         raise MethodNotFound
 
 

@@ -1,7 +1,7 @@
-"""A prompt: a function that writes messages for a model. And the base class of prompts and resources.
+"""A prompt is a function that writes messages for a model. `CompletableHandler` is the base of prompts and resources.
 
-The arguments of both are text that a user types. A host may offer completions while the user types: an author writes a
-function for them, the completer of an argument.
+Their arguments are text that a user types, and a host may offer completions meanwhile. An author writes a function that
+finds the completions of one argument: its completer.
 
     @review.complete("language")
     def languages(value: str, arguments: Mapping[str, str]) -> list[str]: ...
@@ -41,7 +41,7 @@ class CompletableHandler(FunctionHandler[P, R]):
         super().__init__(function, **options)
         self._completers: dict[str, AnyCompleter] = {}  # by argument
         signature = self._signature
-        # The arguments of a resource have the names of the variables in its URI template, which stay as they are.
+        # The arguments of a resource are the variables of its URI template, whose names stay as the author wrote them.
         camel_case = self.camel_case and self.kind == "prompt"
         self.arguments = read_arguments(signature.client_parameters, signature.types, camel_case=camel_case)
 
@@ -95,9 +95,10 @@ class Prompt(CompletableHandler[P, R]):
 
     kind = "prompt"
 
-    def own_fields(self) -> dict[str, Any]:
-        """Write the fields that only an entry of `prompts/list` has."""
-        return {"arguments": [_describe(argument) for argument in self.arguments.by_name.values()] or None}
+    def __init__(self, function: Callable[P, R], **options: Unpack[HandlerOptions]) -> None:
+        """Read the function and its arguments."""
+        super().__init__(function, **options)
+        self._entry["arguments"] = [_describe(argument) for argument in self.arguments.by_name.values()] or None
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the arguments of a `prompts/get`."""

@@ -74,7 +74,6 @@ class Resource(CompletableHandler[P, R]):
         self.key = uri
         self.mime_type = mime_type
         self._cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
-        self._size = size
         variables = set(uri_templates.list_variables(uri))
         names = {*self.arguments.by_name}
         if names != variables:
@@ -83,18 +82,14 @@ class Resource(CompletableHandler[P, R]):
             raise TypeError(message)
         if variables:
             self.kind = "resource_template"
-        self._annotations = None
+            self._entry["uriTemplate"] = uri  # a template of the specification has no size
+        else:
+            self._entry |= {"uri": uri, "size": size}
+        self._entry["mimeType"] = mime_type
         if annotations is not None:
             from mcp_functions.protocol import hints  # noqa: PLC0415 - many resources have none
 
-            self._annotations = hints.read_annotations(annotations, hints.CONTENT)
-
-    def own_fields(self) -> dict[str, Any]:
-        """Write the fields that only an entry of `resources/list` or `resources/templates/list` has."""
-        more = {"mimeType": self.mime_type, "annotations": self._annotations}
-        if self.kind == "resource_template":
-            return {"uriTemplate": self.uri, **more}  # a template of the specification has no size
-        return {"uri": self.uri, "size": self._size, **more}
+            self._entry["annotations"] = hints.read_annotations(annotations, hints.CONTENT)
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the variables of the template from the URI of a `resources/read`."""

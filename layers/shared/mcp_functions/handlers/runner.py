@@ -10,16 +10,19 @@ An ended round stays ended, even if the author's code catches the signal.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.protocol.errors import Crash, McpError, is_ctrl_c
+from mcp_functions.protocol.errors import Crash, McpError, NotAnswered, is_ctrl_c
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.handlers.base import Handler
     from mcp_functions.rounds.round import Round
+
+TOOL_ERROR_PACKAGES = ("mcp_functions", "mcp", "fastmcp")  # a ported server still raises the ToolError of another one
 
 
 def run_round(
@@ -81,12 +84,37 @@ def _error_result(handler: Handler[..., Any], error: BaseException) -> dict[str,
     return handler.error_result(text)
 
 
-def _text_for_model(handler: Handler[..., Any], error: BaseException) -> str | None:
-    """Return the text of an exception that is meant for the model; None if it is not.
+def read_errors(errors: object) -> frozenset[type[Exception]]:
+    """Read the option `errors` of `@tool` and of `serve`: a collection of exception classes.
 
-    An ExceptionGroup comes from several asyncio tasks. It counts if all of its exceptions do, and has the first text.
+    Raises:
+        TypeError: it is something else.
     """
-    if not isinstance(error, BaseExceptionGroup):
-        return handler.text_for_model(error)
-    texts = [_text_for_model(handler, each) for each in error.exceptions]
-    return None if None in texts else texts[0]
+    classes: list[Any] = list(errors) if isinstance(errors, Iterable) else [errors]
+    for each in classes:
+        if not (isinstance(each, type) and issubclass(each, Exception)):
+            message = f"errors is a tuple of exception classes, errors=(ValueError, LookupError), not of {each!r}"
+            raise TypeError(message)
+    return frozenset(classes)
+
+
+def _text_for_model(handler: Handler[..., Any], error: BaseException) -> str | None:
+    """Return the text of an exception that is meant for the model; None if it is not."""
+    if isinstance(error, BaseExceptionGroup):  # of several asyncio tasks: meant for the model if all exceptions are
+        texts = [_text_for_model(handler, each) for each in error.exceptions]
+        return None if None in texts else texts[0]
+    # By exact type: pydantic's ValidationError is a ValueError too, and it quotes the caller's values.
+    if type(error) in handler.errors or isinstance(error, NotAnswered) or _is_tool_error(error):
+        return str(error) or type(error).__name__
+    return None
+
+
+def _is_tool_error(error: BaseException) -> bool:
+    """Tell whether an exception is a ToolError: ours, or in a ported server one of the package `mcp` or `fastmcp`.
+
+    The other packages are not imported to find out: the name and the package of each base class tell.
+    """
+    for base in type(error).__mro__:
+        if base.__name__ == "ToolError" and base.__module__.partition(".")[0] in TOOL_ERROR_PACKAGES:
+            return True
+    return False

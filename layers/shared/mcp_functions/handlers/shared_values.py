@@ -7,40 +7,24 @@ its end; Lambda ends a process without notice.
 from __future__ import annotations
 
 import atexit
-from functools import cache, cached_property
-from threading import Lock
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.handlers.lazy_values import lazy_value
 from mcp_functions.protocol.errors import DeveloperError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class SharedValue:
-    """A context manager that is entered once, and the value that it yields."""
+@cache  # handlers that name the same function share one value
+def shared_value(make_manager: Callable[[], Any]) -> Callable[[], object]:
+    """Return a function that enters a context manager at its first call, and returns the value at every call.
 
-    def __init__(self, make_manager: Callable[[], Any]) -> None:
-        """Take the function that returns the context manager; it is not called yet."""
-        self._make_manager = make_manager
-        self._lock = Lock()  # the local harness makes several calls at once
-
-    def get(self) -> object:
-        """Return the value. If the context manager raises on entering, the next call tries again with a new one.
-
-        Raises:
-            DeveloperError: the function returned no context manager.
-        """
-        with self._lock:
-            return self._value
-
-    @cached_property
-    def _value(self) -> object:
-        return _enter(self._make_manager())
-
-
-# Handlers that name the same function share one value.
-shared_value = cache(SharedValue)
+    Args:
+        make_manager: returns the context manager, as the author's `open_database` does.
+    """
+    return lazy_value(lambda: _enter(make_manager()))
 
 
 def _enter(manager: Any) -> object:  # noqa: ANN401 - the author's function may return anything

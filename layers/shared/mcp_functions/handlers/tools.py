@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers import return_types
-from mcp_functions.handlers.base import FunctionHandler, P, R, read_errors, to_seconds
+from mcp_functions.handlers.base import FunctionHandler, P, R, to_seconds
+from mcp_functions.handlers.runner import read_errors
 from mcp_functions.protocol import header_parameters, results
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas.arguments import read_arguments, read_raw_arguments
@@ -87,25 +88,23 @@ class Tool(FunctionHandler[P, R]):
             self.requires = tool_options.read_requires(requires)
             self.ask_in_words = tool_options.read_keys(ask_in_words)
             self.is_app_only = bool(visibility) and "model" not in visibility
-            self._meta = tool_options.add_app(self._meta, app, visibility)
+            self._entry["_meta"] = tool_options.add_app(self._entry["_meta"], app, visibility)
         signature = self._signature
+        parameters = signature.client_parameters
         self._arguments: Arguments | RawArguments
         if input_schema is None:
-            types = signature.types
-            self._arguments = read_arguments(signature.client_parameters, types, camel_case=self.camel_case)
+            self._arguments = read_arguments(parameters, signature.types, camel_case=self.camel_case)
         else:
-            self._arguments = read_raw_arguments(signature.client_parameters, input_schema)
+            self._arguments = read_raw_arguments(parameters, input_schema)
         self.header_arguments = header_parameters.find(self._arguments.schema)
         self._returns_content_list = return_types.returns_content_list(signature.returns)
-        if output_schema is None:
-            self._output = return_types.read_structured_type(signature.returns)
-        else:
-            self._output = _read_output_schema(output_schema)
-        self._annotations = None
+        self._output = _read_output(output_schema, signature.returns)
+        self._entry["inputSchema"] = self._arguments.schema
+        self._entry["outputSchema"] = self._output.schema if self._output else None
         if annotations is not None:
             from mcp_functions.protocol import hints  # noqa: PLC0415 - many tools have none
 
-            self._annotations = hints.read_annotations(annotations, hints.TOOL)
+            self._entry["annotations"] = hints.read_annotations(annotations, hints.TOOL)
 
     def _check_rounds(self) -> None:
         """Check the options about tasks, and about rounds that run once."""
@@ -125,14 +124,6 @@ class Tool(FunctionHandler[P, R]):
             message = "single_use needs max_sheds=1 or more: the first round must stop, and a second continue"
             raise TypeError(message)
 
-    def own_fields(self) -> dict[str, Any]:
-        """Write the fields that only an entry of `tools/list` has."""
-        return {
-            "inputSchema": self._arguments.schema,
-            "outputSchema": self._output.schema if self._output else None,
-            "annotations": self._annotations,
-        }
-
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the arguments of a `tools/call`. The model reads why an argument does not fit."""
         return self._arguments.bind(params.get("arguments") or {})
@@ -141,8 +132,8 @@ class Tool(FunctionHandler[P, R]):
         """Write a CallToolResult, and check that the value has the type that the signature promises."""
         is_promised = self._output is not None
         result = results.call_tool_result(value, promised=is_promised, lists=self._returns_content_list)
-        if not result.get("isError"):
-            self._check_output(result)
+        if self._output and not result.get("isError"):
+            self._check_output(self._output, result)
         return result
 
     def error_result(self, text: str) -> dict[str, Any]:
@@ -164,27 +155,31 @@ class Tool(FunctionHandler[P, R]):
             raise DeveloperError(rule, name=self.name, decided=support)
         return support
 
-    def _check_output(self, result: Mapping[str, Any]) -> None:
+    def _check_output(self, output: JsonType, result: Mapping[str, Any]) -> None:
         """Check the structured content: "servers MUST provide structured results that conform to this schema"."""
-        if self._output is None:
-            return
         if "structuredContent" not in result:
             rule = "{name} promises structured content in its signature and returned none"
             raise DeveloperError(rule, name=self.name)
         try:
-            self._output.read(result["structuredContent"])
+            output.read(result["structuredContent"])
         except ValueError as error:
             rule = "{name} returned something else than its signature promises: it {problem}"
             # The problem in words is enough; the exception of a validator behind it may quote the value.
             raise DeveloperError(rule, name=self.name, problem=error) from None
 
 
-def _read_output_schema(schema: Mapping[str, Any]) -> JsonType:
-    """Read the schema that an author wrote for structured content (server/tools, "Output Schema").
+def _read_output(schema: Mapping[str, Any] | None, returns: object) -> JsonType | None:
+    """Read the type of the structured content (server/tools, "Output Schema"); None if the tool promises none.
+
+    Args:
+        schema: the schema that the author wrote; None if the type is that of the return annotation.
+        returns: the return annotation.
 
     Raises:
         TypeError: the schema may not be published.
     """
+    if schema is None:
+        return return_types.read_structured_type(returns)
     from mcp_functions.schemas import validation  # noqa: PLC0415 - few tools have a schema of their own
 
     if not isinstance(schema, dict):

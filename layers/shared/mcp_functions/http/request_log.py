@@ -12,19 +12,22 @@ from __future__ import annotations
 import os
 import re
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mcp_functions import observability
 from mcp_functions.observability import lines
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mcp_functions.http.events import HttpRequest, LambdaContext, Response
     from mcp_functions.observability import Notes
     from mcp_functions.observability.lines import Logger
 
 # W3C Trace Context, "traceparent Header": version ff is invalid, and so is an id of zeros.
 TRACEPARENT = r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
-BAD_REQUEST = 400  # the lowest HTTP status of an error
+FIRST_ERROR_STATUS = 400  # HTTP statuses from this one on are errors
 
 
 class RequestLog:
@@ -35,51 +38,40 @@ class RequestLog:
         self.logger = logger
         self._is_first = True  # True until the first request of this environment
 
-    def request(self, context: LambdaContext, http: HttpRequest | None = None) -> LoggedRequest:
-        """Begin the notes on a request. `with` makes them the current ones, and writes their line at its end.
+    @contextmanager
+    def request(self, context: LambdaContext, http: HttpRequest | None = None) -> Iterator[Notes]:
+        """Begin the notes on a request, and write their line at the end of the `with`.
+
+        The developer's Ctrl-C alone raises inside the `with`. Then no line is written, because there is no response.
 
         Args:
             context: the context that Lambda passes.
             http: the HTTP request; None for an order to continue a task.
         """
         notes = observability.Notes()
-        notes.cold_start = _is_cold(first=self._is_first)
+        if self._is_first:  # its client waited for the start of the environment, unless Lambda had started it before
+            notes.cold_start = os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") != "provisioned-concurrency"
+            self._is_first = False
         notes.request_id = getattr(context, "aws_request_id", None)
-        self._is_first = False
         if http:
             note_request(notes, http)
-        return LoggedRequest(notes, self.logger)
+        # The author's own lines get the id of the request, too.
+        earlier_id = lines.replace_correlation_id(self.logger, lines.correlation(notes.correlation_id))
+        earlier_notes = observability.request_notes.set(notes)
+        started = time.perf_counter()
+        try:
+            yield notes
+            notes.seconds = time.perf_counter() - started
+            self._write(notes)
+        finally:
+            observability.request_notes.reset(earlier_notes)
+            lines.replace_correlation_id(self.logger, earlier_id)
 
-
-class LoggedRequest:
-    """A request while it is served: a context manager that makes its notes the current ones (`observability`)."""
-
-    def __init__(self, notes: Notes, logger: Logger | None) -> None:
-        """Keep the notes, and the author's logger for their line."""
-        self._notes = notes
-        self._logger = logger
-
-    def __enter__(self) -> Notes:
-        """Begin to serve the request. The author's own lines get its id, too."""
-        correlation_id = lines.correlation(self._notes.correlation_id)
-        self._earlier_id = lines.set_correlation_id(self._logger, correlation_id)
-        self._earlier_notes = observability.request_notes.set(self._notes)
-        self._started = time.perf_counter()
-        return self._notes
-
-    def __exit__(self, _type: object, error: object, _traceback: object) -> None:
-        """Write the line, unless the developer's Ctrl-C ended the request: that has no response.
-
-        Every other exception was turned into a response inside the `with`.
-        """
-        self._notes.seconds = time.perf_counter() - self._started
-        observability.request_notes.reset(self._earlier_notes)
-        if error is None:
-            lines.write_line(self._notes, self._logger)
-            listener = observability.listener.get()
-            if listener:
-                listener(self._notes)
-        lines.set_correlation_id(self._logger, self._earlier_id)
+    def _write(self, notes: Notes) -> None:
+        lines.write_line(notes, self.logger)
+        listener = observability.listener.get()
+        if listener:
+            listener(notes)
 
 
 def note_request(notes: Notes, http: HttpRequest) -> None:
@@ -97,7 +89,7 @@ def note_response(notes: Notes, response: Response) -> None:
     notes.status = response["statusCode"]
     notes.response_bytes = _size(response["body"])
     if not notes.outcome:
-        notes.outcome = "refused" if notes.status >= BAD_REQUEST else "complete"
+        notes.outcome = "refused" if notes.status >= FIRST_ERROR_STATUS else "complete"
 
 
 def trace_id(traceparent: object) -> str | None:
@@ -106,15 +98,6 @@ def trace_id(traceparent: object) -> str | None:
         return None
     found = re.fullmatch(TRACEPARENT, traceparent)
     return found[1] if found else None
-
-
-def _is_cold(*, first: bool) -> bool:
-    """Return whether a client waited for the start of this environment.
-
-    Args:
-        first: True for the first request of the environment. It does not wait if the environment was provisioned.
-    """
-    return first and os.environ.get("AWS_LAMBDA_INITIALIZATION_TYPE") != "provisioned-concurrency"
 
 
 def _size(text: str) -> int:

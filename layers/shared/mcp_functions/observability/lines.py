@@ -74,7 +74,7 @@ def write_line(notes: Notes, logger: Logger | None = None) -> None:
             target.info(message(notes), extra=extra)
 
 
-def set_correlation_id(logger: Any, identifier: object) -> object:  # noqa: ANN401 - Powertools' Logger, which is not imported
+def replace_correlation_id(logger: Any, identifier: object) -> object:  # noqa: ANN401 - Powertools' Logger, which is not imported
     """Set the correlation id of a Powertools Logger, and return its earlier one; None if the logger has no such id."""
     if hasattr(logger, "set_correlation_id"):
         with suppress(Exception):  # a logger that raises must not prevent the response

@@ -14,7 +14,10 @@ T = TypeVar("T")
 
 
 def lazy_value(make: Callable[[], T]) -> Callable[[], T]:
-    """Return a function that makes a value at its first call, and returns the same value at every call."""
+    """Return a function that makes a value at its first call, and returns the same value at every call.
+
+    If `make` raises, the next call tries again.
+    """
     made = cache(make)
     lock = Lock()
 
