@@ -279,6 +279,11 @@ def test_a_variable_of_the_template_reaches_its_function_only_and_a_save_changes
     assert text(serving.call(name="other")) == "theirs welcome hidden"
 
 
+def test_a_saved_requirements_file_gets_a_line_with_the_command_that_installs_it(serve: Callable[..., Serving]) -> None:
+    line = "functions/other/requirements.txt was saved: pip install --requirement functions/other/requirements.txt"
+    serve().save("functions/other/requirements.txt", "httpx\n", line)
+
+
 @MODES
 def test_each_round_is_a_line_without_answers_among_the_output_of_its_function(
     serve: Callable[..., Serving], mode: tuple[str, ...]

@@ -51,6 +51,8 @@ class Reloader:
         changed = list(current.functions)
         if current.of_all == before.of_all:
             changed = [name for name in changed if current.functions[name] != before.functions.get(name)]
+        for name in changed:
+            yield from self._requirements(name, _saved(before.functions.get(name, ()), current.functions[name]))
         yield from self._reload(changed, [name for name in before.functions if name not in current.functions])
         yield from self.refresh_catalog()
 
@@ -101,6 +103,13 @@ class Reloader:
         if loaded:
             yield f"reloaded {', '.join(loaded)}"
 
+    def _requirements(self, name: str, saved: Fingerprint) -> Iterator[str]:
+        """Yield a line if a function's requirements.txt was saved, because nothing here installs packages."""
+        file = self._harness.directory.resolve() / name / "requirements.txt"
+        if any(path == str(file) for path, _time, _size in saved):
+            short = file.relative_to(self._harness.directory.resolve().parent)
+            yield f"{short} was saved: pip install --requirement {short}; start again if a package was loaded already"
+
     def _failure(self, name: str, problem: Problem) -> Iterator[str]:
         if problem.__cause__:
             yield failures.whole_traceback(problem.__cause__).rstrip("\n")
@@ -111,3 +120,8 @@ class Reloader:
             yield f"{name}: the version before this save goes on"
         else:
             yield f"{name} is not served"
+
+
+def _saved(before: Fingerprint, after: Fingerprint) -> Fingerprint:
+    """Return the files that were changed or added."""
+    return tuple(file for file in after if file not in before)
