@@ -121,7 +121,7 @@ AFTER_STAR = (
         (capability_before_star, "elicit: a capability is a parameter after *, as in (…, *, elicit)"),
         (state_before_star, "state: a capability is a parameter after *, as in (…, *, state)"),
         (question_before_star, "city: a question to the user is a parameter after *"),
-        (shared_before_star, "cache: what calls share is a parameter after *"),
+        (shared_before_star, "cache: a shared value is a parameter after *"),
         (shared_number, "cache: Shared takes a function"),
         (argument_after_star, AFTER_STAR),
         (untyped_after_star, AFTER_STAR),

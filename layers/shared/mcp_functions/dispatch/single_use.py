@@ -45,7 +45,9 @@ NO_TABLE = (
     " which mcp-functions block --write NAME writes into template.yaml"
 )
 SPARE_SECONDS = 120  # an item outlives the last state of its conversation by this time: clocks differ by up to 60 s
+ROUNDING_SECONDS = 2  # the deadline of the conversation and the expiry of its item are rounded up, each by up to 1 s
 LEASE_MARGIN = 2  # seconds after Lambda ends an invocation until another one may run its round
+FINGERPRINT_LABEL = b"ks1/used\0"  # begins the digest, so that it equals no digest of another purpose
 ATTEMPTS = 3  # how often a claim is tried: each failure means that another request has changed the item
 
 # Why a request was refused. Only the log has these words, and docs/security.md explains them: an operator counts and
@@ -76,14 +78,15 @@ class RoundClaim:
             make_table: makes the table, from the longest lifetime of an item in seconds.
         """
         longest_seconds = max_flow_seconds(handler.answer_within) + SKEW_MS // 1000 + SPARE_SECONDS
-        self._table = make_table(longest_seconds + 2)  # `expires` is rounded up, and so is the deadline in it
-        self._expires = math.ceil(state.flow_deadline / 1000) + SPARE_SECONDS  # unix seconds; then all states are old
+        self._table = make_table(longest_seconds + ROUNDING_SECONDS)
+        # In unix seconds. After this time every state of the conversation has expired, so nobody needs the item.
+        self._expires = math.ceil(state.flow_deadline / 1000) + SPARE_SECONDS
         self._rejects_repeated = handler.single_use == "reject"  # otherwise they get the recorded result
         self._key = Key(KIND, state.flow, state.binding.principal)
         self._round = state.round + 1  # the round to run; the state is from the round before
         token: str = request.params["requestState"]
         answers = dict(request.params.get("inputResponses", {}))
-        self._fingerprint = base64url(canonical_digest(b"ks1/used\0" + token.encode() + b"\0", answers))
+        self._fingerprint = base64url(canonical_digest(FINGERPRINT_LABEL + token.encode() + b"\0", answers))
         self._lease = math.ceil(request.lambda_deadline) + LEASE_MARGIN
 
     def run(self, run_round: Callable[[], dict[str, Any]], now: float) -> dict[str, Any] | None:

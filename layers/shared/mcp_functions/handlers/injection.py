@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 # For error messages: the classes of capabilities, and the words for an `Ask` and a `Shared`.
 CAPABILITIES = "Elicit, Step, Sample, ListRoots, InputResponses, RequestState, Progress, Log, Caller"
-NOUNS = {Ask: "a question to the user", Shared: "what calls share"}
+NOUNS = {Ask: "a question to the user", Shared: "a shared value"}
 
 
 class DeclaredCapability(NamedTuple):
@@ -59,7 +59,8 @@ class DeclaredQuestion(NamedTuple):
 
     def to_wire_question(self, arguments: Mapping[str, Any], *, camel_case: bool) -> WireQuestion:
         """Write the message for the client, with arguments in place of `{name}`."""
-        wire_question = self.question.formatted(arguments).to_wire_question(camel_case=camel_case)
+        question = self.question.formatted(arguments)
+        wire_question = question.to_wire_question(camel_case=camel_case)
         if not self.is_optional:
             return wire_question
 
@@ -73,7 +74,7 @@ class DeclaredQuestion(NamedTuple):
 
 
 class Injection(NamedTuple):
-    """The parameters after `*`, by name, and what their questions need from those before it."""
+    """The parameters after `*`, by name, and what their questions need from the arguments."""
 
     capabilities: Mapping[str, DeclaredCapability]
     questions: Mapping[str, DeclaredQuestion]

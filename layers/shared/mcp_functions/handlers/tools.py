@@ -131,7 +131,9 @@ class Tool(FunctionHandler[P, R]):
     def result(self, value: object, _params: Mapping[str, Any]) -> dict[str, Any]:
         """Write a CallToolResult, and check that the value has the type that the signature promises."""
         is_promised = self._output is not None
-        result = results.call_tool_result(value, promised=is_promised, lists=self._returns_content_list)
+        result = results.call_tool_result(
+            value, promises_structured=is_promised, promises_list=self._returns_content_list
+        )
         if self._output and not result.get("isError"):
             self._check_output(self._output, result)
         return result

@@ -37,8 +37,9 @@ UNAVAILABLE = {
     "ServiceException", "EC2ThrottledException", "ResourceNotReadyException", "SnapStartNotReadyException",
     "ConnectTimeoutError", "EndpointConnectionError",
 }  # fmt: skip
-# The names of errors have one of these parts if the connection broke after the request was sent: the call may have run.
-BROKEN_CONNECTION = ("Read", "Streaming", "ConnectionClosed")
+# If the connection broke after the request was sent, the call may have run. The names of these errors, such as
+# ReadTimeoutError, contain one of these words.
+BROKEN_CONNECTION_WORDS = ("Read", "Streaming", "ConnectionClosed")
 
 # What Lambda reports as `errorType` in place of a response, if it ended the function or the function ended itself.
 TIMED_OUT = "Sandbox.Timedout"
@@ -50,8 +51,8 @@ ENDED_EARLY = "The function ended before it answered; whether it acted is unknow
 # environment does not learn that the other side closed the connection.
 IDLE_SECONDS = 30.0
 LIMITS = aws.CallLimits(connect_seconds=1.0, read_seconds=29.0, attempts=1)  # API Gateway stops waiting after 30 s
-RESERVED_SECONDS = 0.25  # the wait ends so long before the deadline, so that the client still gets the timeout's error
-MIN_WAIT_SECONDS = 1.0  # the wait for a call whose deadline is over already
+RESERVED_SECONDS = 0.25  # the wait ends this time before the deadline, so that the client still gets the error
+MIN_WAIT_SECONDS = 1.0  # the shortest wait; the deadline is an estimate, and the client may wait a little longer
 
 T = TypeVar("T")
 
@@ -220,6 +221,6 @@ def _invoke_error(error: Exception) -> McpError:
         return errors.TemporarilyUnavailable(reason)
     if code == "RequestTooLargeException":
         return errors.ContentTooLarge(reason=reason)
-    if any(part in code for part in BROKEN_CONNECTION):
+    if any(part in code for part in BROKEN_CONNECTION_WORDS):
         return errors.OutcomeUnknown(reason=reason)
     return errors.Misconfigured(reason)  # every other error, such as a missing permission, needs the operator

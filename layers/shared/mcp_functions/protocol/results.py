@@ -24,25 +24,27 @@ if TYPE_CHECKING:
 # What a function may return, for the error of one that returns something else.
 TOOL = "a tool returns text, content, a list with content in it, a CallToolResult, or a value that JSON can carry"
 RESOURCE = "a resource returns text, bytes, ResourceContents or a list of them, or a value that JSON can carry"
-OURS = "mcp_functions.protocol.content"  # the module of this toolkit's own CallToolResult
+OWN_CONTENT_MODULE = "mcp_functions.protocol.content"  # the module of this toolkit's own CallToolResult
 
 
-def call_tool_result(value: object, *, promised: bool = False, lists: bool = False) -> dict[str, Any]:
+def call_tool_result(
+    value: object, *, promises_structured: bool = False, promises_list: bool = False
+) -> dict[str, Any]:
     """Write the return value of a tool as CallToolResult.
 
     Args:
         value: the return value: text, content, a list with content in it, or any value that JSON can carry.
-        promised: True if the signature promises structured content; text and None then are structured content too.
-        lists: True if the signature promises lists of content; an empty list then is a list of content too.
+        promises_structured: True if the signature promises structured content; text and None then are such content.
+        promises_list: True if the signature promises lists of content; an empty list then is a list of content too.
 
     Raises:
         DeveloperError: the value is none of these.
     """
-    if isinstance(value, str) and not promised:
+    if isinstance(value, str) and not promises_structured:
         return _content([_text(value)])
-    if value is None and not promised:
+    if value is None and not promises_structured:
         return _content([])
-    if isinstance(value, list | tuple) and (lists or _holds_content(value)):
+    if isinstance(value, list | tuple) and (promises_list or _holds_content(value)):
         return _content(_blocks(value))
     if result_part(value) == RESULT:
         return _whole_result(value)
@@ -148,7 +150,7 @@ def _whole_result(value: object) -> dict[str, Any]:
     }
     structured = _member(value, ("structured_content", "structuredContent"))
     # Without structured content, other toolkits have None here, and ours has `...`, because None is a value of JSON.
-    is_ours = any(base.__module__ == OURS for base in type(value).__mro__)
+    is_ours = any(base.__module__ == OWN_CONTENT_MODULE for base in type(value).__mro__)
     absent = ... if is_ours else None
     if structured is not absent:
         result["structuredContent"], _json = _write(structured, TOOL)

@@ -32,8 +32,8 @@ class WireQuestion(NamedTuple):
     # Returns the answer. It raises InvalidAnswer if the response does not fit the question, and any other exception if
     # the author's function should get that exception in place of an answer.
     read: Callable[[JSONObject], object]
-    # True if an answer counts once: when the function asks the question a second time in the same round, the user is
-    # asked again. See `elicit.url`.
+    # True if an answer counts once. A user may have to visit a page twice, for example to pay twice: if the function
+    # asks the question again in the same round, the user is asked again. See `elicit.url`.
     read_once: bool = False
 
 
@@ -63,7 +63,7 @@ class InputRequest:
 
 
 class AnyQuestion(Generic[Answer_co]):
-    """A question that `elicit.together` can ask; the type in brackets is the type of its answer."""
+    """The base class of questions that `elicit.together` can ask; the answer to an `AnyQuestion[Seat]` is a Seat."""
 
     def __init__(self, key: str, request: InputRequest) -> None:
         """Take the key in `inputRequests`, and the request."""
@@ -87,6 +87,6 @@ def ask_together(round_: Round, *questions: AnyQuestion[Any]) -> list[Any]:
     try:
         wire_questions = [question.to_wire_question(camel_case=camel_case) for question in questions]
     except DeveloperError as error:
-        round_.keep_error(error)
+        round_.keep_error(error)  # the round fails, even if the author's function catches the error
         raise
     return round_.ask(*wire_questions)

@@ -1,12 +1,10 @@
 """The claims of a state, and their bytes (envelope.md §9.1).
 
     {"v":1,"aud":"demo/tool/prod","m":"tools/call",…,"q":{…},"s":{…}}    a line of JSON
-    the text of a low-level function, if it keeps one
+    a text, if the function keeps one
 
-`BINDING_MEMBERS` and `CLAIM_MEMBERS` list the members of the JSON. `v` is the version of this format.
-
-A low-level function may keep a text of its own in `record["state"]`. On the wire the text is not inside `s`, but on the
-next line, unchanged: inside JSON it would be escaped and grow, and only the function can parse it.
+A function that writes its own InputRequiredResult may keep a text of its own, in `record["state"]`. On the wire the
+text is not inside `s`, but on the next line, unchanged: inside JSON it would be escaped and grow.
 """
 
 from __future__ import annotations
@@ -27,25 +25,22 @@ VERSION = 1
 MAX_RECORD_DEPTH = 200
 NOT_JSON = "the state is not JSON: keep str, int, finite float, bool, None, list and dict with str keys in it"
 TOO_DEEP = "the state is nested deeper than {most}"
-# Each member on the wire, in this order, with its type and the field of `Binding` that it holds.
-BINDING_MEMBERS: dict[str, tuple[Any, str]] = {
-    "aud": (str, "audience"),
-    "m": (str, "method"),
-    "t": (str, "target"),
-    "a": (str, "arguments_digest"),
-    "p": (str | None, "principal"),
+# The members of the JSON and their types. `encode_claims` says what each of them holds.
+MEMBERS: dict[str, Any] = {
+    "v": int,
+    "aud": str,
+    "m": str,
+    "t": str,
+    "a": str,
+    "p": str | None,
+    "iat": int,
+    "exp": int,
+    "fx": int,
+    "f": str,
+    "r": int,
+    "q": dict,
+    "s": dict,
 }
-# The further members, in this order, each with its type and the field of `Claims`.
-CLAIM_MEMBERS: dict[str, tuple[Any, str]] = {
-    "iat": (int, "issued"),
-    "exp": (int, "expires"),
-    "fx": (int, "flow_deadline"),
-    "f": (str, "flow"),
-    "r": (int, "round"),
-    "q": (dict, "asked"),
-    "s": (dict, "record"),
-}
-MEMBERS = BINDING_MEMBERS | CLAIM_MEMBERS
 
 
 class ClaimReason(StrEnum):
@@ -83,11 +78,11 @@ class Claims(NamedTuple):
     flow: str  # the id of the conversation
     round: int  # the number of the round that left the state, from 1
     asked: dict[str, str]  # the fingerprint of each question of that round, by wire key
-    record: dict[str, Any]  # the JSON of `rounds.record`
+    record: dict[str, Any]  # what earlier rounds recorded, such as answers and results of steps (`rounds.record`)
 
 
 def encode_claims(claims: Claims) -> bytes:
-    r"""Write the claims as one line of JSON, followed by the text of a low-level function.
+    r"""Write the claims as one line of JSON, followed by the function's text, if there is one.
 
     A text may hold half of a surrogate pair, for example "\ud83d" alone, which UTF-8 refuses. The next round must read
     the same text again, so "surrogatepass" encodes the half as if it were a character.
@@ -95,16 +90,25 @@ def encode_claims(claims: Claims) -> bytes:
     Raises:
         DeveloperError: the record is not JSON, or is nested too deep.
     """
-    members: dict[str, Any] = {"v": VERSION}
-    for name, (_type, field) in BINDING_MEMBERS.items():
-        members[name] = getattr(claims.binding, field)
-    for name, (_type, field) in CLAIM_MEMBERS.items():
-        members[name] = getattr(claims, field)
     record = dict(claims.record)
     text = ""
     if isinstance(record.get("state"), str):
         text = "\n" + record.pop("state")
-    members["s"] = record
+    members = {
+        "v": VERSION,
+        "aud": claims.binding.audience,
+        "m": claims.binding.method,
+        "t": claims.binding.target,
+        "a": claims.binding.arguments_digest,
+        "p": claims.binding.principal,
+        "iat": claims.issued,
+        "exp": claims.expires,
+        "fx": claims.flow_deadline,
+        "f": claims.flow,
+        "r": claims.round,
+        "q": claims.asked,
+        "s": record,
+    }
     try:
         payload = (dumps(members) + text).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError):
@@ -131,9 +135,23 @@ def read_claims(payload: bytes) -> Claims:
         raise InvalidRequestState(ClaimReason.CLAIMS)
     if line_end:
         members["s"]["state"] = text
-    binding = {field: members[name] for name, (_type, field) in BINDING_MEMBERS.items()}
-    claims = {field: members[name] for name, (_type, field) in CLAIM_MEMBERS.items()}
-    return Claims(Binding(**binding), **claims)
+    binding = Binding(
+        audience=members["aud"],
+        method=members["m"],
+        target=members["t"],
+        arguments_digest=members["a"],
+        principal=members["p"],
+    )
+    return Claims(
+        binding=binding,
+        issued=members["iat"],
+        expires=members["exp"],
+        flow_deadline=members["fx"],
+        flow=members["f"],
+        round=members["r"],
+        asked=members["q"],
+        record=members["s"],
+    )
 
 
 def check_binding(claims: Claims, binding: Binding) -> None:
@@ -149,14 +167,14 @@ def check_binding(claims: Claims, binding: Binding) -> None:
 
 def _is_document(members: object) -> bool:
     """Check whether a JSON value is an object with the members of this version, each of its type."""
-    if not isinstance(members, dict) or members.keys() != {"v", *MEMBERS}:
+    if not isinstance(members, dict) or members.keys() != MEMBERS.keys():
         return False
-    if type(members["v"]) is not int or members["v"] != VERSION:
-        return False
-    for name, (json_type, _field) in MEMBERS.items():
+    for name, json_type in MEMBERS.items():
         # No member is a boolean, and in Python a boolean is an int.
         if isinstance(members[name], bool) or not isinstance(members[name], json_type):
             return False
+    if members["v"] != VERSION:
+        return False
     return all(isinstance(fingerprint, str) for fingerprint in members["q"].values())
 
 

@@ -9,11 +9,12 @@ To seal, `key_choice` chooses a data key. To open a token, the keyring
 
     1. checks that a token with this header may still be valid;
     2. takes its data key from the cache, and decrypts the token;
-    3. or, if the cache lacks the key, charges the caller for a failed unwrap, and lets KMS unwrap the key;
+    3. or, if the cache lacks the key, charges the caller in advance the price of a failed unwrap, which limits forged
+       tokens, and lets KMS unwrap the key;
     4. decrypts the token, returns most of the charge, and caches the key.
 
 Anyone can send a token with a wrapped key that KMS unwraps, so only a token that decrypts (step 4) proves that its key
-is one of ours. A key under which no token was authentic is neither cached nor used to seal.
+is one of ours. Only after this is a key cached, and used to seal.
 
 A token opens only while its data key is young enough. The key's time of birth is in the token, unencrypted, and in the
 EncryptionContext under which KMS wrapped the key. So KMS refuses a token in which an attacker made the key younger.

@@ -1,7 +1,7 @@
 """Wrapping of data keys by AWS KMS, or by an author's own pair of functions (envelope.md §5, §8).
 
-An error of KMS means a bad token, an outage, or a mistake in the configuration. Its code tells which one, and it is the
-same code from boto3 and from `mcp_functions.aws`.
+An error of KMS means a bad token, an outage, or a mistake in the configuration. The error code tells which one; boto3
+and `mcp_functions.aws` have the same codes.
 """
 
 from __future__ import annotations
@@ -72,12 +72,13 @@ class KmsKey:
     def generate(self, context: dict[str, str]) -> tuple[bytes, bytes]:
         """Ask for a new data key: `kms:GenerateDataKey`."""
         answer = self._ask("generate_data_key", KeyId=self.arn, KeySpec="AES_256", EncryptionContext=context)
-        return self._checked(answer), bytes(answer["CiphertextBlob"])
+        return self._plaintext(answer), bytes(answer["CiphertextBlob"])
 
     def unwrap(self, wrapped: bytes, context: dict[str, str]) -> bytes:
         """Ask for the data key inside `wrapped`: `kms:Decrypt`."""
         # "Decrypt always carries KeyId": else a key wrapped under an attacker's own KMS key would be unwrapped.
-        return self._checked(self._ask("decrypt", KeyId=self.arn, CiphertextBlob=wrapped, EncryptionContext=context))
+        answer = self._ask("decrypt", KeyId=self.arn, CiphertextBlob=wrapped, EncryptionContext=context)
+        return self._plaintext(answer)
 
     def mac(self, message: bytes) -> bytes:
         """Ask an HMAC key for the code of a message: `kms:GenerateMac`."""
@@ -86,7 +87,8 @@ class KmsKey:
     def _ask(self, operation: str, **arguments: object) -> dict[str, Any]:
         try:
             answer: dict[str, Any] = getattr(self._client(), operation)(**arguments)
-        except Exception as error:  # noqa: BLE001 - botocore's classes are not imported; the text may quote the context
+        except Exception as error:  # noqa: BLE001 - botocore's classes are not imported
+            # `from None` below: the text of the error may quote the context, and must not reach the log.
             failure = read_failure(error)
             if operation == "decrypt" and failure.code in _BAD_BLOB:
                 raise InvalidRequestState(TokenReason.WRAPPED_KEY) from None
@@ -96,8 +98,8 @@ class KmsKey:
             raise Misconfigured(reason) from None
         return answer
 
-    def _checked(self, answer: dict[str, Any]) -> bytes:
-        """Return the plaintext key. "KeyId ends with the configured key id" (§5); `WrappingKeys` checks the length."""
+    def _plaintext(self, answer: dict[str, Any]) -> bytes:
+        """Return the plaintext key of an answer, after a check that our own KMS key made it (§5)."""
         if str(answer.get("KeyId", "")).rpartition("/")[2] != self.id:
             raise Misconfigured(reason="kms:UnexpectedAnswer")
         return bytes(answer.get("Plaintext", b""))
@@ -136,7 +138,7 @@ class WrappingKeys:
                 raise TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}") from None
             except Exception as error:  # noqa: BLE001 - an author's wrapping may raise anything; it is no client's fault
                 raise Misconfigured(reason=f"wrapping:{type(error).__name__}") from None
-            return _checked(DataKey(Header(born, self.first_hint, wrapped), plaintext))
+            return _check_length(DataKey(Header(born, self.first_hint, wrapped), plaintext))
 
     def unwrap(self, header: Header) -> DataKey:
         """Unwrap the data key of a token; its wrapping key is listed."""
@@ -154,14 +156,14 @@ class WrappingKeys:
                 raise TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}") from None
             except Exception:  # noqa: BLE001 - an author's wrapping may raise anything for damaged bytes: it fails closed
                 raise InvalidRequestState(TokenReason.WRAPPED_KEY) from None
-            return _checked(DataKey(header, plaintext))
+            return _check_length(DataKey(header, plaintext))
 
     def _context(self, born: int) -> dict[str, str]:
         """Return the EncryptionContext (§5). CloudTrail shows it in clear, so it holds nothing personal."""
         return {"purpose": PURPOSE, **self._scope._asdict(), "born": str(born)}
 
 
-def _checked(key: DataKey) -> DataKey:
+def _check_length(key: DataKey) -> DataKey:
     if len(key.plaintext) != KEY_BYTES or not 1 <= len(key.header.wrapped) <= MAX_WRAPPED:
         raise Misconfigured(reason="wrapping:KeyLength")
     return key

@@ -9,7 +9,8 @@
 To write an item:
 
     1. seal the payload for this key, version and expiry time: the sealed text opens for no others
-    2. if the sealed text is too large for DynamoDB, write it into a bucket as an object (a blob), and seal its key
+    2. if the sealed text is too large for DynamoDB, write it into a bucket as an object (a blob), and put the
+       sealed name of the object into the row
     3. write the row, if DynamoDB still has the version that the caller has read; otherwise the caller gets a `Conflict`
 
 A read does the same backwards. A program that may write to DynamoDB, but has no data key, cannot move a payload to
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mcp_functions")
 
-SECONDS_BEFORE_READS = (0.0, 0.0, 0.2)  # before each attempt to read an item; see `SealedTable.get`
+SECONDS_BEFORE_READS = (0.0, 0.0, 0.2)  # two attempts at once, and a third after a pause; see `SealedTable.get`
 _NONCE_BYTES = 16  # random bytes that identify one write
 
 
@@ -90,7 +91,7 @@ class SealedTable:
         """Return an item as the last write left it (strongly consistent); None if it is absent or has expired.
 
         Raises:
-            UnreadableItem: the item exists, and its seal does not open.
+            UnreadableItem: the item exists, but its seal does not open, or its object is gone.
         """
         # A read gets the row first, and then the object that the row names. If a writer replaced both in between, that
         # object is gone, and the next attempt finds the new one. A third one is for items that are written very often.

@@ -5,8 +5,8 @@
     tasks/update  gives answers to the task's questions
     tasks/cancel  ends the task, or asks its worker to stop
 
-A worker is an invocation of the same function that runs a round of the task, which runs its handler once. Clients poll
-with `tasks/get`, so no other process needs to watch tasks.
+A worker is an invocation of the same Lambda function. It runs one round of the task: it runs the handler once. Clients
+poll with `tasks/get`, so no other process needs to watch tasks.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ class Tasks:
             request.require_tasks_extension()
         if not support or not request.takes_tasks:
             return tool.call(params, round_)
-        # This client can show questions only in an MCP app (`has_app`), and a task cannot ask in an app. So a call that
-        # may ask remains a call, unless it must become a task.
+        # If the client can show questions only in an MCP app (`has_app`), a call that may ask remains a call: a task
+        # cannot ask in an app. With "required" it becomes a task nevertheless.
         if support == "allowed" and tool.asks and round_.request.has_app:
             return tool.call(params, round_)
         # The questions of the signature are asked before the task begins: this raises InputRequired to ask them.

@@ -41,9 +41,9 @@ class Sandbox:
     fingerprint: object  # identifies the files and the configuration that its process loads
     start: Callable[[], Process]  # starts a process
     _process: Process | None = field(default=None, init=False)  # the last one that was started; None before the first
-    _initialized: Process | None = field(default=None, init=False)  # the same one, once its init has succeeded
+    _ready_process: Process | None = field(default=None, init=False)  # it is `_process`, once its init has succeeded
     _has_ended: bool = field(default=False, init=False)  # whether `end` was called
-    _lock: Lock = field(default_factory=Lock, init=False)  # guards the two fields that `end` reads and writes
+    _lock: Lock = field(default_factory=Lock, init=False)  # `end` comes from another thread: no process starts after it
     _peak_memory: int = field(default=0, init=False)  # MB; 0 if unknown
 
     @property
@@ -60,7 +60,7 @@ class Sandbox:
         """Start the process before the first invocation; return the milliseconds of its init, None if it failed."""
         began = time.monotonic()
         try:
-            self._initialized = self._start_process(began + INIT_SECONDS, "init", request_id="")
+            self._ready_process = self._start_process(began + INIT_SECONDS, "init", request_id="")
         except FailedError:
             return None
         return (time.monotonic() - began) * 1000
@@ -81,9 +81,10 @@ class Sandbox:
         error = None
         self._write(f"START RequestId: {task.request_id} Version: $LATEST")
         try:
-            if self._initialized is None:  # the init failed, so it runs again now
-                self._initialized = self._start_process(until, "invoke", task.request_id)
-            payload = self._run(self._initialized, task, until, may_be_gone=not is_first)
+            if self._ready_process is None:  # the init failed, so it runs again now
+                self._ready_process = self._start_process(until, "invoke", task.request_id)
+            # A process of an earlier invocation may have ended since then.
+            payload = self._run(self._ready_process, task, until, may_be_gone=not is_first)
         except FailedError as failed:
             payload = failed.payload
             error = failed.error
