@@ -47,11 +47,11 @@ class Handler(Generic[P, R]):
     It is a function of the author, or a part of an adopted server, which was written with another library. `describe`
     writes its entry for the lists, and `call` runs one round of a request.
 
-    The attributes without a value here are set by every handler. The others have the value for a handler that does
-    not need them: most are for tools only, but a reader of a handler need not ask for its kind.
+    Every handler sets the attributes that have no value here. A handler that does not need one of the others keeps its
+    value. Most of them are for tools; a prompt has them too, so that code which reads them need not know the kind.
     """
 
-    # Its identity.
+    # What it is.
     kind: str  # "tool", "prompt", "resource" or "resource_template"
     name: str  # its name for clients
     key: str  # the value by which a request chooses it: its name, URI or URI template
@@ -59,7 +59,7 @@ class Handler(Generic[P, R]):
 
     # What the lists say about it. `handlers.catalog` reads these.
     server_description: Mapping[str, Any] = {}  # the `instructions` and `serverInfo` of its server
-    is_adopted = False  # whether it is a part of an adopted server
+    is_adopted = False  # whether it is a part of an adopted server, which writes its questions itself
     is_app_only = False  # whether only the app of a host may call it, and not the model
     has_completers = False  # whether it completes arguments while a user types them
     logs = False  # whether it can send log messages to the client
@@ -76,8 +76,8 @@ class Handler(Generic[P, R]):
     task: object = None  # not None if a call may become a task: the client then polls for the result
     errors: frozenset[type[Exception]] = frozenset()  # exceptions whose text is meant for the model, by exact type
 
-    # How it asks its user. `rounds` reads the first two, and `apps` the others: for a client without elicitation, they
-    # choose another way to the user.
+    # How it asks its user. The last three are for a client that cannot show a question itself, because it lacks the
+    # capability `elicitation`: `apps` then looks for another way to the user.
     camel_case = False  # whether the names in its arguments and forms are camelCase on the wire
     answer_within: int  # seconds that the user has for one answer
     requires: Sequence[str] = ()  # capabilities of the client: a question to a client without them is error -32021

@@ -7,7 +7,7 @@
 function in one of two places:
 
     InProcess    in this process: fast, and easy to debug
-    Fleet        with `runtime`, in a process of its own, as Lambda does; `Launcher` starts the processes
+    Fleet        with `runtime`, in another process, as on Lambda; `Launcher` starts the processes
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class Harness:
         on_log: called with a function's folder and one line of its log, or one line about its configuration. The
             default writes to stderr.
         on_invocation: called after every invocation of a function.
-        watcher: shows an author each call that has ended, and how far a call is. Such an author wants to see whole
-            tracebacks too, so processes write them. None: nobody watches, and a process logs only what Lambda logs.
+        watcher: shows an author each call that has ended, and how far a call is. An author who watches needs whole
+            tracebacks too, so the processes write them. Without a watcher they log only what they log on Lambda.
 
     While the block runs, it has these attributes too:
         url: the server's URL for clients, e.g. "http://127.0.0.1:8000/mcp".
@@ -182,7 +182,7 @@ class Harness:
         folders = self._find_folders()
         shell = dict(os.environ)
 
-        # 1. The addresses, which the other parts must know. Nothing answers there before steps 4 and 5.
+        # 1. The addresses, which the other parts must know. They answer requests from steps 4 and 5 on.
         api_loopback = self._running.enter_context(Loopback(port=self.port, max_body=MAX_BODY))
         invoke_loopback = self._running.enter_context(Loopback(max_body=2 * MAX_PAYLOAD))
         self.url = f"{api_loopback.url}/{FRONT_DOOR}"
@@ -207,7 +207,7 @@ class Harness:
         self._running.callback(invoke_api.drain)
         invoke_loopback.start(invoke_api.answer)
 
-        # 5. The API for clients, and the page, which has routes of its own.
+        # 5. The API for clients, and the page, which answers other routes.
         api = Api(self._lambdas, authorizer=access.authorizer, has_sign_in=self.auth == "oauth")
         page = Page(
             port=api_loopback.port,

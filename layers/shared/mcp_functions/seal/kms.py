@@ -2,8 +2,8 @@
 
     data key        32 bytes that encrypt tokens; each token carries its own data key, wrapped
     wrapping key    a key that never leaves KMS; it wraps (encrypts) data keys, and unwraps them
-    context         what a data key is for: the server, and the second in which it was born. KMS unwraps a data key
-                    only with the context with which it was wrapped
+    context         the purpose of a data key: its server, and the second in which it was born. KMS unwraps a data
+                    key only with the same context
     hint            four bytes of a token that tell which wrapping key wrapped its data key
 
 Everything that fails becomes one of three errors:
@@ -178,7 +178,7 @@ class WrappingKeys:
 
 
 def _call(function: Callable[..., T], *arguments: object) -> T:
-    """Call a function of a `Wrapping`. An OSError, such as a broken connection, becomes an outage."""
+    """Call a function of a `Wrapping`. An OSError becomes an outage: a connection is broken, for example."""
     try:
         return function(*arguments)
     except OSError as error:
