@@ -175,6 +175,7 @@ class Harness:
         """Start all parts, each before those that need it; `_running` stops them in the opposite order."""
         # The most frequent mistake is the wrong directory: report it before anything is opened.
         self._folders = self._find_folders()
+        self.__dict__.pop("_loaded", None)  # the functions of an earlier run have ended with it
         shell = dict(os.environ)
         api_loopback = self._running.enter_context(Loopback(port=self.port, max_body=MAX_BODY))
         invoke_loopback = self._running.enter_context(Loopback(max_body=2 * MAX_PAYLOAD))
