@@ -113,6 +113,15 @@ def test_a_batch_is_whole_legacy_and_bounded(client: Client, body: list[Any]) ->
     assert code(sent(client, body)) == (400, -32600)
 
 
+def test_a_batch_under_a_later_revision_needs_a_valid_session_and_is_logged_as_a_batch(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert code(sent(client, [LIST], "2025-11-25", mcp_session_id="unknown")) == (404, -32600)
+    with caplog.at_level("INFO", "mcp_functions"):
+        sent(client, [LIST], "2025-11-25")
+    assert caplog.records[-1].__dict__["method"] == "batch"
+
+
 def test_a_session_of_another_revision_has_no_batches(client: Client) -> None:
     client.initialize("2025-06-18")
     assert code(sent(client, [LIST])) == (400, -32600)

@@ -271,11 +271,12 @@ def test_names_that_no_header_could_hold_are_called(client: Client) -> None:
     assert client.result("tools/call", call)["isError"] is False
 
 
+@pytest.mark.parametrize("uri", ["nowhere://x", ""])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_resource_that_is_not_there_has_the_code_of_its_revision(client: Client, version: str) -> None:
+def test_a_resource_that_is_not_there_has_the_code_of_its_revision(client: Client, version: str, uri: str) -> None:
     client.initialize(version)
-    error = client.message("resources/read", {"uri": "nowhere://x"})["error"]
-    assert (error["code"], error["data"]) == (-32002, {"uri": "nowhere://x"})
+    error = client.message("resources/read", {"uri": uri})["error"]
+    assert (error["code"], error["data"]) == (-32002, {"uri": uri})
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,18 @@ def test_a_message_that_cannot_be_sent_does_not_lose_the_others(world: World) ->
     ]  # fmt: skip
 
 
+def test_a_stream_of_a_function_that_ends_without_a_response_is_an_internal_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World(*ALL, door=DOORS[1])
+    client = world.client()
+    client.initialize()
+    body = 'event: message\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n'
+    response = {"statusCode": 200, "headers": {"content-type": "text/event-stream"}, "body": body}
+    monkeypatch.setattr(world, "invoke", lambda _event: response)
+    assert client.call("add", a=1, b=2)[-1].data["error"] == {"code": -32603, "message": "Internal error"}
+
+
 @pytest.mark.parametrize("accept", ["application/json", "application/json, text/event-stream"])
 def test_results_too_large_together_become_errors_until_the_rest_fits(world: World, accept: str) -> None:
     client = world.client()

@@ -418,6 +418,7 @@ def test_a_cancellation_is_seen_at_the_next_question(world: World, alice: Client
     world.work()
     ended = alice.get(task)
     assert (ended["status"], "inputRequests" in ended) == ("cancelled", False)
+    assert "statusMessage" not in ended  # the round had reported its progress before it asked
 
 
 def test_work_that_finishes_before_it_sees_the_cancellation_stays_completed(world: World, alice: Client) -> None:
