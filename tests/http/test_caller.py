@@ -103,7 +103,7 @@ def test_no_token_reaches_the_function() -> None:
     event = gateways.http_api(gateways.http_request(wire.message("tools/call", {"name": "look"})))
     event["headers"]["authorization"] = f"Bearer {secret}"
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in gateways.JWT.items():
+        for name, value in gateways.JWT_SETTINGS.items():
             patch.setenv(name, value)
         handler(gateways.by_jwt(event, iss="https://id.example", sub="ann", client_id="app"), wire.Context())
     assert len(held) > 4

@@ -14,7 +14,7 @@ from mcp_functions.protocol.errors import ContentTooLarge, InsufficientScope, Ou
 from mcp_functions.protocol.messages import Request, Result
 from mcp_functions.settings import Settings
 from tests.support import gateways, wire
-from tests.support.gateways import GATEWAYS, JWT, HttpRequest
+from tests.support.gateways import GATEWAYS, JWT_SETTINGS, HttpRequest
 from tests.support.placements import PLACEMENTS, place
 
 OURS, OTHER = "https://app.example", "https://evil.example"
@@ -80,7 +80,7 @@ def test_a_page_of_ours_may_ask_and_learns_every_header_by_name(function: Lambda
 
 
 def test_a_preflight_needs_no_caller(function: LambdaFunction, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in JWT.items():
+    for name, value in JWT_SETTINGS.items():
         monkeypatch.setenv(name, value)
     assert preflight(function)["statusCode"] == 204
 
@@ -121,7 +121,7 @@ def test_a_preflight_over_every_gateway(name: str, function: LambdaFunction) -> 
 
 
 def test_metadata_may_be_read_by_a_page_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (JWT | {"MCP_ALLOWED_ORIGINS": OURS}).items():
+    for name, value in (JWT_SETTINGS | {"MCP_ALLOWED_ORIGINS": OURS}).items():
         monkeypatch.setenv(name, value)
     function, path = serve(ship), {"rawPath": "/.well-known/oauth-protected-resource"}
     asked = {"origin": OURS, "access-control-request-method": "GET"}

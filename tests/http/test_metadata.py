@@ -14,7 +14,7 @@ from mcp_functions import serve, serve_catalog, tool
 from mcp_functions.handlers import catalog
 from mcp_functions.http.gateway import LambdaFunction
 from tests.support import gateways, wire
-from tests.support.gateways import GATEWAYS, JWT, HttpRequest
+from tests.support.gateways import GATEWAYS, JWT_SETTINGS, HttpRequest
 
 ROOT = "/.well-known/oauth-protected-resource"
 PATHS = [ROOT, f"{ROOT}/mcp"]
@@ -41,7 +41,7 @@ def look() -> str:
 
 @pytest.fixture(params=["the endpoint", "one Lambda"])
 def function(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LambdaFunction:
-    for name, value in (JWT | {"MCP_SERVER_NAME": "shop"}).items():
+    for name, value in (JWT_SETTINGS | {"MCP_SERVER_NAME": "shop"}).items():
         monkeypatch.setenv(name, value)
     return deploy(request.param, tmp_path)
 
@@ -169,7 +169,7 @@ def test_the_endpoint_itself_still_requires_a_token(function: LambdaFunction) ->
 def test_the_path_of_the_resource_follows_the_well_known_one(
     url: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in (JWT | {"MCP_RESOURCE_URL": url}).items():
+    for name, value in (JWT_SETTINGS | {"MCP_RESOURCE_URL": url}).items():
         monkeypatch.setenv(name, value)
     function = serve(close)
     assert json.loads(get(function, path)["body"])["resource"] == url
@@ -184,7 +184,7 @@ def test_an_operator_may_name_the_scopes_to_begin_with(
 
 
 def test_a_server_without_scopes_lists_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in JWT.items():
+    for name, value in JWT_SETTINGS.items():
         monkeypatch.setenv(name, value)
     assert "scopes_supported" not in json.loads(get(serve(look), PATHS[0])["body"])
 

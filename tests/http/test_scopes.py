@@ -17,10 +17,10 @@ from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol import scopes
 from mcp_functions.testing import Conversation, deployed
 from tests.support import gateways, wire
-from tests.support.gateways import JWT
+from tests.support.gateways import JWT_SETTINGS
 from tests.support.placements import PLACEMENTS, place
 
-ISSUER = JWT["MCP_JWT_ISSUER"]
+ISSUER = JWT_SETTINGS["MCP_JWT_ISSUER"]
 METADATA = "https://mcp.example/.well-known/oauth-protected-resource/mcp"
 
 
@@ -59,7 +59,7 @@ def work(item: str) -> str:
 
 @pytest.fixture(params=PLACEMENTS)
 def function(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> LambdaFunction:
-    for name, value in JWT.items():
+    for name, value in JWT_SETTINGS.items():
         monkeypatch.setenv(name, value)
     return place(request.param, close, look, summary, work)
 
@@ -201,7 +201,7 @@ def test_signed_callers_have_no_scopes_so_the_operator_must_act(
 )
 def test_a_broader_scope_is_enough(granted: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chains = "admin > work:admin > work:write > work:read, work:admin > work:sign"
-    for name, value in (JWT | {"MCP_SCOPE_HIERARCHY": chains}).items():
+    for name, value in (JWT_SETTINGS | {"MCP_SCOPE_HIERARCHY": chains}).items():
         monkeypatch.setenv(name, value)
     assert ask(serve(close), *CLOSE, scope=granted)["statusCode"] == status
 
@@ -268,4 +268,4 @@ def test_the_list_omits_scopes() -> None:
 
 
 def test_no_hierarchy_is_the_default() -> None:
-    assert settings.read({"MCP_STACK": "shop", **JWT}).scope_hierarchy == {}
+    assert settings.read({"MCP_STACK": "shop", **JWT_SETTINGS}).scope_hierarchy == {}
