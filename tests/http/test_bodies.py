@@ -261,7 +261,8 @@ def test_any_answer_costs_as_little(function: Any, costly_value: str, monkeypatc
 def test_members_beside_the_arguments_cost_as_little(member: str, costly_value: str) -> None:
     handler = serve(ask, codec=wire.Boxes())
     handler(call_with("1"), wire.Context())
-    check_memory(handler, call_with(costly_value, arguments={}, **{member: PLACEHOLDER}))
+    params: dict[str, Any] = {"arguments": {}, member: PLACEHOLDER}
+    check_memory(handler, call_with(costly_value, **params))
 
 
 @pytest.mark.parametrize("member", ["progressToken", "com.example/key"])
