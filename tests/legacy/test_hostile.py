@@ -237,6 +237,12 @@ def test_a_question_is_not_asked_whose_answer_would_be_too_large_for_the_server(
     assert "too large" in text(client.call("wordy", text="y" * 50_000))
 
 
+@pytest.mark.parametrize("params", [["add"], "add", 0])
+def test_an_answer_with_the_method_of_a_call_and_malformed_params_is_an_answer(client: Client, params: object) -> None:
+    response = client.http("POST", {**TO_NOTHING, "method": "tools/call", "params": params})
+    assert response == client.http("POST", TO_NOTHING)
+
+
 def test_many_answers_at_once_count_once(client: Client, world: World) -> None:
     id_ = asked(client.call("resolve", bug=7))["id"]
     together = Barrier(6)
