@@ -1,7 +1,7 @@
 """The OAuth front seals its client ids, codes and tokens in envelopes, with a label for each purpose.
 
-A sealed value opens for its own purpose alone, and only with the texts that it is bound to, such as the client of a
-code. The published vectors in tests/seal/vectors hold one sealed value of each purpose.
+A sealed value opens for its own purpose alone, and only with the texts that it is bound to: a code is bound to its
+client. The published vectors in tests/seal/vectors hold one sealed value of each purpose.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def test_each_purpose_has_a_vector_that_another_implementation_can_check(purpose
 
 
 class SealedValue(NamedTuple):
-    """What the front has sealed."""
+    """A value that the front has sealed."""
 
     purpose: Purpose
     claims: dict[str, object]

@@ -37,7 +37,7 @@ TOKEN = ENVELOPE.seal(PAYLOAD)
 def refuse(token: str) -> str:
     """Assert that `ENVELOPE` refuses a token. Return the reason, which is only logged.
 
-    A caller may cause few KMS calls, so each token comes from a caller of its own.
+    A caller may cause few KMS calls, so each token comes from another caller.
     """
     return refusal_reason(lambda: ENVELOPE.unseal(token, caller=ascii(token)))
 
