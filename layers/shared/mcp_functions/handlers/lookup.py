@@ -29,7 +29,7 @@ class Target(NamedTuple):
     """The handler that a request names."""
 
     list_name: str  # the list that contains its entry
-    key: str  # its name, URI or URI template; `OTHERS` if an adopted server serves it without listing it
+    key: str  # its name, URI or URI template; `OTHERS` if a foreign server (`adopt`) serves it without listing it
     function: str  # the folder of the function that serves it
     companion: str = ""  # the name in the request, if that is a companion of the tool
 
@@ -57,9 +57,10 @@ def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> 
     name = _text_param(params, "name")
     if name in functions:
         return Target(list_name, name, functions[name])
-    tool = name.rpartition("-")[0]
-    if list_name == "tools" and name.endswith(COMPANIONS) and tool in catalog.get("asks", ()):
-        return Target(list_name, tool, functions[tool], companion=name)
+    if list_name == "tools" and name.endswith(COMPANIONS):
+        tool = name.rpartition("-")[0]
+        if tool in catalog.get("asks", ()):
+            return Target(list_name, tool, functions[tool], companion=name)
     if OTHERS in functions:
         return Target(list_name, OTHERS, functions[OTHERS])
     raise UnknownName(message=f"Unknown {list_name.removesuffix('s')}")

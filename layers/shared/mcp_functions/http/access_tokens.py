@@ -106,7 +106,7 @@ def _is_other_token(claims: Mapping[str, Any], *, is_oauth: bool) -> bool:
     Some providers do not mark an ID token as such. But in the oauth mode the front signs people in with a nonce, so an
     ID token that it receives has that claim.
     """
-    uses = {str(claims.get(name)).lower() for name in ("token_use", "typ")}
+    uses = {str(claims[name]).lower() for name in ("token_use", "typ") if name in claims}
     if uses & OTHER_TOKENS:
         return True
     if uses & ACCESS_TOKENS:
@@ -115,7 +115,10 @@ def _is_other_token(claims: Mapping[str, Any], *, is_oauth: bool) -> bool:
 
 
 def _is_of_other_client(claims: Mapping[str, Any], settings: Settings) -> bool:
-    """Tell whether the provider issued the token to another client than the sign-in front."""
+    """Tell whether the provider issued the token to another client than the sign-in front.
+
+    With another `oauth_binding`, the audience of the token proves this already.
+    """
     return settings.oauth_binding == "client_id" and _client(claims) != settings.oauth_client_id
 
 

@@ -81,8 +81,8 @@ def read_body(http: HttpRequest, limit: int) -> str | bytes:
         ContentTooLarge: the body is over `limit`.
         ParseError: the event says that the body is base64, and it is not; or the body is not Unicode.
     """
-    # Base64 has 4/3 characters for a byte, and text at most 1. So a body of twice the limit is too large in both forms,
-    # and is refused without decoding it. The exact check follows.
+    # A body of `limit` bytes has at most `limit` characters as text, and 4/3 of it as base64. One with twice as many is
+    # refused without decoding it. The exact check follows.
     if len(http.body) > limit * 2:
         raise ContentTooLarge
     body: str | bytes = http.body

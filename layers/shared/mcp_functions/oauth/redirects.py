@@ -50,7 +50,7 @@ def may_be_registered(uri: str) -> bool:
 
 
 def matches(uri: str, registered: Collection[str]) -> bool:
-    """Check whether a URI is a registered one."""
+    """Check whether a URI is a registered one. A program may listen on another loopback port at each start."""
     if uri in registered:
         return True
     portless = _without_port(uri)
@@ -58,7 +58,10 @@ def matches(uri: str, registered: Collection[str]) -> bool:
 
 
 def is_web(uri: str) -> bool:
-    """Check whether a URI leads to a web site. Any program may listen on a loopback port, or claim a scheme."""
+    """Check whether a URI leads to a web site. Only then does it prove who the application is.
+
+    Any program may listen on a loopback port, or claim a scheme.
+    """
     web = re.fullmatch(WEB, uri)
     if web is None:
         return False

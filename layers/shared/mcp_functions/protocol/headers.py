@@ -56,7 +56,7 @@ def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
     check_no_contradiction(message, headers)
     version = _requested_version(message)
     required = [VERSION_HEADER, METHOD_HEADER]
-    # A call whose name is absent or no text is refused later, with InvalidParams.
+    # If the name is missing or is not a string, the search for the handler refuses the call, with InvalidParams.
     if message["method"] in CALLS and isinstance(_name_in(message), str):
         required.append(NAME_HEADER)
     for header in required:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONValue
 
 MAX_DEPTH = 64  # levels of nested arrays and objects in a request
-DIGITS_OF_DOUBLE = 309  # the largest double has this number of digits before its point
+DIGITS_OF_DOUBLE = 309  # the digits of the largest double before its point; longer integers are refused
 MAX_VALUES = 100_000  # the values in one document that pydantic or jsonschema validates
 MAX_EXACT = 2**53  # a double beyond this no longer identifies one integer
 CONTAINERS = (dict, list, tuple)
@@ -49,7 +49,8 @@ def loads(text: str | bytes) -> JSONValue:
             raise ParseError(message=f"JSON is nested deeper than {MAX_DEPTH} levels")
         if "\\" in string and re.search(SURROGATE, string):
             _check_unicode(value)
-    # The errors of the standard library are hidden with `from None`, because their texts quote the request.
+    # A ParseError passes, because it is no ValueError. The errors of the standard library are hidden with `from None`,
+    # because their texts quote the request.
     except UnicodeEncodeError:
         raise ParseError(message="A JSON string holds half of a surrogate pair") from None
     except (ValueError, RecursionError) as error:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 MAX_MESSAGE_CHANGES = 2  # a price in a message may change once or twice, but a clock changes in every round
 MAX_KEY_CHANGES = 1  # a deployment may rename a key once, but a random key changes in every round
-MAX_CALLS = 10_000  # stops a handler that asks in a loop until the answer changes, which never happens within a round
+MAX_CALLS = 10_000  # stops a handler that asks in a loop until the answer changes: in one round it never changes
 ACTIONS = ("accept", "decline", "cancel")
 
 NOT_TEXT = "a question's {part} is text, and not of type {type}"
@@ -81,10 +81,14 @@ class Questions:
         self._fingerprints: dict[str, str] = {}  # the fingerprints of this round's questions, by key
         self._calls: Counter[str] = Counter()  # how often the handler asked, by key
         self._read: set[str] = set()  # the fingerprints of the questions whose response was read
-        for key, fingerprint in asked_before.items():
-            answers = record.answers.get(key, {})
-            if key in responses and fingerprint not in answers:  # a later response never replaces an earlier one
-                record.answers[key] = {**answers, fingerprint: responses[key]}
+        self._record_responses(responses)
+
+    def _record_responses(self, responses: Mapping[str, JSONObject]) -> None:
+        """Record the responses to the previous round's questions. A later response never replaces an earlier one."""
+        for key, fingerprint in self.asked_before.items():
+            answers = self._record.answers.get(key, {})
+            if key in responses and fingerprint not in answers:
+                self._record.answers[key] = {**answers, fingerprint: responses[key]}
                 action = responses[key].get("action")
                 self.actions[key] = action if action in ACTIONS else "answer"
 
@@ -102,7 +106,8 @@ class Questions:
         fingerprint = input_requests.fingerprint(request)
         self._count_call(key, fingerprint)
         if question.read_once and self._calls[key] > 1:
-            self._record.drop_answer(key, fingerprint)  # the first call has used it, so the user is asked again
+            # The answer to `elicit.url`, for example, counts for one call: the first call has used it.
+            self._record.drop_answer(key, fingerprint)
         if fingerprint in self._record.answers.get(key, {}):
             return self._read_response(question, fingerprint)
         # The answers to earlier texts stay in the record, because two deployed versions may take turns.

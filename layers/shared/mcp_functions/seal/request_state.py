@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Request
     from mcp_functions.seal.envelope import Seal
 
-FLOW_SECONDS = 3600  # every conversation may last at least this long
+MIN_LIMIT_SECONDS = 3600  # the time limit of a conversation is never shorter
 # If the author gives people more than ten minutes for one answer, a conversation may last six times that. So the ratio
 # stays the same: an hour is six times the default of ten minutes.
 FLOW_FACTOR = 6
@@ -53,16 +53,16 @@ class RoundStart(NamedTuple):
 
 def max_flow_seconds(lifetime: int) -> int:
     """Return how many seconds a conversation may take, if one answer may take `lifetime` (§9.4)."""
-    return max(FLOW_SECONDS, FLOW_FACTOR * lifetime)
+    return max(MIN_LIMIT_SECONDS, FLOW_FACTOR * lifetime)
 
 
-def start_round(audience: str, request: Request, sealer: RequestStates | None) -> RoundStart:
+def start_round(audience: str, request: Request, states: RequestStates | None) -> RoundStart:
     """Verify the state that a request carries, or begin a conversation.
 
     Args:
         audience: the server that the state is for: "<service>/<stage>".
         request: the request of this round.
-        sealer: seals and opens states; None if the function has no keys.
+        states: seals and opens states; None if the function has no keys.
 
     Raises:
         InvalidParams: the arguments have no canonical form.
@@ -72,14 +72,14 @@ def start_round(audience: str, request: Request, sealer: RequestStates | None) -
     binding = bind_request(audience, request.method, request.params, request.principal)
     if "requestState" not in request.params:
         # A conversation needs an id only if a state may follow. Without keys there is none, so the id is empty.
-        flow = sealer.new_flow() if sealer else ""
+        flow = states.new_flow() if states else ""
         return RoundStart(binding, flow=flow, claims=None)
-    if sealer is None:
+    if states is None:
         raise InvalidRequestState(reason="function_has_no_keys")
     token = request.params["requestState"]
     if not isinstance(token, str):
         raise InvalidRequestState(reason="shape")
-    claims = sealer.open(token, binding, caller=caller_id(request.principal, request.address))
+    claims = states.open(token, binding, caller=caller_id(request.principal, request.address))
     return RoundStart(binding, flow=claims.flow, claims=claims)
 
 

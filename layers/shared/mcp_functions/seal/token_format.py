@@ -70,7 +70,7 @@ def count_chars(head: bytes, payload: bytes) -> int:
 
 
 def parse(text: str, max_chars: int) -> Token:
-    """Split a token, with the checks 1 to 7 of §7 in that order. They need neither KMS nor a key derivation.
+    """Split a token, with the checks 1 to 7 of envelope.md §7, in that order. They need no KMS and no key derivation.
 
     Raises:
         InvalidRequestState: the text is not a token, or has more than `max_chars` characters.
@@ -106,12 +106,16 @@ def _decode(text: str) -> bytes:
         body = binascii.a2b_base64(encoded, strict_mode=True)
     except (ValueError, binascii.Error):
         raise InvalidRequestState(TokenReason.ENCODING) from None  # the cause holds the client's text
-    # Base64 writes groups of 3 bytes. If 1 or 2 bytes are left, the last character has bits that the decoder ignores,
-    # so several characters give the same byte. Encode these bytes again: the text must end with exactly this.
-    tail_size = len(body) % 3
-    if tail_size == 0:
-        return body
-    tail = binascii.b2a_base64(body[-tail_size:], newline=False)
-    if not encoded.endswith(tail):
+    if not _is_canonical(encoded, body):
         raise InvalidRequestState(TokenReason.ENCODING)
     return body
+
+
+def _is_canonical(encoded: bytes, body: bytes) -> bool:
+    """Check that base64 is the canonical text of its bytes: "QQ==" and "QR==" both decode to "A", but "QQ==" is that.
+
+    Base64 writes 3 bytes as 4 characters. If 1 or 2 bytes are left, the decoder ignores bits of the last character. So
+    these bytes are encoded again, and the text must end with the result.
+    """
+    left = len(body) % 3
+    return left == 0 or encoded.endswith(binascii.b2a_base64(body[-left:], newline=False))

@@ -79,14 +79,14 @@ class Lease:
         """Write the next state of the task and return it; try again while the table is unavailable.
 
         Raises:
-            LeaseLost: the worker has lost its lease, as the transition found. Nothing is written.
+            LeaseLost: another worker has the lease, or the task has ended. Nothing is written.
         """
         with self._lock:
             for pause in WRITE_PAUSES:
                 try:
                     return self._write(transition)
                 except TemporarilyUnavailable:
-                    self._sleep(pause)
+                    self._sleep(pause)  # under the lock: the other threads could not write either
             return self._write(transition)  # the last attempt: its error reaches the caller
 
     def renew(self, round_: Round) -> Task:

@@ -58,7 +58,7 @@ class Issuer:
     def __init__(
         self, url: str, resource: str, *, now: Callable[[], float] = time.time, behaviour: Behaviour = Behaviour()
     ) -> None:
-        """Make a key.
+        """Begin without clients and tokens, with a new signing key.
 
         Args:
             url: this server's URL, without a path; also the `iss` of its tokens.
