@@ -1,4 +1,4 @@
-"""Properties of tasks that hold whatever happens to workers, worker invocations, the table and other clients.
+"""Properties of tasks that hold whatever action to workers, worker invocations, the table and other clients.
 
 No acknowledged answer is lost. No recorded step runs again. A worker that lost its lease writes nothing more.
 A finished task never changes. No client sees another's task. Every other task ends.
@@ -16,8 +16,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from mcp_functions.http.gateway import WorkFailed
 from mcp_functions.protocol.errors import UnknownTask
 from tests.support import wire
-from tests.tasks.jobs import DONE, MEANWHILE, saga
-from tests.tasks.world import Client, World, text
+from tests.tasks.deployment import Client, Deployment, result_text
+from tests.tasks.jobs import FINISHED_STEPS, STEP_HOOKS, saga
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,13 +52,13 @@ class Tasks(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        DONE.clear()
-        MEANWHILE.clear()
-        self.world = World(saga)
-        self.clients = {name: Client(self.world, name) for name in PEOPLE}
+        FINISHED_STEPS.clear()
+        STEP_HOOKS.clear()
+        self.deployment = Deployment(saga)
+        self.clients = {name: Client(self.deployment, name) for name in PEOPLE}
         self.known: list[Known] = []
         self.lost: list[tuple[str, str | None]] = []
-        MEANWHILE.append(self._refuse_what_is_recorded)
+        STEP_HOOKS.append(self._refuse_what_is_recorded)
 
     def _refuse_what_is_recorded(self, done: list[str]) -> None:
         tag, key = done[-1].split()
@@ -68,13 +68,13 @@ class Tasks(RuleBasedStateMachine):
                 assert not task.ended, f"{key} ran in a task that had ended"
 
     def _item(self, known: Known) -> Task | None:
-        weather, self.world.table.weather = self.world.table.weather, lambda _operation: None
+        weather, self.deployment.table.weather = self.deployment.table.weather, lambda _operation: None
         try:
-            return self.world.tasks.store.get(known.id, known.owner)
+            return self.deployment.tasks.store.get(known.id, known.owner)
         except UnknownTask:
             return None
         finally:
-            self.world.table.weather = weather
+            self.deployment.table.weather = weather
 
     # ---- What clients do
 
@@ -82,8 +82,8 @@ class Tasks(RuleBasedStateMachine):
     def call(self, name: str) -> None:
         if len(self.known) < 4:
             tag = f"t{len(self.known)}"
-            task_id = self.clients[name].begin("saga", tag=tag)
-            self.known.append(Known(task_id, self.clients[name], tag, self.world.summoned[-1][1]))
+            task_id = self.clients[name].start_task("saga", tag=tag)
+            self.known.append(Known(task_id, self.clients[name], tag, self.deployment.invocations[-1][1]))
 
     @precondition(lambda self: self.known)
     @rule(data=st.data())
@@ -103,7 +103,7 @@ class Tasks(RuleBasedStateMachine):
         params = {"taskId": known.id, "inputResponses": {key: {"action": "accept", "content": content}}}
         self._one_fault("PutItem", fault)
         known.client.send("tasks/update", params)
-        self.world.table.weather = lambda _operation: None
+        self.deployment.table.weather = lambda _operation: None
         task = self._item(known)
         taken = task is None or key not in task.requests
         assert taken or known.client.response["statusCode"] == 503, "acknowledged, and not taken"
@@ -141,60 +141,60 @@ class Tasks(RuleBasedStateMachine):
 
     # ---- What becomes of workers
 
-    @precondition(lambda self: self.world.summoned)
+    @precondition(lambda self: self.deployment.invocations)
     @rule(fault=st.sampled_from([None, "lost", "unanswered", "throttled"]), seconds=st.sampled_from([1, 60, 900]))
     def work(self, fault: Fault, seconds: int) -> None:
         self._one_fault("PutItem", fault)
         self._come(seconds)
 
-    @precondition(lambda self: self.world.summoned)
+    @precondition(lambda self: self.deployment.invocations)
     @rule(at=st.integers(0, 6), when=st.sampled_from(["before", "after"]))
     def work_and_be_killed(self, at: int, when: Literal["before", "after"]) -> None:
         writes = iter(range(99))
 
         def weather(operation: str) -> Fault:
             if operation == "PutItem" and next(writes) == at:
-                self.world.table.weather = lambda _operation: None
+                self.deployment.table.weather = lambda _operation: None
                 if when == "before":
                     raise Killed
                 return self._kill_after()
             return None
 
-        self.world.table.weather = weather
+        self.deployment.table.weather = weather
         self._come()
 
-    @precondition(lambda self: self.world.summoned)
+    @precondition(lambda self: self.deployment.invocations)
     @rule()
     def work_and_be_killed_in_a_step(self) -> None:
         self._during_the_next_step(self._die)
         self._come()
 
-    @precondition(lambda self: self.world.summoned)
+    @precondition(lambda self: self.deployment.invocations)
     @rule(rounds=st.integers(0, 2), last=st.sampled_from(["lives", "dies", "never comes"]))
     def sleep_through_the_lease_while_another_worker_goes_on(self, rounds: int, last: str) -> None:
         left: list[dict[str, Any]] = []
 
         def sleep() -> None:
             self._go_on_without_it(rounds, last)
-            left.append(dict(self.world.table.items))
+            left.append(dict(self.deployment.table.items))
 
         self._during_the_next_step(sleep)
         self._come()
-        assert left in ([], [self.world.table.items]), "written by a worker that was given up"
+        assert left in ([], [self.deployment.table.items]), "written by a worker that was given up"
 
-    @precondition(lambda self: self.world.summoned)
+    @precondition(lambda self: self.deployment.invocations)
     @rule()
     def a_summons_is_lost(self) -> None:
-        self.lost.append(self.world.summoned.popleft())
+        self.lost.append(self.deployment.invocations.popleft())
 
     @precondition(lambda self: self.lost)
     @rule()
     def a_summons_comes_late_or_twice(self) -> None:
-        self.world.summoned.append(self.lost[-1])
+        self.deployment.invocations.append(self.lost[-1])
 
     @rule(seconds=st.sampled_from([1, 16, 31, 1000]))
     def time_passes(self, seconds: int) -> None:
-        self.world.clock.advance(seconds)
+        self.deployment.clock.advance(seconds)
 
     # ---- What always holds
 
@@ -210,7 +210,7 @@ class Tasks(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Let everything come to its end: clients that ask and answer, workers that live."""
-        MEANWHILE[:] = [self._refuse_what_is_recorded]
+        STEP_HOOKS[:] = [self._refuse_what_is_recorded]
         for known in self.known:
             for _ in range(60):
                 polled = self._get(known)
@@ -218,17 +218,17 @@ class Tasks(RuleBasedStateMachine):
                     break
                 for key in polled.get("inputRequests", {}):
                     self._accept(known, key)
-                while self.world.summoned:
+                while self.deployment.invocations:
                     self._come()
-                self.world.clock.advance(1000)
+                self.deployment.clock.advance(1000)
             self._came_to_its_end(known, polled)
-        MEANWHILE.clear()
+        STEP_HOOKS.clear()
 
     def _came_to_its_end(self, known: Known, polled: dict[str, Any]) -> None:
         match polled["status"]:
             case "completed":
                 said = " ".join(known.answers[key] for key in ("q1", "q2", "q3"))
-                assert text(polled["result"]) == f"{known.tag}: {said}"
+                assert result_text(polled["result"]) == f"{known.tag}: {said}"
             case "cancelled":
                 assert known.cancelled
             case other:
@@ -237,18 +237,18 @@ class Tasks(RuleBasedStateMachine):
     # ---- Parts
 
     def _go_on_without_it(self, rounds: int, last: str) -> None:
-        self.world.clock.advance(40)
+        self.deployment.clock.advance(40)
         for known in self.known:
             self._get(known)
         for _ in range(rounds):
-            while self.world.summoned:
+            while self.deployment.invocations:
                 self._come()
             for known in self.known:
                 for key in self._get(known).get("inputRequests", {}):
                     self._accept(known, key)
         if last == "dies":
             self._during_the_next_step(self._die)
-        while self.world.summoned and last != "never comes":
+        while self.deployment.invocations and last != "never comes":
             self._come()
 
     def _accept(self, known: Known, key: str) -> None:
@@ -263,41 +263,41 @@ class Tasks(RuleBasedStateMachine):
 
     def _come(self, seconds: int = 900) -> None:
         try:
-            self.world.come(self.world.summoned.popleft(), seconds)
+            self.deployment.run_worker(self.deployment.invocations.popleft(), seconds)
         except (Killed, WorkFailed):
             pass
         finally:
-            self.world.table.weather = lambda _operation: None
-            MEANWHILE[1:] = []
+            self.deployment.table.weather = lambda _operation: None
+            STEP_HOOKS[1:] = []
             self.what_has_ended_stays_as_it_is()
 
     def _one_fault(self, operation: str, fault: Fault) -> None:
         def weather(asked: str) -> Fault:
             if asked != operation:
                 return None
-            self.world.table.weather = lambda _operation: None
+            self.deployment.table.weather = lambda _operation: None
             return fault
 
-        self.world.table.weather = weather
+        self.deployment.table.weather = weather
 
     def _kill_after(self) -> Fault:
         """Let the write happen, and the process die before it hears of it."""
 
-        def die(_operation: str) -> Fault:
+        def kill_process(_operation: str) -> Fault:
             raise Killed
 
-        self.world.table.weather = die
+        self.deployment.table.weather = kill_process
         return "lost"
 
     def _die(self) -> None:
         raise Killed
 
-    def _during_the_next_step(self, happens: Callable[[], None]) -> None:
+    def _during_the_next_step(self, action: Callable[[], None]) -> None:
         def once(_done: list[str]) -> None:
-            MEANWHILE[1:] = []
-            happens()
+            STEP_HOOKS[1:] = []
+            action()
 
-        MEANWHILE.append(once)
+        STEP_HOOKS.append(once)
 
 
 TestTasks = Tasks.TestCase
