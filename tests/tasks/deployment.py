@@ -33,7 +33,7 @@ FUNCTION = "work"
 
 
 class TransparentSeal:
-    """A seal that encrypts nothing; its tokens are about as long as real ones, because the table limits their length."""
+    """A seal that encrypts nothing; its tokens are as long as real ones, because the table has a limit."""
 
     def seal(self, payload: bytes, /) -> str:
         return base64.urlsafe_b64encode(payload).decode()
@@ -46,9 +46,10 @@ class Deployment:
     """One function with its table and its worker.
 
     Attributes:
-        clock: of everybody.
-        table: whose weather a test decides.
-        summoned: the orders of workers that have not come yet.
+        clock: the one clock; a test advances it.
+        table: the table in memory; `table.weather` decides which requests fail.
+        invocations: the task id and the owner of each worker invocation that has not run yet.
+        sleeps: the pauses of workers between repeated requests, in seconds.
 
     """
 

@@ -25,7 +25,7 @@ from mcp_functions import (
 )
 
 FINISHED_STEPS: list[str] = []
-STEP_HOOKS: list[Callable[[list[str]], object]] = []  # what action while a step runs
+STEP_HOOKS: list[Callable[[list[str]], object]] = []  # called while a step runs
 
 
 def do(what: str) -> str:

@@ -5,51 +5,16 @@
 
 from __future__ import annotations
 
-import json
-import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from mcp_functions import serve, settings, tool
-from mcp_functions.front_door import FrontDoor
-from mcp_functions.handlers import catalog, lists
-from mcp_functions.http.gateway import LambdaFunction, WorkFailed
-from mcp_functions.protocol.errors import UnknownTask
-from mcp_functions.protocol.messages import ForwardedResponse, Request
-from mcp_functions.seal.envelope import Envelope
-from mcp_functions.seal.token_format import CEILING
-from mcp_functions.settings import Settings
-from mcp_functions.store import LABEL
-from mcp_functions.testing import WITH_TASKS, Conversation, deployed
 from tests.support import wire
-from tests.support.placements import Lambdas
-from tests.support.strict_kms import START, Clock, StrictKms, make_keys
 from tests.tasks.deployment import Client, Deployment, result_text
-from tests.tasks.jobs import FINISHED_STEPS, JOBS, STEP_HOOKS, publish
+from tests.tasks.jobs import FINISHED_STEPS, JOBS, STEP_HOOKS
 
-if TYPE_CHECKING:
-    from mcp_functions.rounds.audit import AuditRecord
-
-DAY = 24 * 3600
 APPROVAL, REJECTION = {"yes": True}, {"yes": False}
 SECRET = "secret of the author"  # noqa: S105 - what must stay in the function
-
-
-@pytest.fixture(autouse=True)
-def _nothing_done() -> None:
-    FINISHED_STEPS.clear()
-    STEP_HOOKS.clear()
-
-
-@pytest.fixture
-def deployment() -> Deployment:
-    return Deployment(*JOBS)
-
-
-@pytest.fixture
-def alice(deployment: Deployment) -> Client:
-    return Client(deployment)
 
 
 # ---- A call becomes a task
@@ -61,13 +26,15 @@ def test_a_task_works_asks_is_answered_and_ends_with_what_the_call_would_have_re
     task = alice.start_task("publish", title="Lisbon")
     assert alice.get(task)["status"] == "working"
     deployment.run_workers()
-    asked = alice.get(task)
-    assert (asked["status"], list(asked["inputRequests"])) == ("input_required", ["approve"])
+    waiting = alice.get(task)
+    assert waiting["status"] == "input_required"
+    assert list(waiting["inputRequests"]) == ["approve"]
     alice.accept(task, approve=APPROVAL)
     assert alice.get(task)["status"] == "working"
     deployment.run_workers()
-    result = alice.get(task)
-    assert (result["status"], result_text(result["result"])) == ("completed", "DRAFT LISBON, PUBLISH LISBON")
+    completed = alice.get(task)
+    assert completed["status"] == "completed"
+    assert result_text(completed["result"]) == "DRAFT LISBON, PUBLISH LISBON"
     assert FINISHED_STEPS == ["draft Lisbon", "publish Lisbon"]
 
 
@@ -94,10 +61,14 @@ def test_a_tool_that_requires_a_task_refuses_a_client_without_the_extension(depl
     assert FINISHED_STEPS == []
 
 
-@pytest.mark.parametrize(("count", "plainly", "knowingly"), [(1, "complete", "complete"), (3, "complete", "task")])
-def test_an_author_decides_by_the_arguments(deployment: Deployment, count: int, plainly: str, knowingly: str) -> None:
-    assert Client(deployment, capabilities={}).call("counted", count=count)["resultType"] == plainly
-    assert Client(deployment).call("counted", count=count)["resultType"] == knowingly
+@pytest.mark.parametrize(("count", "result_type"), [(1, "complete"), (3, "task")])
+def test_an_author_decides_by_the_arguments(alice: Client, count: int, result_type: str) -> None:
+    assert alice.call("counted", count=count)["resultType"] == result_type
+
+
+def test_an_allowed_task_is_a_plain_call_for_a_client_without_the_extension(deployment: Deployment) -> None:
+    client = Client(deployment, capabilities={})
+    assert client.call("counted", count=3)["resultType"] == "complete"
 
 
 def test_an_author_may_require_a_task_by_the_arguments(deployment: Deployment) -> None:
@@ -105,11 +76,11 @@ def test_an_author_may_require_a_task_by_the_arguments(deployment: Deployment) -
     assert Client(deployment, capabilities={}).error("tools/call", params)["code"] == -32021
 
 
-def test_arguments_that_do_not_fit_make_no_task(deployment: Deployment) -> None:
-    client = Client(deployment, scope="work:write")
-    for name in ("counted", "publish", "scoped"):
-        result = client.call(name, count="many")
-        assert (result["resultType"], result["isError"]) == ("complete", True)
+@pytest.mark.parametrize("name", ["counted", "publish", "scoped"])
+def test_invalid_arguments_start_no_task(deployment: Deployment, name: str) -> None:
+    result = Client(deployment, scope="work:write").call(name, count="many")
+    assert result["resultType"] == "complete"
+    assert result["isError"] is True
     assert deployment.table.items == {}
 
 
@@ -238,12 +209,13 @@ def test_malformed_answers_are_refused(deployment: Deployment, alice: Client, re
     assert alice.get(task)["status"] == "input_required"
 
 
-def test_a_task_needs_the_scope_that_its_call_needed(deployment: Deployment) -> None:
+@pytest.mark.parametrize("method", wire.OF_TASKS)
+def test_a_task_needs_the_scope_that_its_call_needed(deployment: Deployment, method: str) -> None:
     task = Client(deployment, scope="work:write").start_task("scoped")
-    for method in wire.OF_TASKS:
-        poor = Client(deployment)
-        assert poor.error(method, {"taskId": task, "inputResponses": {}})["data"]["reason"] == "insufficient_scope"
-        assert poor.response["statusCode"] == 403
+    client = Client(deployment, scope="")
+    error = client.error(method, {"taskId": task, "inputResponses": {}})
+    assert client.response["statusCode"] == 403
+    assert error["data"]["reason"] == "insufficient_scope"
 
 
 def test_a_client_without_a_capability_gets_no_question_that_needs_it(deployment: Deployment, alice: Client) -> None:
@@ -319,8 +291,8 @@ def test_a_declined_question_ends_the_task_with_a_result(deployment: Deployment,
     deployment.run_workers()
     alice.update(task, approve={"action": "decline"})
     deployment.run_workers()
-    result = alice.get(task)
-    assert (result["status"], result["result"]["isError"]) == ("completed", True)
+    polled = alice.get(task)
+    assert (polled["status"], polled["result"]["isError"]) == ("completed", True)
 
 
 def test_an_answer_too_large_for_the_item_is_refused(deployment: Deployment, alice: Client) -> None:
@@ -376,9 +348,9 @@ def test_a_task_whose_question_the_calling_client_cannot_show_ends_in_words(
 ) -> None:
     task = alice.start_task("sampled")
     deployment.run_workers()
-    result = alice.get(task)
-    assert (result["status"], result["result"]["isError"]) == ("completed", True)
-    assert "It asks: a message of the client's model." in result_text(result["result"])
+    polled = alice.get(task)
+    assert (polled["status"], polled["result"]["isError"]) == ("completed", True)
+    assert "It asks: a message of the client's model." in result_text(polled["result"])
 
 
 def test_a_task_whose_tool_requires_what_the_client_lacks_fails_with_its_name(
@@ -386,10 +358,10 @@ def test_a_task_whose_tool_requires_what_the_client_lacks_fails_with_its_name(
 ) -> None:
     task = alice.start_task("demanding")
     deployment.run_workers()
-    result = alice.get(task)
-    assert (result["status"], result["error"]["code"]) == ("failed", -32021)
-    assert result["error"]["data"] == {"requiredCapabilities": {"sampling": {}}}
-    assert result["error"]["message"] == (
+    polled = alice.get(task)
+    assert (polled["status"], polled["error"]["code"]) == ("failed", -32021)
+    assert polled["error"]["data"] == {"requiredCapabilities": {"sampling": {}}}
+    assert polled["error"]["message"] == (
         "The client lacks a required capability: sampling. The server would have asked: a message of the client's model"
     )
 
@@ -409,14 +381,14 @@ def test_a_finished_task_never_changes(deployment: Deployment, alice: Client, en
     if ending == "cancelled":
         alice.cancel(task)
     deployment.run_workers()
-    result = alice.get(task)
-    assert result["status"] == ending
+    polled = alice.get(task)
+    assert polled["status"] == ending
     items = dict(deployment.table.items)
     alice.cancel(task)
     alice.accept(task, approve=APPROVAL)
     deployment.run_worker((task, next(iter(items)).split("/")[3]))
     deployment.clock.advance(3600)
-    assert alice.get(task) == {**result, "pollIntervalMs": 30_000}
+    assert alice.get(task) == {**polled, "pollIntervalMs": 30_000}
     assert deployment.table.items == items
 
 
@@ -427,8 +399,8 @@ def test_a_task_that_waits_for_an_answer_is_cancelled_immediately(deployment: De
     task = alice.start_task("publish", title="Lisbon")
     deployment.run_workers()
     alice.cancel(task)
-    result = alice.get(task)
-    assert result["status"] == "cancelled"
+    polled = alice.get(task)
+    assert polled["status"] == "cancelled"
     alice.accept(task, approve=APPROVAL)
     assert deployment.run_workers() == 0
     assert FINISHED_STEPS == ["draft Lisbon"]
@@ -446,8 +418,8 @@ def test_a_cancellation_is_seen_at_the_next_question(deployment: Deployment, ali
     task = alice.start_task("publish", title="Lisbon")
     STEP_HOOKS.append(lambda _steps: alice.cancel(task))
     deployment.run_workers()
-    result = alice.get(task)
-    assert (result["status"], "inputRequests" in result) == ("cancelled", False)
+    polled = alice.get(task)
+    assert (polled["status"], "inputRequests" in polled) == ("cancelled", False)
 
 
 def test_work_that_finishes_before_it_sees_the_cancellation_stays_completed(
@@ -465,264 +437,3 @@ def test_a_task_that_is_cancelled_before_its_worker_starts_never_begins(deployme
     assert alice.get(task)["status"] == "cancelled"
     deployment.run_workers()
     assert FINISHED_STEPS == []
-
-
-# ---- Limits
-
-
-def test_open_tasks_are_counted_for_each_principal() -> None:
-    deployment = Deployment(*JOBS, max_open_tasks=2)
-    alice, bob = Client(deployment), Client(deployment, "bob")
-    first, _second = alice.start_task("publish", title="1"), alice.start_task("publish", title="2")
-    refused = alice.call("publish", title="3")
-    assert refused["isError"]
-    assert "2 tasks open" in result_text(refused)
-    bob.start_task("publish", title="1")
-    alice.cancel(first)
-    alice.start_task("publish", title="3")
-    assert alice.call("publish", title="4")["isError"]
-
-
-def test_tasks_that_have_ended_or_expired_are_not_counted() -> None:
-    deployment = Deployment(*JOBS, max_open_tasks=2)
-    alice = Client(deployment)
-    for _ in range(5):
-        alice.start_task("required")
-        alice.start_task("required")
-        deployment.run_workers()
-    alice.start_task("required")
-    alice.start_task("required")
-    assert alice.call("required")["isError"]
-    deployment.clock.advance(60)
-    deployment.table.expire(deployment.clock())
-    alice.start_task("required")
-
-
-def test_polling_tasks_under_many_data_keys_asks_kms_within_the_budget_of_the_person() -> None:
-    kms, clock = StrictKms(), Clock(START + 450)  # the middle of an epoch, where no key of the one before seals
-    keys = make_keys(kms, kms.create_key(), clock=clock)
-    deployment = Deployment(
-        *JOBS, max_open_tasks=100, clock=clock, seal=Envelope(keys, label=LABEL, max_chars=CEILING, max_age=DAY)
-    )
-    alice, tasks = Client(deployment), list[str]()
-    for _ in range(70):
-        clock.advance(900)  # an epoch: the next task is sealed under another key
-        tasks.append(alice.start_task("counted", count=2))
-        deployment.run_workers()
-    keys.reset()
-    assert kms.count("GenerateDataKey") == 70
-    kms.calls.clear()
-    for _ in range(3):
-        told = [alice.send("tasks/get", {"taskId": task}) for task in tasks]
-        assert ["result" in message for message in told] == [True] * 41 + [False] * 29
-        assert alice.response["statusCode"] == 503
-    assert kms.count("Decrypt") == 41
-
-
-def test_a_call_too_large_for_an_item_gets_an_error_result(deployment: Deployment, alice: Client) -> None:
-    result = alice.call("publish", title="x" * 500_000)
-    assert result["isError"]
-    assert not deployment.invocations
-
-
-# ---- Clients that do not declare tasks
-
-
-def test_no_text_of_a_client_or_an_author_is_logged(
-    deployment: Deployment, alice: Client, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("DEBUG")
-    task = alice.start_task("publish", title="confidential")
-    deployment.run_workers()
-    alice.accept(task, approve=APPROVAL)
-    deployment.run_workers()
-    alice.get(task)
-    said = json.dumps([record.__dict__ for record in caplog.records], default=str)
-    assert all(word not in said for word in ("confidential", "alice", task.partition(".")[2]))
-
-
-def test_the_author_audits_the_rounds_of_a_task_too() -> None:
-    told: list[AuditRecord] = []
-    deployment = Deployment(*JOBS, audit=told.append)
-    alice = Client(deployment)
-    task = alice.start_task("publish", title="Lisbon")
-    deployment.run_workers()
-    alice.accept(task, approve=APPROVAL)
-    deployment.run_workers()
-    rounds = [(record.round, dict(record.asked), dict(record.answered)) for record in told if record.round]
-    assert rounds == [
-        (1, {}, {}),  # the call itself
-        (1, {"approve": "Publish 'Lisbon'?"}, {}),
-        (2, {}, {"approve": "accept"}),
-    ]
-    assert len({record.flow for record in told}) == 1
-
-
-def test_a_gateway_event_is_never_a_worker_invocation(deployment: Deployment) -> None:
-    event = wire.event(wire.message("tools/list"), context={"mcpTask": {"id": "x", "owner": None}})
-    assert (
-        deployment.function(event, wire.Context())["statusCode"] == 500
-    )  # the caller has not signed in, so the message was read
-
-
-def test_a_function_without_tasks_accepts_no_worker_invocations() -> None:
-    with pytest.raises(WorkFailed, match=r"^$"):
-        serve(greet)({"mcpTask": {"id": "x", "owner": None}}, wire.Context())
-
-
-# ---- Where it is deployed
-
-
-def test_the_endpoint_forwards_a_task_request_to_the_function_that_stores_it() -> None:
-    offered = catalog.merge([catalog.build([publish], "books"), catalog.build([greet], "greet")])
-    lambdas = Lambdas(books=LambdaFunction(lambda _name, _now: Deployment(*JOBS, auth_mode="none").endpoint))
-    door = FrontDoor(offered, Settings(stack="local", auth_mode="none"), lambda: lambdas, None)
-
-    def ask(task_id: str) -> object:
-        sent = wire.message("tasks/get", {"taskId": task_id}, capabilities=wire.WITH_TASKS)
-        event = wire.event(sent)
-        return door.answer(Request(sent, event["headers"], None, "", time.time() + 20, event))  # type: ignore[arg-type]
-
-    assert isinstance(ask("books.0123456789abcdef012345"), ForwardedResponse)
-    assert lambdas.invoked == ["local_books"]
-    for task_id in ("greet.0123456789abcdef012345", "mcp.x", "../books.x", ""):
-        with pytest.raises(UnknownTask):
-            ask(task_id)
-    assert len(lambdas.invoked) == 1
-
-
-def test_the_extension_is_advertised_where_a_tool_has_tasks() -> None:
-    def capabilities(*handlers: Any) -> dict[str, Any]:  # noqa: ANN401
-        answering = lists.Lists(catalog.build(handlers), Settings(stack="local"))
-        told: dict[str, Any] = answering.answer("server/discover", {"_meta": {}}).result["capabilities"]
-        return told
-
-    assert capabilities(publish, greet) == {"tools": {}, "extensions": {wire.TASKS: {}}}
-    assert "extensions" not in capabilities(greet)
-
-
-@pytest.mark.parametrize("method", ["tasks/list", "tasks/result", "tasks/input_response"])
-def test_the_methods_of_older_tasks_are_unknown(alice: Client, method: str) -> None:
-    assert alice.error(method, {"taskId": "work.0123456789abcdef012345"})["code"] == -32601
-    assert alice.response["statusCode"] == 404
-
-
-def test_a_function_with_tasks_and_no_table_names_the_missing_setting(caplog: pytest.LogCaptureFixture) -> None:
-    for missing in ("MCP_TABLE", "MCP_KMS_KEYS"):
-        with deployed(**{missing: None}):
-            response = serve(publish)(wire.event(wire.message("tools/list")), wire.Context())
-        assert response["statusCode"] == 500
-        assert missing in caplog.text
-        assert "is not set" in caplog.text
-
-
-def test_without_sign_in_the_task_id_grants_access() -> None:
-    deployment = Deployment(*JOBS, auth_mode="none")
-    task = Client(deployment).start_task("publish", title="Lisbon")
-    deployment.run_workers()
-    assert Client(deployment, "bob").get(task)["status"] == "input_required"
-
-
-def test_a_worker_opens_what_its_function_sealed() -> None:
-    with deployed():
-        talk = Conversation(serve(publish), capabilities=WITH_TASKS).call(title="Lisbon").poll()
-        assert talk.asked == ["approve"]
-        assert talk.accept(approve=APPROVAL).text == "DRAFT LISBON, PUBLISH LISBON"
-
-
-@pytest.mark.parametrize(
-    ("options", "complaint"), [({"task": "always"}, "task is"), ({"task": "allowed", "task_ttl": 0}, "task_ttl is")]
-)
-def test_an_invalid_task_option_is_refused_at_its_declaration(options: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(TypeError, match=complaint):
-        tool(**options)(publish.function)
-
-
-def test_an_invalid_decision_of_the_author_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    @tool(task=lambda: "perhaps")  # type: ignore[arg-type, return-value]
-    def undecided() -> str:
-        """Be undecided."""
-        return ""
-
-    result = Client(Deployment(undecided)).result("tools/call", {"name": "undecided", "arguments": {}})
-    assert result["isError"] is True
-    assert "task=" in caplog.text
-
-
-def test_every_setting_of_tasks_is_read() -> None:
-    variables = {"MCP_MAX_OPEN_TASKS": "5", "MCP_MAX_TASK_TTL_SECONDS": "60", "MCP_TASK_LEASE_SECONDS": "9"}
-    found = settings.read({"MCP_STACK": "shop", **variables})
-    assert (found.max_open_tasks, found.max_task_ttl, found.task_lease) == (5, 60, 9)
-
-
-@tool
-def greet() -> str:
-    """Return a greeting."""
-    return "Hello"
-
-
-# ---- Attacks that were tried by hand, and stay
-
-
-def test_two_clients_with_different_answers_lead_to_one_answer_and_one_worker(
-    deployment: Deployment, alice: Client
-) -> None:
-    task = alice.start_task("publish", title="Lisbon")
-    deployment.run_workers()
-    rival = Client(deployment)
-
-    def overtaken(operation: str) -> None:
-        if operation == "PutItem":
-            deployment.table.weather = lambda _operation: None
-            rival.accept(task, approve={"yes": False})
-
-    deployment.table.weather = overtaken
-    alice.accept(task, approve=APPROVAL)
-    assert deployment.run_workers() == 1
-    assert result_text(alice.get(task)["result"]) == "Kept."  # the first that was written down, and no other
-
-
-def test_an_answer_of_one_task_answers_no_other(deployment: Deployment, alice: Client) -> None:
-    first, second = (alice.start_task("publish", title=title) for title in ("A", "B"))
-    deployment.run_workers()
-    alice.accept(first, approve=APPROVAL)
-    deployment.run_workers()
-    assert alice.get(first)["status"] == "completed"
-    assert alice.get(second)["status"] == "input_required"
-
-
-def test_a_worker_invocation_for_another_principals_task_does_nothing(deployment: Deployment, alice: Client) -> None:
-    task = alice.start_task("publish", title="Lisbon")
-    deployment.invocations.clear()
-    for owner in (None, "x" * 43, ""):
-        deployment.run_worker((task, owner))
-    for other in ("other.0123456789abcdef012345", f"{task}x", task.replace(".", "/"), ""):
-        deployment.run_worker((other, None))
-    assert alice.get(task)["status"] == "working"
-    assert deployment.table.calls.count("PutItem") == 2  # the task, and the list of what is open
-
-
-def test_an_answer_after_the_end_of_its_task_has_no_effect(deployment: Deployment, alice: Client) -> None:
-    task = alice.start_task("publish", title="Lisbon")
-    deployment.run_workers()
-    deployment.clock.advance(24 * 3600 + 1)
-    answer = {"taskId": task, "inputResponses": {"approve": {"action": "accept", "content": APPROVAL}}}
-    assert alice.error("tasks/update", answer)["message"] == "Unknown task"
-    assert not deployment.invocations
-
-
-def test_restoring_an_old_item_does_not_undo_later_actions_in_its_name(deployment: Deployment, alice: Client) -> None:
-    task = alice.start_task("counted", count=2)
-    (key,) = (key for key in deployment.table.items if "/task/" in key)
-    old = dict(deployment.table.items[key])
-    deployment.run_workers()
-    finished = dict(deployment.table.items[key])
-    deployment.table.items[key] = {**old, "version": finished["version"]}  # an old row under the new number
-    alice.error("tasks/get", {"taskId": task})
-    deployment.table.items[key] = {
-        **finished,
-        "expires": {"N": str(int(finished["expires"]["N"]) + 1000)},
-    }  # a longer life
-    alice.error("tasks/get", {"taskId": task})
-    deployment.table.items[key] = finished
-    assert alice.get(task)["status"] == "completed"

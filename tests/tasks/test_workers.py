@@ -1,6 +1,6 @@
 """Tasks end correctly although workers die, pause, run twice or never start, and although the table fails.
 
-`deployment.run_workers()` runs the workers that were invoked. `on_step(3, kill_process)` kills a worker in its third step.
+`deployment.run_workers()` runs the workers that were invoked. `on_step(3, kill_process)` kills one in its third step.
 """
 
 from __future__ import annotations
@@ -36,24 +36,12 @@ class Killed(KeyboardInterrupt):
 
 
 @pytest.fixture
-def deployment() -> Deployment:
-    FINISHED_STEPS.clear()
-    STEP_HOOKS.clear()
-    return Deployment(*JOBS)
-
-
-@pytest.fixture
 def notes() -> Iterator[list[Notes]]:
     """Collect the notes on each request."""
     notes: list[Notes] = []
     token = observability.listener.set(notes.append)
     yield notes
     observability.listener.reset(token)
-
-
-@pytest.fixture
-def alice(deployment: Deployment) -> Client:
-    return Client(deployment)
 
 
 def on_step(number: int, action: Callable[[], object]) -> None:
@@ -128,8 +116,8 @@ def test_a_worker_that_slept_through_its_lease_acts_and_writes_no_more(deploymen
 
     on_step(2, sleep)
     deployment.run_workers()
-    result = alice.get(task)
-    assert result["result"]["structuredContent"] == 4
+    polled = alice.get(task)
+    assert polled["result"]["structuredContent"] == 4
     assert FINISHED_STEPS == ["part 0", "part 1", "part 1", "part 2", "part 3"]
 
 
@@ -177,9 +165,9 @@ def test_repeated_deaths_of_workers_at_one_place_end_the_task_and_say_so(
     deployment.clock.advance(30)
     alice.get(task)
     deployment.run_workers()
-    result = alice.get(task)
-    assert (result["status"], result["error"]["code"]) == ("failed", -32603)
-    assert "again and again" in result["statusMessage"]
+    polled = alice.get(task)
+    assert (polled["status"], polled["error"]["code"]) == ("failed", -32603)
+    assert "again and again" in polled["statusMessage"]
     lines = [(line.outcome, line.reason) for line in notes if line.method == "work"]
     assert lines[-1] == ("failed", "worker_gave_up")
     assert filters.counted([{"handler": "counted", "outcome": "failed", "reason": lines[-1][1]}])["Crashed"] == 1
@@ -422,8 +410,8 @@ def test_a_question_that_the_audit_cannot_record_is_not_asked(
     alice = Client(deployment)
     task = alice.start_task("musing", then="ask")
     deployment.run_workers()
-    result = alice.get(task)
-    assert (result["status"], result["error"]["code"]) == ("failed", -32603)
+    polled = alice.get(task)
+    assert (polled["status"], polled["error"]["code"]) == ("failed", -32603)
     assert "secrets" not in caplog.text
     assert rounds(records) == [(1, {"ok": "Ok?"}, {})]  # the audit wrote this line before it raised
 
