@@ -1,4 +1,4 @@
-"""SEP-2322's real-world example: a tool in two rounds, the second depending on the first."""
+"""A tool that asks two questions; the second depends on the first answer. The example is that of SEP-2322."""
 
 from datetime import timedelta
 from typing import Annotated, Literal, TypedDict

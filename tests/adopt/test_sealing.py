@@ -161,7 +161,10 @@ def test_nobody_asks_without_a_principal_unless_the_author_says_so(make: Callabl
     assert call(anyone, requestState=token, inputResponses=ANSWER)["content"][0]["text"] == "remembered Monday"
 
 
-@pytest.mark.parametrize("options", [{}, {"anonymous": True, "principal": lambda _ctx: "ada"}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"anonymous": None}, {"anonymous": True, "principal": lambda _ctx: "ada"}],
+)
 def test_whose_states_they_are_has_to_be_said(options: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match="anonymous=True"):
         seal_states(official(), keys=["arn:aws:kms:eu-west-1:111122223333:key/0a"], **options)

@@ -93,6 +93,13 @@ def test_a_response_whose_error_is_null_is_accepted(client: Client) -> None:
     assert result_text(client.resume()) == "7 fixed"
 
 
+@pytest.mark.parametrize("params", [["add"], "add", 0])
+def test_a_message_with_a_result_and_malformed_params_is_a_response(client: Client, params: object) -> None:
+    response_to_nothing = {"jsonrpc": "2.0", "id": "none", "result": {}}
+    expected = client.http("POST", response_to_nothing)
+    assert client.http("POST", {**response_to_nothing, "method": "tools/call", "params": params}) == expected
+
+
 def test_of_two_concurrent_calls_with_one_id_one_asks_and_one_explains(client: Client, deployment: Deployment) -> None:
     start_resolving(client, bug=7)
     other = take_over_session(deployment, client)

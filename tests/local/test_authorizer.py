@@ -150,3 +150,17 @@ def test_a_token_that_the_issuer_did_not_sign_is_refused(name: str) -> None:
     response = refused(f"Bearer {forged()[name]}")
     assert (response.status, json.loads(response.body)) == (401, {"message": "Unauthorized"})
     assert challenge(response).startswith('Bearer scope="" error="invalid_token" error_description="')
+
+
+@pytest.mark.parametrize(
+    ("name", "description"),
+    [
+        ("a word", "the token is malformed"),
+        ("claims that are a list", "the token is malformed"),
+        ("algorithm none", "the algorithm of the token is not supported"),
+        ("somebody else's key", "no key has signed the token"),
+    ],
+)
+def test_the_challenge_says_why_a_token_was_not_verified(name: str, description: str) -> None:
+    expected = f'Bearer scope="" error="invalid_token" error_description="{description}"'
+    assert challenge(refused(f"Bearer {forged()[name]}")) == expected

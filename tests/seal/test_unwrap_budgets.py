@@ -186,6 +186,17 @@ def test_ten_thousand_callers_neither_lock_out_another_nor_fill_the_memory(
     assert container.unseal(token, caller="alice") == b"state"
 
 
+def test_callers_whose_charge_was_returned_do_not_replace_one_who_pays(
+    clock: Clock, start_container: StartContainer
+) -> None:
+    buckets = start_container()._keys._budgets  # noqa: SLF001
+    buckets.take("mallory", FULL_BUDGET, clock())
+    for number in range(budgets.MAX_CALLERS + 1):
+        buckets.take(f"caller {number}", FAILED_UNWRAP_COST, clock())
+        buckets.put_back(f"caller {number}", FAILED_UNWRAP_COST, clock())
+    assert not buckets.take("mallory", 1, clock())
+
+
 def test_a_second_call_during_a_slow_one_does_not_refill_the_budget_twice(
     kms: StrictKms, clock: Clock, start_container: StartContainer
 ) -> None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.dispatch.dispatcher import Dispatcher
 from mcp_functions.handlers import catalog, lookup
-from mcp_functions.handlers.base import Handler
+from mcp_functions.handlers.base import FunctionHandler, Handler
 from mcp_functions.handlers.lazy_values import lazy_function
 from mcp_functions.handlers.runner import read_errors
 from mcp_functions.http import identity, metadata
@@ -280,7 +280,8 @@ def _with_options(
         hooks.check(around, handlers)
     changed = tuple(copy(handler) for handler in handlers)  # another `serve` may take the same handlers
     for handler in changed:
-        handler.around = around
+        if isinstance(handler, FunctionHandler):
+            handler.around = around
         handler.server_description = {**handler.server_description, **about}
         if handler.kind == "tool":
             handler.errors |= for_model

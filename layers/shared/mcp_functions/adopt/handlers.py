@@ -44,9 +44,6 @@ class AdoptedHandler(Handler[..., Any]):
     ref: ClassVar[str] = ""  # the type of a reference to it in `completion/complete`
     is_adopted = True
     needs_state = True
-    form = False  # no companion stands beside its tools, because their list stays as it is
-    camel_case = False
-    scopes = ()
 
     def __init__(
         self, server: AdoptedServer, entry: Mapping[str, Any], about: Mapping[str, Any], options: AdoptOptions

@@ -76,7 +76,7 @@ def seal_states(  # noqa: PLR0913 - each is an option of the public API
         Misconfigured: there is no key, or one that is not an ARN.
     """
     has_principal = principal is not None
-    if has_principal == anonymous:
+    if has_principal == bool(anonymous):  # None, as an author may write for "not given", is no permission
         raise TypeError(NOT_CHOSEN)
     low_level = find_low_level(server)
     name = service or low_level.name

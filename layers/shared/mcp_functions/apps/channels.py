@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         kind: str
         name: str
         answer_within: int
-        form: bool
+        may_show_form: bool
         ask_in_words: Sequence[str]
         requires: Sequence[str]
 
@@ -78,7 +78,7 @@ def choose(handler: AskingHandler, questions: Mapping[str, JSONObject], declared
     """
     if any(question["method"] != "elicitation/create" for question in questions.values()):
         return None  # the client itself or its model must answer
-    if handler.form and is_asked_in_app(declared):
+    if handler.may_show_form and is_asked_in_app(declared):
         return APP
     # The model relays the answers that the author allows it to relay, but never a consent of the user.
     may_relay = handler.kind == "tool" and questions.keys() <= set(handler.ask_in_words)

@@ -1,1 +1,1 @@
-"""A method goes to its handler; a conversation is opened and sealed here."""
+"""A request goes to its handler; the state of a conversation is opened before the handler, and sealed after it."""

@@ -158,7 +158,7 @@ class Conversations:
             camel_case=handler.camel_case,
             max_sheds=handler.max_sheds,
             single_use=handler.single_use is not None,
-            has_app=handler.form and is_asked_in_app(request.capabilities),
+            has_app=handler.may_show_form and is_asked_in_app(request.capabilities),
         )
         record = start.claims.record if start.claims else {}
         asked = start.claims.asked if start.claims else {}

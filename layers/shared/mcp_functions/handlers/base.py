@@ -1,7 +1,10 @@
 """The base classes of what a client can call: `Handler`, and `FunctionHandler` for a function of the author.
 
-A call may take several requests, and a round is one of them. If the function asks its user, the round ends with the
-question. The client repeats its request with the answer. Then the next round runs the function from its first line.
+A call may take several requests, and a round is one of them:
+
+    a round asks       it ends with a question for the user; the client repeats its request with the answer
+    a round is shed    it ends without a question, because its time is up; the client just repeats its request
+    the next round     runs the function again from its first line, with all that the rounds before it recorded
 """
 
 from __future__ import annotations
@@ -38,45 +41,48 @@ NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 Mode: TypeAlias = Literal["replay", "reject"]
 
 
-class ToolAttributes:
-    """What only a tool can have.
-
-    A prompt or a resource keeps these values, so that a caller of a handler need not distinguish its kind.
-    """
-
-    task: object = None  # not None if a call may become a task: the client then polls for the result
-    single_use: Mode | None = None  # the answer to a repeated request; None if its round runs again
-    errors: frozenset[type[Exception]] = frozenset()  # exceptions whose text is meant for the model, by exact type
-    requires: Sequence[str] = ()  # capabilities of the client: without one of them, its question is an error
-    ask_in_words: Sequence[str] = ()  # the keys of the questions whose answers the model may relay
-    form = False  # whether a host may show the toolkit's form for its questions
-    is_app_only = False  # whether only the app of a host may call it, and not the model
-    # The arguments that clients repeat in `Mcp-Param-*` headers.
-    header_arguments: HeaderParameters = {}  # noqa: RUF012 - never changed
-
-
-class Handler(ToolAttributes, Generic[P, R]):
+class Handler(Generic[P, R]):
     """What a client can call: a tool, a prompt or a resource.
 
     It is a function of the author, or a part of an adopted server, which was written with another library. `describe`
     writes its entry for the lists, and `call` runs one round of a request.
+
+    Every handler sets the attributes that have no value here. A handler that does not need one of the others keeps its
+    value. Most of them are for tools; a prompt has them too, so that code which reads them need not know the kind.
     """
 
+    # What it is.
     kind: str  # "tool", "prompt", "resource" or "resource_template"
     name: str  # its name for clients
-    key: str  # its name, URI or URI template: the value in a request that chooses it
+    key: str  # the value by which a request chooses it: its name, URI or URI template
     function: Callable[P, R]  # the author's function
-    camel_case: bool  # whether the names of its arguments are camelCase on the wire
-    scopes: Sequence[str]  # the scopes that a caller's access token must grant, all of them
-    answer_within: int  # seconds that a user has for one answer
-    max_sheds: int  # rounds in a row that may be shed: a round is shed when its time is up before it asks or returns
 
-    needs_state = False  # whether a round may end before the function does; its Lambda then seals a state
-    logs = False  # whether it can send log messages to the client
+    # What the lists say about it. `handlers.catalog` reads these.
+    server_description: Mapping[str, Any] = {}  # the `instructions` and `serverInfo` of its server
+    is_adopted = False  # whether it is a part of an adopted server, which writes its questions itself
+    is_app_only = False  # whether only the app of a host may call it, and not the model
     has_completers = False  # whether it completes arguments while a user types them
-    is_adopted = False  # whether it is a part of an adopted server
-    server_description: Mapping[str, Any] = {}  # the `instructions` and `serverInfo` of its server, for the catalog
-    around: Callable[[Call], AbstractContextManager[object]] | None = None  # the hook of `serve`; None without one
+    logs = False  # whether it can send log messages to the client
+
+    # What a call must bring. `dispatch.dispatcher` checks it before the first line of the function.
+    scopes: Sequence[str] = ()  # the scopes that the caller's access token must grant, all of them
+    # The arguments that clients repeat in `Mcp-Param-*` headers.
+    header_arguments: HeaderParameters = {}  # noqa: RUF012 - never changed
+
+    # How its rounds run. `dispatch.conversations` and `handlers.runner` read these.
+    needs_state = False  # whether a round may end before the function does: the next one continues from a sealed state
+    max_sheds: int = 2  # how many rounds in a row may be shed; with 2, the third one must ask or return
+    single_use: Mode | None = None  # the answer to a repeated request; None if its round simply runs again
+    task: object = None  # not None if a call may become a task: the client then polls for the result
+    errors: frozenset[type[Exception]] = frozenset()  # exceptions whose text is meant for the model, by exact type
+
+    # How it asks its user. The last three are for a client that cannot show a question itself, because it lacks the
+    # capability `elicitation`: `apps` then looks for another way to the user.
+    camel_case = False  # whether the names in its arguments and forms are camelCase on the wire
+    answer_within: int  # seconds that the user has for one answer
+    requires: Sequence[str] = ()  # capabilities of the client: a question to a client without them is error -32021
+    may_show_form = False  # whether a host may show the toolkit's form, an app, for the questions
+    ask_in_words: Sequence[str] = ()  # keys of the questions that the model may ask, and whose answers it may relay
 
     @property
     def only_returns(self) -> bool:
@@ -122,7 +128,8 @@ class FunctionHandler(Handler[P, R]):
     Each kind of handler has its own `bind` and `result`, and adds fields to the entry.
     """
 
-    asks = False  # whether the function may ask its user
+    asks = False  # whether the function may ask its user; one that has only steps needs a state and never asks
+    around: Callable[[Call], AbstractContextManager[object]] | None = None  # the hook of `serve`; None without one
 
     def __init__(  # noqa: PLR0913 - each is an option of the decorators
         self,
@@ -139,20 +146,9 @@ class FunctionHandler(Handler[P, R]):
         max_sheds: int = 2,
         scopes: Sequence[str] = (),
     ) -> None:
-        """Read the function's signature and docstring; the function is not called.
+        """Read the signature and the docstring of a function, and the options that each decorator takes.
 
-        Args:
-            function: a function of the author, a method, or an object with `__call__`.
-            name: its name for clients; the function's if None.
-            title: its name for people.
-            description: what it does, for a model; the docstring if None.
-            icons: its icons.
-            meta: the `_meta` of its entry.
-            tags: words that clients may filter by.
-            camel_case: whether its names are camelCase on the wire.
-            answer_within: the time for one answer of the user, in seconds if it is a number.
-            max_sheds: rounds in a row that may end without a question, because the time was up.
-            scopes: the scopes that a caller's access token must grant, all of them.
+        The function is not called. `decorators.tool` describes the options.
         """
         plain: Any = function
         if not isinstance(function, FunctionType):  # a method, or an object with `__call__`

@@ -122,7 +122,7 @@ def _describe(handler: Handler[..., Any], function: str) -> dict[str, Any]:
         "servers": [handler.server_description] if handler.server_description else [],
         "asks": names if handler.needs_state else [],
         "relays": names if handler.ask_in_words else [],
-        "formless": names if handler.needs_state and not handler.form else [],
+        "formless": names if handler.needs_state and not handler.may_show_form else [],
         "apps": names if handler.is_app_only else [],
     }
 

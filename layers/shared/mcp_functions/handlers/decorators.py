@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.tools import TaskSupport, Tool
     from mcp_functions.protocol.wire_types import Annotations, Icon, Model, ToolAnnotations
 
-    # The options, for type checkers. The constructors of the handlers check them, and have the defaults.
+    # The options and their types. The constructors of the handlers repeat them with defaults, because a type checker
+    # cannot read the options of `@tool(…)` from a constructor.
 
     class HandlerOptions(TypedDict, total=False):
         """The options that every decorator takes."""
@@ -91,15 +92,17 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
             `output_schema`: a JSON Schema of the structured content, in the place of the return annotation's.
             `camel_case`: if true, the names of parameters and of forms are in camelCase on the wire.
             `answer_within`: a timedelta or seconds for one answer.
-            `max_sheds`: rounds in a row that may end without a question because the time was up.
+            `max_sheds`: how many requests of a call in a row may be shed. A request is shed when its time is up after
+                a `step`: it ends without a result, and the client repeats it. With 2, the third request must ask the
+                user or finish, or the call fails.
             `scopes`: the scopes that a caller's access token must grant, all of them.
             `task`: "allowed" or "required" where a call may or must become a task, or a function of the arguments
                 that returns one of them.
             `task_ttl`: a timedelta or seconds for which a task is kept.
             `single_use`: each round runs once. A repeated request gets the same answer with "replay", and an error
                 with "reject". It needs the table (MCP_TABLE), as `task` does.
-            `requires`: the client's capabilities that the tool cannot do without, as in ["elicitation"]. A client
-                that lacks one gets error -32021.
+            `requires`: the capabilities that a client must have for the tool's questions, as in ["elicitation"]. A
+                client that lacks one gets error -32021 in the place of a question.
             `ask_in_words`: keys of the questions that the model may put to the user in words, and whose answers it
                 may relay, where a client shows no form.
             `form`: if false, no form of a host asks for this tool, because the model needs the result in the same

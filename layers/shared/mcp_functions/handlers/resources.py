@@ -45,18 +45,7 @@ class Resource(CompletableHandler[P, R]):
         cache_scope: CacheScope = "private",
         **options: Unpack[HandlerOptions],
     ) -> None:
-        """Read the function and its URI.
-
-        Args:
-            function: a function of the author, a method, or an object with `__call__`.
-            uri: the URI, or the URI template.
-            mime_type: the media type of its contents.
-            size: in bytes, if it is known.
-            annotations: hints about who should use it.
-            ttl_ms: milliseconds for which a client may cache the contents.
-            cache_scope: "private", or "public" if every caller reads the same.
-            options: the options of every handler.
-        """
+        """Read the function and the options of `@resource`, which `decorators.resource` describes."""
         if not URI_OR_TEMPLATE.fullmatch(uri):
             message = f"{uri!r} is no URI: it begins with a scheme, as in notes://today"
             raise TypeError(message)

@@ -57,31 +57,14 @@ class Tool(FunctionHandler[P, R]):
         visibility: Sequence[str] = (),
         **options: Unpack[HandlerOptions],
     ) -> None:
-        """Read the function's signature, and the options of `@tool`.
-
-        Args:
-            function: a function of the author, a method, or an object with `__call__`.
-            annotations: hints about its effects.
-            input_schema: a JSON Schema, for a function with one parameter that takes all arguments.
-            output_schema: a JSON Schema of the structured content, in the place of the return annotation's.
-            task: whether a call may, or must, become a task; or a function of the arguments that decides it.
-            task_ttl: the time for which a task is kept from its creation, in seconds if it is a number.
-            single_use: how a repeated request is answered if each round runs once.
-            errors: exceptions whose text is meant for the model, by exact type.
-            requires: the client's capabilities that it cannot do without.
-            ask_in_words: the keys of the questions whose answers the model may relay.
-            app: the URI of the author's own app.
-            form: whether hosts may show the toolkit's form for its questions.
-            visibility: ["app"] if only the app may call it.
-            options: the options of every handler.
-        """
+        """Read the function's signature, and the options of `@tool`, which `decorators.tool` describes."""
         super().__init__(function, **options)
         self.task: Any = task
         self.task_ttl = to_seconds(task_ttl)
         self.single_use = single_use
         self._check_rounds()
         self.errors = read_errors(errors)
-        self.form = form and not app  # a host shows one page for a tool: the author's app, or the form
+        self.may_show_form = form and not app  # a host shows one page for a tool: the author's app, or the form
         if requires or ask_in_words or app or visibility:
             from mcp_functions.apps import tool_options  # noqa: PLC0415 - few tools have these options
 

@@ -1,1 +1,1 @@
-"""An API Gateway event becomes an HTTP request; a result becomes an HTTP response."""
+"""An API Gateway event becomes an HTTP request, and a result an HTTP response; `exchange` lists the steps between."""

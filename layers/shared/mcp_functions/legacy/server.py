@@ -174,8 +174,8 @@ def _check_headers(exchange: Exchange, messages: Sequence[Mapping[str, Any]]) ->
     received = exchange.http.headers
     for message in messages:
         headers.check_no_contradiction(message, received)
-        if message.get("method") == "tools/call":
-            params = message.get("params") or {}
+        params = message.get("params")
+        if message.get("method") == "tools/call" and isinstance(params, dict):  # an answer may have any params
             declared = lookup.header_arguments(exchange.deployment.modern.catalog, params.get("name"))
             sent = {name: parameter for name, parameter in declared.items() if name in received}
             lookup.check_headers(sent, params, received)

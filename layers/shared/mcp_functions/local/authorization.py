@@ -27,13 +27,13 @@ CLIENT_OF_FRONT = "local-front"  # the client id of the sign-in front at the iss
 class Authorization(NamedTuple):
     """The issuer, and what the API and the functions need to accept its tokens."""
 
-    issuer: Issuer
-    authorizer: JwtAuthorizer
+    issuer: Issuer | None  # None with the mode none, as the authorizer
+    authorizer: JwtAuthorizer | None
     settings: Variables  # the environment variables of the functions
 
 
 def start(starting: ExitStack, mode: LocalAuthMode, api_url: str, resource: str, directory: Path) -> Authorization:
-    """Start the issuer of the mode jwt or oauth.
+    """Start the issuer, if the mode has one.
 
     Args:
         starting: stops the issuer when it is closed.
@@ -42,6 +42,8 @@ def start(starting: ExitStack, mode: LocalAuthMode, api_url: str, resource: str,
         resource: the URL of the endpoint, for which tokens are issued.
         directory: contains a folder for each function.
     """
+    if mode == "none":
+        return Authorization(issuer=None, authorizer=None, settings={})
     loopback = starting.enter_context(Loopback(max_body=issuer.MAX_REQUEST))
     settings = environment.for_tokens(issuer=loopback.url, resource=resource)
     behaviour = Behaviour()
@@ -51,6 +53,14 @@ def start(starting: ExitStack, mode: LocalAuthMode, api_url: str, resource: str,
     local_issuer = Issuer(loopback.url, resource, behaviour=behaviour)
     loopback.start(local_issuer.answer)
     return Authorization(local_issuer, JwtAuthorizer(loopback.url, [resource], lambda: local_issuer.jwks), settings)
+
+
+def make_token(local_issuer: Issuer | None, directory: Path) -> dict[str, object] | None:
+    """Make an access token for the harness's own page, with all scopes; None if the server wants no tokens."""
+    if local_issuer is None:
+        return None
+    granted = scopes(directory)
+    return {"token": local_issuer.token(scope=" ".join(granted)), "subject": issuer.USER, "scopes": granted}
 
 
 def scopes(directory: Path) -> tuple[str, ...]:

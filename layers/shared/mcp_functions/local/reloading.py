@@ -77,7 +77,7 @@ class Reloader:
     def _read_files(self) -> Files:
         directory = self._harness.directory
         try:
-            folders = [app.parent for app in find(directory) if app.parent.name not in self._harness.undeployed]
+            folders = [app.parent for app in find(directory, self._harness.skipped_folders)]
         except Problem:  # a folder cannot be a function, or none is left: the functions that run go on
             folders = [directory.resolve() / name for name in self._harness.functions]
         functions = {folder.name: fingerprints.of_folder(folder) for folder in folders}

@@ -40,7 +40,7 @@ class ParsedToken(NamedTuple):
 
 
 class BadToken(Exception):
-    """A token is malformed, or no key has signed it."""
+    """A token cannot be verified; the text is a constant, which a client may get."""
 
 
 def claims_of(token: object) -> dict[str, Any]:
@@ -61,13 +61,15 @@ def verify(token: object, keys: Mapping[str, Any]) -> dict[str, Any]:
     parsed = _parse(token)
     # RFC 7515, 4.1.11: a token with an extension in `crit` that is not understood is invalid. None is understood here.
     if parsed.header.get("alg") not in ALGORITHMS or "crit" in parsed.header:
-        raise BadToken
+        message = "the algorithm of the token is not supported"
+        raise BadToken(message)
     listed = keys.get("keys")
     candidates = listed if isinstance(listed, list) else []
     for key in candidates:
         if isinstance(key, dict) and _fits(key, parsed.header) and _has_signed(key, parsed):
             return parsed.claims
-    raise BadToken
+    message = "no key has signed the token"
+    raise BadToken(message)
 
 
 def decode(text: str) -> bytes:
@@ -80,8 +82,9 @@ def decode(text: str) -> bytes:
 
 
 def _parse(token: object) -> ParsedToken:
+    message = "the token is malformed"
     if not isinstance(token, str) or len(token) > MAX_CHARS:
-        raise BadToken
+        raise BadToken(message)
     signed, _dot, signature = token.rpartition(".")
     header_text, _dot, claims_text = signed.partition(".")
     try:
@@ -89,9 +92,9 @@ def _parse(token: object) -> ParsedToken:
         claims = json.loads(decode(claims_text))  # a further dot is not base64url
         signature_bytes = decode(signature)
     except (ValueError, RecursionError):
-        raise BadToken from None  # the cause could quote the token
+        raise BadToken(message) from None  # the cause could quote the token
     if not isinstance(header, dict) or not isinstance(claims, dict):
-        raise BadToken
+        raise BadToken(message)
     return ParsedToken(header, claims, signed.encode(), signature_bytes)
 
 

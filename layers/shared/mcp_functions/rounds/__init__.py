@@ -1,1 +1,1 @@
-"""One round by replay: what it asks, its steps, its progress."""
+"""One round: the function runs from its first line, with recorded answers and steps; new questions end the round."""

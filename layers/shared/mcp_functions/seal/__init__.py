@@ -1,1 +1,1 @@
-"""The envelope, the state that it seals, and the keys that seal it."""
+"""Seals the state that a client carries between two rounds: the envelope, the state's claims, and the keys of KMS."""

@@ -62,6 +62,9 @@ class TokenBuckets:
         return min(self._capacity, bucket.units + seconds * self._refill_per_second)
 
     def _store(self, caller: str, units: float, now: float) -> None:
+        if units >= self._capacity:  # a full bucket needs no memory, and drops none that is not full
+            self._buckets.pop(caller, None)
+            return
         self._buckets[caller] = Bucket(units, now)
         self._buckets.move_to_end(caller)
         if len(self._buckets) > MAX_CALLERS:

@@ -1,12 +1,21 @@
 """Wrapping of data keys by AWS KMS, or by an author's own pair of functions (envelope.md §5, §8).
 
-An error of KMS means a bad token, an outage, or a mistake in the configuration. The error code tells which one; boto3
-and `mcp_functions.aws` have the same codes.
+    data key        32 bytes that encrypt tokens; each token carries its own data key, wrapped
+    wrapping key    a key that never leaves KMS; it wraps (encrypts) data keys, and unwraps them
+    context         the purpose of a data key: its server, and the second in which it was born. KMS unwraps a data
+                    key only with the same context
+    hint            four bytes of a token that tell which wrapping key wrapped its data key
+
+Everything that fails becomes one of three errors:
+
+    InvalidRequestState       the token is bad: the client gets error 400
+    TemporarilyUnavailable    an outage: 503, and the client may try again
+    Misconfigured             the operator must act: 500, and an alarm
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mcp_functions import aws, observability
 from mcp_functions.aws.errors import read_failure
@@ -21,8 +30,10 @@ if TYPE_CHECKING:
 
 PURPOSE = "mcp-request-state"  # part of every EncryptionContext
 LIMITS = aws.CallLimits(connect_seconds=0.5, read_seconds=1.0, attempts=3)
-# Error codes of KMS for a bad token (§8).
-_BAD_BLOB = {"InvalidCiphertextException", "IncorrectKeyException", "ValidationException"}
+# Error codes of `kms:Decrypt` for a wrapped key that KMS did not make, or not with this key and context.
+_BAD_WRAPPED_KEY = {"InvalidCiphertextException", "IncorrectKeyException", "ValidationException"}
+
+T = TypeVar("T")
 
 
 class Wrapping(Protocol):
@@ -90,7 +101,7 @@ class KmsKey:
         except Exception as error:  # noqa: BLE001 - botocore's classes are not imported
             # `from None` below: the text of the error may quote the context, and must not reach the log.
             failure = read_failure(error)
-            if operation == "decrypt" and failure.code in _BAD_BLOB:
+            if operation == "decrypt" and failure.code in _BAD_WRAPPED_KEY:
                 raise InvalidRequestState(TokenReason.WRAPPED_KEY) from None
             reason = f"kms:{failure.code}"
             if failure.is_outage:
@@ -108,7 +119,14 @@ class KmsKey:
 class WrappingKeys:
     """The wrapping keys of one scope. The first one generates data keys; each unwraps the data keys that it wrapped.
 
-    Whatever a `Wrapping` raises, `generate` and `unwrap` raise one of its three errors.
+    What a `Wrapping` raises becomes:
+
+                                       generate          unwrap
+        TemporarilyUnavailable         an outage         an outage
+        OSError                        an outage         an outage
+        Misconfigured                  the operator      the operator; a bad token, unless it is the first wrapping key
+        InvalidRequestState            the operator      a bad token
+        anything else                  the operator      a bad token
 
     Attributes:
         by_hint: the wrapping keys by the hint in headers, `kek_hint`.
@@ -131,11 +149,9 @@ class WrappingKeys:
         """Generate a data key, which is born now (unix seconds)."""
         with observability.KmsTimer():
             try:
-                plaintext, wrapped = self.by_hint[self.first_hint].generate(self._context(born))
+                plaintext, wrapped = _call(self.by_hint[self.first_hint].generate, self._context(born))
             except (TemporarilyUnavailable, Misconfigured):
                 raise
-            except OSError as error:
-                raise TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}") from None
             except Exception as error:  # noqa: BLE001 - an author's wrapping may raise anything; it is no client's fault
                 raise Misconfigured(reason=f"wrapping:{type(error).__name__}") from None
             return _check_length(DataKey(Header(born, self.first_hint, wrapped), plaintext))
@@ -144,16 +160,14 @@ class WrappingKeys:
         """Unwrap the data key of a token; its wrapping key is listed."""
         with observability.KmsTimer():
             try:
-                plaintext = self.by_hint[header.kek_hint].unwrap(header.wrapped, self._context(header.born))
+                plaintext = _call(self.by_hint[header.kek_hint].unwrap, header.wrapped, self._context(header.born))
+            except (TemporarilyUnavailable, InvalidRequestState):
+                raise
             except Misconfigured:
                 if header.kek_hint == self.first_hint:
                     raise
                 # The operator disabled a key that no longer seals. Its conversations start again, without an alarm.
                 raise InvalidRequestState(TokenReason.KEK_RETIRED) from None
-            except (InvalidRequestState, TemporarilyUnavailable):
-                raise
-            except OSError as error:
-                raise TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}") from None
             except Exception:  # noqa: BLE001 - an author's wrapping may raise anything for damaged bytes: it fails closed
                 raise InvalidRequestState(TokenReason.WRAPPED_KEY) from None
             return _check_length(DataKey(header, plaintext))
@@ -161,6 +175,14 @@ class WrappingKeys:
     def _context(self, born: int) -> dict[str, str]:
         """Return the EncryptionContext (§5). CloudTrail shows it in clear, so it holds nothing personal."""
         return {"purpose": PURPOSE, **self._scope._asdict(), "born": str(born)}
+
+
+def _call(function: Callable[..., T], *arguments: object) -> T:
+    """Call a function of a `Wrapping`. An OSError becomes an outage: a connection is broken, for example."""
+    try:
+        return function(*arguments)
+    except OSError as error:
+        raise TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}") from None
 
 
 def _check_length(key: DataKey) -> DataKey:

@@ -5,8 +5,8 @@
     tasks/update  gives answers to the task's questions
     tasks/cancel  ends the task, or asks its worker to stop
 
-A worker is an invocation of the same Lambda function. It runs one round of the task: it runs the handler once. Clients
-poll with `tasks/get`, so no other process needs to watch tasks.
+A worker is a second Lambda function with the same code. One invocation runs one round of the task: the handler, once.
+Clients poll with `tasks/get`, so no other process needs to watch tasks.
 """
 
 from __future__ import annotations

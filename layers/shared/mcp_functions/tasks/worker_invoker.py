@@ -1,4 +1,4 @@
-"""Invokes a worker: the same function again, asynchronously, with the time that a task needs.
+"""Invokes a worker, asynchronously: a second Lambda function with the same code, and the time that a task needs.
 
 An invocation may be lost or repeated. The lease in the item decides which worker runs, and the next poll invokes again.
 """

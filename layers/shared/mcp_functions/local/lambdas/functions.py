@@ -59,9 +59,8 @@ class Functions(AbstractContextManager["Functions", None]):
         self._folders: dict[str, list[Folder]] = {}  # the last two versions: calls of the earlier one may still run
         self.by_folder: dict[str, Function] = {}
         try:
-            for app in find(directory):
-                if app.parent.name not in without:
-                    self.load(app)
+            for app in find(directory, without):
+                self.load(app)
         except Problem:
             self.close()
             raise
@@ -130,8 +129,8 @@ def _not_loaded(error: BaseException, app: Path, path: str) -> str:
     return f"{text}; {remedy}" if remedy else text
 
 
-def find(directory: Path) -> list[Path]:
-    """Find every app.py, sorted by folder.
+def find(directory: Path, without: frozenset[str] = frozenset()) -> list[Path]:
+    """Find the app.py of each folder that `without` does not name, sorted by folder.
 
     Raises:
         Problem: the directory is missing, holds no function, or a folder's name cannot be a Lambda's.
@@ -146,7 +145,7 @@ def find(directory: Path) -> list[Path]:
             stop(f"{directory}/{name}: rename it; a Lambda's name has letters, digits, _ and - only")
         if name.endswith(WORKER):
             stop(f"{directory}/{name}: rename it; {WORKER} is for the workers of functions with tasks")
-    return apps
+    return [app for app in apps if app.parent.name not in without]
 
 
 def _check_forms(app: Path, names: Mapping[str, Any]) -> None:
