@@ -7,7 +7,7 @@ import pytest
 from mcp_functions import Elicit, serve, settings, tool
 from mcp_functions.protocol.errors import Misconfigured
 from mcp_functions.testing import Conversation
-from tests.support.gateways import JWT
+from tests.support.gateways import JWT_SETTINGS
 
 
 def test_the_stack_is_all_that_must_be_set() -> None:
@@ -87,17 +87,19 @@ def test_an_unknown_auth_mode_is_not_taken_for_none(mode: str) -> None:
 def test_the_front_has_a_url_that_clients_can_compare(url: str) -> None:
     front = {"MCP_OAUTH_CLIENT_ID": "front", "MCP_AUTH_MODE": "oauth"}
     with pytest.raises(Misconfigured) as caught:
-        settings.read({"MCP_STACK": "shop", **JWT, **front, "MCP_OAUTH_URL": url})
+        settings.read({"MCP_STACK": "shop", **JWT_SETTINGS, **front, "MCP_OAUTH_URL": url})
     assert "MCP_OAUTH_URL" in caught.value.reason
-    assert settings.read({"MCP_STACK": "shop", **JWT, **front, "MCP_OAUTH_URL": ""}).oauth_url == ""
-    found = settings.read({"MCP_STACK": "shop", **JWT, **front, "MCP_OAUTH_URL": "https://mcp.example/"})
+    assert settings.read({"MCP_STACK": "shop", **JWT_SETTINGS, **front, "MCP_OAUTH_URL": ""}).oauth_url == ""
+    found = settings.read({"MCP_STACK": "shop", **JWT_SETTINGS, **front, "MCP_OAUTH_URL": "https://mcp.example/"})
     assert found.oauth_url == "https://mcp.example"
 
 
 @pytest.mark.parametrize("name", ["MCP_JWT_ISSUER", "MCP_JWT_AUDIENCE"])
 @pytest.mark.parametrize("value", [None, "", " ,"])
 def test_tokens_are_not_taken_before_it_is_said_whose_and_for_whom(name: str, value: str | None) -> None:
-    environ = {key: text for key, text in {"MCP_STACK": "shop", **JWT, name: value}.items() if text is not None}
+    environ = {
+        key: text for key, text in {"MCP_STACK": "shop", **JWT_SETTINGS, name: value}.items() if text is not None
+    }
     with pytest.raises(Misconfigured) as caught:
         settings.read(environ)
     assert caught.value.reason == f"AuthMode is jwt, but {name} is not set: a token could be for anybody"
@@ -118,13 +120,13 @@ def test_tokens_are_not_taken_before_it_is_said_whose_and_for_whom(name: str, va
 )
 def test_the_resource_is_a_url_as_clients_write_it(url: str) -> None:
     with pytest.raises(Misconfigured) as caught:
-        settings.read({"MCP_STACK": "shop", **JWT, "MCP_RESOURCE_URL": url})
+        settings.read({"MCP_STACK": "shop", **JWT_SETTINGS, "MCP_RESOURCE_URL": url})
     assert caught.value.reason.startswith("MCP_RESOURCE_URL must be the URL that clients connect to")
 
 
 @pytest.mark.parametrize("url", ["https://mcp.example", "https://mcp.example:8443/a/b", "http://127.0.0.1:8000/mcp"])
 def test_a_resource_may_have_a_port_and_a_path_and_be_on_loopback(url: str) -> None:
-    assert settings.read({"MCP_STACK": "shop", **JWT, "MCP_RESOURCE_URL": url}).resource_url == url
+    assert settings.read({"MCP_STACK": "shop", **JWT_SETTINGS, "MCP_RESOURCE_URL": url}).resource_url == url
 
 
 def test_a_hierarchy_that_is_none_is_named() -> None:
@@ -179,5 +181,5 @@ def test_the_server_names_itself_with_name_and_version() -> None:
 
 @pytest.mark.parametrize(("mode", "scope"), [("iam", "private"), ("jwt", "private"), ("none", "public")])
 def test_lists_are_shared_only_where_nobody_signs_in(mode: str, scope: str) -> None:
-    found = settings.read({"MCP_STACK": "shop", **JWT, "MCP_AUTH_MODE": mode, "MCP_LIST_TTL_MS": "5"})
+    found = settings.read({"MCP_STACK": "shop", **JWT_SETTINGS, "MCP_AUTH_MODE": mode, "MCP_LIST_TTL_MS": "5"})
     assert found.cache == {"ttlMs": 5, "cacheScope": scope}

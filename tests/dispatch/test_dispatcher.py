@@ -1,6 +1,6 @@
 """The dispatcher finds the handler of a request, asks its questions, and accepts a state only where it belongs.
 
-`Client(tool, …)` has a Lambda function with these handlers. `call` calls a tool, or continues its conversation with a
+`Client(add, …)` has a Lambda function with the handler `add`. `call` calls a tool, or continues its conversation with a
 state and answers; `send` sends any other request. Both return the reply, which the official types have checked.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import json
 import logging
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -36,34 +35,11 @@ from tests.support.dispatching import Client
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-INVALID_STATE_ERROR = {
-    "code": -32602,
-    "message": "Invalid or expired requestState",
-    "data": {"reason": "invalid_request_state"},
-}
 INVALID_PARAMS = -32602
 METHOD_NOT_FOUND = -32601
 
 
-class Name(BaseModel):
-    name: str
-
-
-class Age(BaseModel):
-    age: int
-
-
-@tool
-def greet(greeting: str, weight: float = 1, *, elicit: Elicit) -> str:  # noqa: ARG001 - a state is bound to it
-    """Greet a person after two questions."""
-    name = elicit("name", "Who are you?", Name).name
-    age = elicit("age", f"How old are you, {name}?", Age).age
-    return f"{greeting}, {name} ({age})"
-
-
-@tool
-def wave(greeting: str, *, elicit: Elicit) -> str:
-    return f"{greeting}, {elicit('name', 'Who are you?', Name).name}"
+# Methods and parameters
 
 
 @tool
@@ -72,59 +48,33 @@ def add(a: int, b: int) -> int:
 
 
 @prompt
-def brief(topic: str, *, elicit: Elicit) -> str:
-    return f"{topic} for {elicit('name', 'For whom?', Name).name}"
+def explain(topic: str) -> str:
+    return f"Explain {topic}."
 
 
-@resource("notes://{owner}", ttl_ms=60_000, cache_scope="public")
-def note(owner: str, *, elicit: Elicit) -> str:
-    return f"{owner}: {elicit('name', 'Who asks?', Name).name}"
-
-
-@resource("notes://", ttl_ms=60_000, cache_scope="public")
-def notes() -> str:
-    return "none"
-
-
-GREETING = {"greeting": "Hi"}  # arguments of `greet`
-ANN = {"name": {"action": "accept", "content": {"name": "Ann"}}}  # an answer to its first question
-AGE = {"age": {"action": "accept", "content": {"age": 33}}}  # and to its second
+@resource("docs://{page}")
+def read_page(page: str) -> str:
+    return f"The page {page}"
 
 
 @pytest.fixture
 def client() -> Client:
-    return Client(greet, wave, add, brief, note, notes)
+    """Return the client of a function whose handlers ask nothing."""
+    return Client(add, explain, read_page)
 
 
-@pytest.fixture
-def state(client: Client) -> str:
-    """Call `greet`, and return the state that came with its first question."""
-    return client.call("greet", GREETING).state
+def test_a_tool_is_called(client: Client) -> None:
+    assert client.call("add", {"a": 1, "b": 2}).text == "3"
 
 
-def test_a_conversation_of_three_rounds_runs_end_to_end(client: Client) -> None:
-    first = client.call("greet", GREETING)
-    assert first.questions == ["name"]
-    second = client.call("greet", GREETING, state=first.state, answers=ANN)
-    assert second.result["inputRequests"]["age"]["params"]["message"] == "How old are you, Ann?"
-    assert second.state != first.state
-    third = client.call("greet", GREETING, state=second.state, answers=AGE)
-    assert third.text == "Hi, Ann (33)"
-    assert third.result["resultType"] == "complete"
-    assert third.result["_meta"][wire.PREFIX + "serverInfo"] == {"name": "test", "version": "1"}
+def test_a_prompt_is_got(client: Client) -> None:
+    result = client.send("prompts/get", {"name": "explain", "arguments": {"topic": "tides"}}).result
+    assert result["messages"][0]["content"]["text"] == "Explain tides."
 
 
-@pytest.mark.parametrize(
-    ("method", "params"),
-    [("prompts/get", {"name": "brief", "arguments": {"topic": "x"}}), ("resources/read", {"uri": "notes://ann"})],
-)
-def test_a_prompt_and_a_resource_hold_a_conversation_too(client: Client, method: str, params: dict[str, Any]) -> None:
-    first = client.send(method, params)
-    second = client.send(method, {**params, "requestState": first.state, "inputResponses": ANN})
-    assert "Ann" in json.dumps(second.result)
-
-
-# Methods and parameters
+def test_a_resource_is_read(client: Client) -> None:
+    result = client.send("resources/read", {"uri": "docs://start"}).result
+    assert result["contents"][0]["text"] == "The page start"
 
 
 @pytest.mark.parametrize(
@@ -181,8 +131,8 @@ def test_a_method_that_is_not_advertised_is_404_too(method: str, params: dict[st
     ("method", "params"),
     [
         ("tools/call", {"name": "nothing"}),
-        pytest.param("prompts/get", {"name": "greet"}, id="the name of a tool"),
-        ("resources/read", {"uri": "notes:///"}),
+        pytest.param("prompts/get", {"name": "add"}, id="the name of a tool"),
+        ("resources/read", {"uri": "docs:///"}),
         ("tools/list", {"cursor": "x"}),
     ],
 )
@@ -193,23 +143,23 @@ def test_an_unknown_name_is_a_200_with_an_error(client: Client, method: str, par
 
 
 def test_the_error_for_an_unknown_resource_has_its_uri(client: Client) -> None:
-    reply = client.send("resources/read", {"uri": "notes:///"})
-    assert reply.body["error"]["data"] == {"uri": "notes:///"}
+    reply = client.send("resources/read", {"uri": "docs:///"})
+    assert reply.body["error"]["data"] == {"uri": "docs:///"}
 
 
 @pytest.mark.parametrize(
     ("method", "params"),
     [
-        ("tools/call", {}),
-        ("tools/call", {"name": 7}),
-        ("tools/call", {"name": "add", "arguments": []}),
-        ("tools/call", {"name": "add", "arguments": "x"}),
-        ("prompts/get", {"name": "brief", "arguments": {"topic": 7}}),
-        ("resources/read", {"uri": None}),
-        ("tools/call", {"name": "add", "inputResponses": None}),
-        ("tools/call", {"name": "add", "inputResponses": []}),
-        ("tools/call", {"name": "add", "inputResponses": {"x": 7}}),
-        ("tools/call", {"name": "add", "inputResponses": {"x": None}}),
+        pytest.param("tools/call", {}, id="no name"),
+        pytest.param("tools/call", {"name": 7}, id="a name that is a number"),
+        pytest.param("tools/call", {"name": "add", "arguments": []}, id="arguments that are an array"),
+        pytest.param("tools/call", {"name": "add", "arguments": "x"}, id="arguments that are a string"),
+        pytest.param("prompts/get", {"name": "explain", "arguments": {"topic": 7}}, id="a number for a prompt"),
+        pytest.param("resources/read", {"uri": None}, id="no uri"),
+        pytest.param("tools/call", {"name": "add", "inputResponses": None}, id="answers that are null"),
+        pytest.param("tools/call", {"name": "add", "inputResponses": []}, id="answers that are an array"),
+        pytest.param("tools/call", {"name": "add", "inputResponses": {"x": 7}}, id="an answer that is a number"),
+        pytest.param("tools/call", {"name": "add", "inputResponses": {"x": None}}, id="an answer that is null"),
     ],
 )
 def test_params_of_another_shape_are_400(client: Client, method: str, params: dict[str, Any]) -> None:
@@ -235,44 +185,106 @@ def test_reserved_meta_of_another_shape_is_400(client: Client, meta: dict[str, A
 
 
 def test_arguments_that_do_not_fit_are_a_result(client: Client) -> None:
-    reply = client.call("add", {"a": 1})
+    reply = client.call("add", {"a": 1})  # `b` is missing
     assert reply.status == 200
     assert reply.result["isError"] is True
 
 
 @pytest.mark.parametrize("arguments", [{}, {"topic": "x", "more": "y"}])
 def test_a_prompts_arguments_that_do_not_fit_are_an_error(client: Client, arguments: dict[str, str]) -> None:
-    assert client.send("prompts/get", {"name": "brief", "arguments": arguments}).code == INVALID_PARAMS
+    assert client.send("prompts/get", {"name": "explain", "arguments": arguments}).code == INVALID_PARAMS
 
 
-# Questions
+# Conversations
 
 
-def test_answers_without_a_state_do_not_replace_questions(client: Client) -> None:
-    assert client.call("greet", GREETING, answers={**ANN, **AGE}).questions == ["name"]
+class Name(BaseModel):
+    name: str
 
 
-def test_an_early_answer_to_a_later_question_does_not_count(client: Client, state: str) -> None:
-    assert client.call("greet", GREETING, state=state, answers={**ANN, **AGE, "more": {"x": 1}}).questions == ["age"]
+class Age(BaseModel):
+    age: int
 
 
-def test_a_missing_answer_is_asked_again_with_a_new_state(client: Client, state: str) -> None:
-    reply = client.call("greet", GREETING, state=state)
+@tool
+def greet(greeting: str, *, elicit: Elicit) -> str:
+    name = elicit("name", "Who are you?", Name).name
+    age = elicit("age", f"How old are you, {name}?", Age).age
+    return f"{greeting}, {name} ({age})"
+
+
+GREETING = {"greeting": "Hi"}
+NAME_ANSWER = {"name": {"action": "accept", "content": {"name": "Ann"}}}
+AGE_ANSWER = {"age": {"action": "accept", "content": {"age": 33}}}
+
+
+@pytest.fixture
+def greeter() -> Client:
+    return Client(greet)
+
+
+@pytest.fixture
+def state(greeter: Client) -> str:
+    """Call `greet`, and return the state that came with its first question."""
+    return greeter.call("greet", GREETING).state
+
+
+def test_a_conversation_of_three_rounds_runs_end_to_end(greeter: Client) -> None:
+    first = greeter.call("greet", GREETING)
+    assert first.questions == ["name"]
+    second = greeter.call("greet", GREETING, state=first.state, answers=NAME_ANSWER)
+    assert second.result["inputRequests"]["age"]["params"]["message"] == "How old are you, Ann?"
+    third = greeter.call("greet", GREETING, state=second.state, answers=AGE_ANSWER)
+    assert third.text == "Hi, Ann (33)"
+
+
+def test_a_result_says_that_it_is_complete_and_which_server_sent_it(client: Client) -> None:
+    result = client.call("add", {"a": 1, "b": 2}).result
+    assert result["resultType"] == "complete"
+    assert result["_meta"][wire.PREFIX + "serverInfo"] == {"name": "test", "version": "1"}
+
+
+@prompt
+def brief(topic: str, *, elicit: Elicit) -> str:
+    reader = elicit("name", "For whom?", Name).name
+    return f"{topic} for {reader}"
+
+
+@resource("notes://{owner}", ttl_ms=60_000, cache_scope="public")
+def read_note(owner: str, *, elicit: Elicit) -> str:
+    reader = elicit("name", "Who asks?", Name).name
+    return f"{owner}'s note for {reader}"
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [("prompts/get", {"name": "brief", "arguments": {"topic": "x"}}), ("resources/read", {"uri": "notes://bob"})],
+)
+def test_a_prompt_and_a_resource_hold_a_conversation_too(method: str, params: dict[str, Any]) -> None:
+    client = Client(brief, read_note)
+    first = client.send(method, params)
+    second = client.send(method, {**params, "requestState": first.state, "inputResponses": NAME_ANSWER})
+    assert "for Ann" in json.dumps(second.result)
+
+
+def test_answers_without_a_state_do_not_replace_questions(greeter: Client) -> None:
+    assert greeter.call("greet", GREETING, answers={**NAME_ANSWER, **AGE_ANSWER}).questions == ["name"]
+
+
+def test_an_early_answer_to_a_later_question_does_not_count(greeter: Client, state: str) -> None:
+    answers = {**NAME_ANSWER, **AGE_ANSWER, "unknown": {"x": 1}}
+    assert greeter.call("greet", GREETING, state=state, answers=answers).questions == ["age"]
+
+
+def test_a_missing_answer_is_asked_again_with_a_new_state(greeter: Client, state: str) -> None:
+    reply = greeter.call("greet", GREETING, state=state)
     assert reply.questions == ["name"]
     assert reply.state != state
 
 
-def test_a_question_with_an_invalid_answer_is_asked_again_with_the_reason(client: Client, state: str) -> None:
-    invalid = {"name": {"action": "accept", "content": {"name": 7}}}
-    reply = client.call("greet", GREETING, state=state, answers=invalid)
-    message = reply.result["inputRequests"]["name"]["params"]["message"]
-    assert message == "Who are you? (Please answer again: name should be a valid string.)"
-    assert client.call("greet", GREETING, state=reply.state, answers=ANN).questions == ["age"]
-
-
 @pytest.mark.parametrize("capabilities", [{}, {"elicitation": {"url": {}}}], ids=["no capability", "only URLs"])
-def test_a_question_that_the_client_cannot_show_is_never_asked(client: Client, capabilities: dict[str, Any]) -> None:
-    reply = client.call("greet", GREETING, capabilities=capabilities)
+def test_a_question_that_the_client_cannot_show_is_never_asked(greeter: Client, capabilities: dict[str, Any]) -> None:
+    reply = greeter.call("greet", GREETING, capabilities=capabilities)
     assert reply.status == 200
     assert reply.result["resultType"] == "complete"
     assert reply.result["isError"] is True
@@ -283,7 +295,7 @@ def test_a_client_gets_error_32021_only_from_a_tool_that_requires_the_capability
     @tool(requires=["elicitation"])
     def pay(*, elicit: Elicit) -> str:
         elicit.url("bank", "Sign in to the bank", "https://bank.example/login")
-        return ""
+        return "paid"
 
     reply = Client(pay).call("pay", capabilities={"elicitation": {}})
     assert reply.status == 400
@@ -295,9 +307,9 @@ def test_a_client_gets_error_32021_only_from_a_tool_that_requires_the_capability
     }
 
 
-def test_capabilities_are_those_of_each_request(client: Client, state: str) -> None:
-    assert client.call("greet", GREETING, state=state, answers=ANN, capabilities={}).result["isError"] is True
-    assert client.call("greet", GREETING, state=state, answers=ANN).questions == ["age"]
+def test_capabilities_are_those_of_each_request(greeter: Client, state: str) -> None:
+    assert greeter.call("greet", GREETING, state=state, answers=NAME_ANSWER, capabilities={}).result["isError"] is True
+    assert greeter.call("greet", GREETING, state=state, answers=NAME_ANSWER).questions == ["age"]
 
 
 def test_a_client_without_capabilities_may_call_tools_without_questions(client: Client) -> None:
@@ -317,7 +329,7 @@ def test_sampling_and_roots_are_asked_of_clients_that_have_them() -> None:
     assert client.call("summarise", state=first.state, answers={"summary": sampled}).text == "Short"
 
 
-# The low level: a function reads the state and the answers itself.
+# The low level: a tool reads the state and the answers itself.
 
 
 class Draft(BaseModel):
@@ -367,42 +379,64 @@ def test_a_state_that_json_cannot_hold_is_the_authors_mistake(caplog: pytest.Log
 
 # A state belongs to one conversation
 
+INVALID_STATE_ERROR = {
+    "code": -32602,
+    "message": "Invalid or expired requestState",
+    "data": {"reason": "invalid_request_state"},
+}
 
-def test_a_retry_may_change_its_id_its_meta_and_the_spelling_of_its_numbers(client: Client) -> None:
-    first = client.call("greet", {"greeting": "Hi", "weight": 2})
+
+def test_a_retry_may_change_its_id_and_its_meta(greeter: Client, state: str) -> None:
     meta = {"traceparent": "00-1", wire.PREFIX + "clientInfo": {"name": "c", "version": "2"}}
-    arguments = {"weight": 2.0, "greeting": "Hi"}
-    assert client.call("greet", arguments, state=first.state, answers=ANN, id="another", meta=meta).questions == ["age"]
+    reply = greeter.call("greet", GREETING, state=state, answers=NAME_ANSWER, id="another", meta=meta)
+    assert reply.questions == ["age"]
+
+
+def test_a_retry_may_write_a_number_differently() -> None:
+    @tool
+    def pour(litres: float, *, elicit: Elicit) -> str:
+        name = elicit("name", "For whom?", Name).name
+        return f"{litres} litres for {name}"
+
+    client = Client(pour)
+    state = client.call("pour", {"litres": 2}).state
+    assert client.call("pour", {"litres": 2.0}, state=state, answers=NAME_ANSWER).text == "2.0 litres for Ann"
 
 
 @pytest.mark.parametrize("state", ["", "box.99", "box.x", "ks1.AAAA", "x" * 10_000, None, 7, [], {}, True])
-def test_a_state_that_the_server_did_not_write_is_refused(client: Client, state: Any) -> None:  # noqa: ANN401
-    reply = client.send("tools/call", {"name": "greet", "arguments": GREETING, "requestState": state})
+def test_a_state_that_the_server_did_not_write_is_refused(greeter: Client, state: object) -> None:
+    reply = greeter.send("tools/call", {"name": "greet", "arguments": GREETING, "requestState": state})
     assert reply.status == 400
     assert reply.error == INVALID_STATE_ERROR
+
+
+@tool
+def wave(greeting: str, *, elicit: Elicit) -> str:
+    name = elicit("name", "Who are you?", Name).name
+    return f"{greeting}, {name}"
 
 
 @pytest.mark.parametrize(
     ("method", "params"),
     [
-        ("tools/call", {"name": "greet", "arguments": {"greeting": "Bye"}}),
-        ("tools/call", {"name": "greet", "arguments": {"greeting": "Hi", "weight": 3}}),
-        ("tools/call", {"name": "greet", "arguments": {"greeting": "Hi", "more": None}}),
-        ("tools/call", {"name": "greet"}),
-        ("tools/call", {"name": "wave", "arguments": {"greeting": "Hi"}}),
-        ("prompts/get", {"name": "brief", "arguments": {"greeting": "Hi"}}),
-        ("resources/read", {"uri": "notes://greet"}),
+        pytest.param("tools/call", {"name": "greet", "arguments": {"greeting": "Bye"}}, id="another value"),
+        pytest.param("tools/call", {"name": "greet", "arguments": {**GREETING, "more": None}}, id="one argument more"),
+        pytest.param("tools/call", {"name": "greet"}, id="no arguments"),
+        pytest.param("tools/call", {"name": "wave", "arguments": GREETING}, id="another tool"),
+        pytest.param("prompts/get", {"name": "brief", "arguments": GREETING}, id="a prompt"),
+        pytest.param("resources/read", {"uri": "notes://greet"}, id="a resource"),
     ],
 )
-def test_a_state_belongs_to_one_method_name_and_arguments(
-    client: Client, state: str, method: str, params: dict[str, Any]
-) -> None:
+def test_a_state_belongs_to_one_method_name_and_arguments(method: str, params: dict[str, Any]) -> None:
+    client = Client(greet, wave, brief, read_note)
+    state = client.call("greet", GREETING).state
     reply = client.send(method, {**params, "requestState": state})
     assert reply.status == 400
     assert reply.error == INVALID_STATE_ERROR
 
 
-def test_a_state_belongs_to_one_uri(client: Client) -> None:
+def test_a_state_belongs_to_one_uri() -> None:
+    client = Client(read_note)
     state = client.send("resources/read", {"uri": "notes://ann"}).state
     assert client.send("resources/read", {"uri": "notes://bob", "requestState": state}).error == INVALID_STATE_ERROR
 
@@ -415,14 +449,13 @@ def test_a_state_belongs_to_one_function() -> None:
 
 
 def test_a_state_belongs_to_one_principal() -> None:
-    def signed_by(user: str) -> dict[str, Any]:
-        return {"authorizer": {"iam": {"accountId": "1", "userId": user}}}
-
+    ann = {"authorizer": {"iam": {"accountId": "1", "userId": "ann"}}}  # as API Gateway names a signer
+    eve = {"authorizer": {"iam": {"accountId": "1", "userId": "eve"}}}
     client = Client(greet, auth_mode="iam")
-    state = client.call("greet", GREETING, context=signed_by("ann")).state
-    refusal = client.call("greet", GREETING, state=state, answers=ANN, context=signed_by("eve"))
+    state = client.call("greet", GREETING, context=ann).state
+    refusal = client.call("greet", GREETING, state=state, answers=NAME_ANSWER, context=eve)
     assert refusal.error == INVALID_STATE_ERROR
-    assert client.call("greet", GREETING, state=state, answers=ANN, context=signed_by("ann")).questions == ["age"]
+    assert client.call("greet", GREETING, state=state, answers=NAME_ANSWER, context=ann).questions == ["age"]
 
 
 def test_a_state_expires_after_the_time_its_handler_gives() -> None:
@@ -433,12 +466,12 @@ def test_a_state_expires_after_the_time_its_handler_gives() -> None:
     client = Client(hurry)
     state = client.call("hurry").state
     client.now += 59
-    assert client.call("hurry", state=state, answers=ANN).text == "Ann"
+    assert client.call("hurry", state=state, answers=NAME_ANSWER).text == "Ann"
     client.now += 1
-    assert client.call("hurry", state=state, answers=ANN).error == INVALID_STATE_ERROR
+    assert client.call("hurry", state=state, answers=NAME_ANSWER).error == INVALID_STATE_ERROR
 
 
-@pytest.mark.parametrize("arguments", [{"a": 1, "b": 2}, {"a": "no number"}])
+@pytest.mark.parametrize("arguments", [{"a": 1, "b": 2}, {"a": "no number"}], ids=["valid", "invalid"])
 def test_a_state_is_verified_even_if_the_handler_never_reads_it(client: Client, arguments: dict[str, Any]) -> None:
     assert client.call("add", arguments, state="x").error == INVALID_STATE_ERROR
 
@@ -452,10 +485,10 @@ def test_a_function_without_keys_refuses_every_state(state: str) -> None:
 
 
 def test_only_the_log_shows_why_a_state_was_refused(
-    client: Client, state: str, caplog: pytest.LogCaptureFixture
+    greeter: Client, state: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "mcp_functions")
-    client.call("greet", {"greeting": "Bye"}, state=state)
+    greeter.call("greet", {"greeting": "Bye"}, state=state)
     assert caplog.messages[-1] == "refused: -32602 arguments"
 
 
@@ -490,22 +523,31 @@ def test_a_prompt_with_too_many_rounds_ends_with_an_error() -> None:
 # Caching
 
 
-def test_a_resource_that_asked_must_not_be_kept(client: Client) -> None:
-    first = client.send("resources/read", {"uri": "notes://ann"})
+def test_a_resource_that_asked_must_not_be_kept() -> None:
+    client = Client(read_note)  # its author allows a minute
+    first = client.send("resources/read", {"uri": "notes://bob"})
     assert "ttlMs" not in first.result
-    params = {"uri": "notes://ann", "requestState": first.state, "inputResponses": ANN}
+    params = {"uri": "notes://bob", "requestState": first.state, "inputResponses": NAME_ANSWER}
     result = client.send("resources/read", params).result
-    assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
+    assert result["ttlMs"] == 0
+    assert result["cacheScope"] == "private"
 
 
-def test_a_resource_without_questions_has_its_authors_cache_lifetime(client: Client) -> None:
-    result = client.send("resources/read", {"uri": "notes://"}).result
-    assert (result["ttlMs"], result["cacheScope"]) == (60_000, "public")
+@resource("notes://", ttl_ms=60_000, cache_scope="public")
+def list_notes() -> str:
+    return "none"
 
 
-def test_a_resource_that_was_read_with_answers_must_not_be_kept(client: Client) -> None:
-    result = client.send("resources/read", {"uri": "notes://", "inputResponses": {}}).result
-    assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
+def test_a_resource_without_questions_has_its_authors_cache_lifetime() -> None:
+    result = Client(list_notes).send("resources/read", {"uri": "notes://"}).result
+    assert result["ttlMs"] == 60_000
+    assert result["cacheScope"] == "public"
+
+
+def test_a_resource_that_was_read_with_answers_must_not_be_kept() -> None:
+    result = Client(list_notes).send("resources/read", {"uri": "notes://", "inputResponses": {}}).result
+    assert result["ttlMs"] == 0
+    assert result["cacheScope"] == "private"
 
 
 def test_an_exact_resource_is_read_before_a_template_that_fits_it_too() -> None:
@@ -542,43 +584,36 @@ def test_only_the_log_names_a_rule_that_an_author_breaks(caplog: pytest.LogCaptu
     assert "hunter2" not in caplog.text
 
 
-def test_not_even_a_bare_except_keeps_a_question_from_being_asked() -> None:
-    @tool
-    def catch_all(*, elicit: Elicit) -> str:
-        try:
-            return elicit("name", "Who are you?", Name).name
-        except:  # noqa: E722 - as a careless author writes
-            return "caught"
-
-    assert Client(catch_all).call("catch_all").questions == ["name"]
-
-
 # Notifications
+
+
+LOG_LEVEL = wire.PREFIX + "logLevel"
 
 
 @tool
 def work(*, progress: Progress, log: Log) -> str:
     progress(1, total=2)
-    progress(1)
+    progress(1)  # not sent, because it is no progress
     progress(2, total=2, message="done")
     log.debug("noise")
     log.warning({"disk": "full"}, logger="work")
     return "done"
 
 
-def notifications(meta: dict[str, Any]) -> list[dict[str, Any]]:
+def call_work(meta: dict[str, Any]) -> list[dict[str, Any]]:
+    """Call `work`, and return the notifications that came before its result."""
     client = Client(work)
     assert client.call("work", meta=meta).text == "done"
     return client.messages[:-1]
 
 
 def test_a_client_that_requested_no_progress_gets_none() -> None:
-    assert notifications({}) == []
+    assert call_work({}) == []
 
 
 @pytest.mark.parametrize("token", ["p1", 0, 7])
 def test_progress_goes_to_the_token_of_the_request_and_only_forward(token: str | int) -> None:
-    first, second = notifications({"progressToken": token})
+    first, second = call_work({"progressToken": token})
     assert first["method"] == second["method"] == "notifications/progress"
     assert first["params"] == {"progressToken": token, "progress": 1, "total": 2}
     assert second["params"] == {"progressToken": token, "progress": 2, "total": 2, "message": "done"}
@@ -588,23 +623,34 @@ def test_progress_goes_to_the_token_of_the_request_and_only_forward(token: str |
     ("level", "count"), [("debug", 2), ("info", 1), ("warning", 1), ("error", 0), ("emergency", 0)]
 )
 def test_log_messages_have_the_level_that_the_request_asks_for(level: str, count: int) -> None:
-    messages = notifications({wire.PREFIX + "logLevel": level})
+    messages = call_work({LOG_LEVEL: level})
     assert [message["method"] for message in messages] == ["notifications/message"] * count
 
 
 def test_a_log_message_has_its_level_its_data_and_its_logger() -> None:
-    (message,) = notifications({wire.PREFIX + "logLevel": "warning"})
+    (message,) = call_work({LOG_LEVEL: "warning"})
     assert message["params"] == {"level": "warning", "data": {"disk": "full"}, "logger": "work"}
 
 
 @pytest.mark.parametrize(
     ("report", "rule"),
     [
-        (lambda progress, _log: progress(1, message=object()), "is text, and not of type …"),
-        (lambda _progress, log: log.error("full", logger=object()), "JSON cannot carry what log.… was given"),
-        (lambda _progress, log: log.error(object()), "JSON cannot carry what log.… was given"),
+        pytest.param(
+            lambda progress, _log: progress(1, message=object()),
+            "is text, and not of type …",
+            id="the message of progress",
+        ),
+        pytest.param(
+            lambda _progress, log: log.error("full", logger=object()),
+            "JSON cannot carry what log.… was given",
+            id="the logger of a log message",
+        ),
+        pytest.param(
+            lambda _progress, log: log.error(object()),
+            "JSON cannot carry what log.… was given",
+            id="the data of a log message",
+        ),
     ],
-    ids=["the message of progress", "the logger of a log message", "the data of a log message"],
 )
 def test_a_report_that_json_cannot_hold_is_a_failure_of_the_tool(
     report: Callable[[Progress, Log], None], rule: str, caplog: pytest.LogCaptureFixture
@@ -614,7 +660,7 @@ def test_a_report_that_json_cannot_hold_is_a_failure_of_the_tool(
         report(progress, log)
         return "done"
 
-    reply = Client(report_and_work).call("work", meta={"progressToken": 1, wire.PREFIX + "logLevel": "info"})
+    reply = Client(report_and_work).call("work", meta={"progressToken": 1, LOG_LEVEL: "info"})
     assert reply.result["isError"] is True
     assert rule in caplog.text
 
@@ -634,19 +680,20 @@ def test_a_total_that_json_cannot_hold_is_left_out() -> None:
 
 
 @prompt
-def hello(language: str) -> str:
-    return language
+def translate(language: str) -> str:
+    return f"Translate into {language}."
 
 
-@hello.complete("language")
-def _languages(value: str, arguments: Mapping[str, str]) -> list[str]:
-    return [word for word in ("polish", "portuguese", *arguments.values()) if word.startswith(value)]
+@translate.complete("language")
+def _complete_language(value: str, arguments: Mapping[str, str]) -> list[str]:
+    languages = ["german", "polish", "portuguese", *arguments.values()]
+    return [language for language in languages if language.startswith(value)]
 
 
 def complete(**changes: Any) -> wire.Reply:  # noqa: ANN401 - JSON
     """Complete "po", the beginning of a language. A keyword replaces a parameter of the request."""
-    params = {"ref": {"type": "ref/prompt", "name": "hello"}, "argument": {"name": "language", "value": "po"}}
-    return Client(hello, note).send("completion/complete", {**params, **changes})
+    params = {"ref": {"type": "ref/prompt", "name": "translate"}, "argument": {"name": "language", "value": "po"}}
+    return Client(translate, read_page).send("completion/complete", {**params, **changes})
 
 
 def test_an_argument_is_completed() -> None:
@@ -654,21 +701,21 @@ def test_an_argument_is_completed() -> None:
 
 
 def test_a_completion_may_depend_on_the_other_arguments() -> None:
-    reply = complete(context={"arguments": {"other": "pod"}})
-    assert reply.result["completion"]["values"] == ["polish", "portuguese", "pod"]
+    reply = complete(context={"arguments": {"other": "pomeranian"}})
+    assert reply.result["completion"]["values"] == ["polish", "portuguese", "pomeranian"]
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"ref": {"type": "ref/prompt", "name": "nobody"}},
-        {"ref": {"type": "ref/tool", "name": "hello"}},
-        {"ref": None},
-        {"argument": {"name": "nothing", "value": ""}},
-        {"argument": {"name": "language"}},
-        {"argument": None},
-        {"context": []},
-        {"context": {"arguments": {"x": 1}}},
+        pytest.param({"ref": {"type": "ref/prompt", "name": "nobody"}}, id="an unknown prompt"),
+        pytest.param({"ref": {"type": "ref/tool", "name": "translate"}}, id="an unknown type of reference"),
+        pytest.param({"ref": None}, id="no reference"),
+        pytest.param({"argument": {"name": "nothing", "value": ""}}, id="an unknown argument"),
+        pytest.param({"argument": {"name": "language"}}, id="no value"),
+        pytest.param({"argument": None}, id="no argument"),
+        pytest.param({"context": []}, id="a context that is an array"),
+        pytest.param({"context": {"arguments": {"x": 1}}}, id="an argument in the context that is a number"),
     ],
 )
 def test_a_completion_of_nothing_is_invalid_params(changes: dict[str, Any]) -> None:
@@ -676,77 +723,83 @@ def test_a_completion_of_nothing_is_invalid_params(changes: dict[str, Any]) -> N
 
 
 def test_a_completion_names_a_resource_by_its_template() -> None:
-    reply = complete(ref={"type": "ref/resource", "uri": "notes://{owner}"}, argument={"name": "owner", "value": ""})
+    reply = complete(ref={"type": "ref/resource", "uri": "docs://{page}"}, argument={"name": "page", "value": ""})
     assert reply.result["completion"]["values"] == []
 
 
-# Texts that JSON escapes
+# Texts that JSON escapes: the dispatcher copies parts of a response that were written before
+
+QUOTED = 'the "ü" \\\n'
 
 
-def test_every_kind_of_question_is_escaped_in_json() -> None:
-    class Form(BaseModel):
-        name: str = 'a "name" \\ ü'
-
-    class EscapedCodec(wire.Boxes):
-        """Writes states that JSON must escape."""
-
-        def seal(self, payload: bytes) -> str:
-            return f'"\\ü{super().seal(payload)}'
-
-        def unseal(self, token: str) -> bytes:
-            return super().unseal(token[3:])
+def test_a_form_is_escaped_in_json() -> None:
+    class QuotedName(BaseModel):
+        name: str = QUOTED
 
     @tool
-    def ask(a: str, *, elicit: Elicit, sample: Sample, log: Log) -> str:
-        log.warning("asking")
-        name = elicit('k"ey', f'Who is "{a}"?\n\\', Form).name
-        elicit.url("page", f"Look at ü{a}", "https://example.com/ü")
-        return f"{name} {sample('s', a, max_tokens=1)['role']}"
+    def ask(topic: str, *, elicit: Elicit) -> str:
+        return elicit('k"ey', f"Who is {topic}?", QuotedName).name
 
-    client = Client(ask, codec=EscapedCodec())
-    arguments = {"a": 'ü"\\'}
-    capabilities: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}}
-    answers = {'k"ey': {"action": "accept", "content": {"name": '"'}}, "page": {"action": "accept"}}
-    sampled = {"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"}
-
-    first = client.call("ask", arguments, capabilities=capabilities)
-    assert first.state.startswith('"\\ü')
-    assert first.result["inputRequests"]['k"ey']["params"]["message"] == 'Who is "ü"\\"?\n\\'
-    second = client.call("ask", arguments, state=first.state, answers=answers, capabilities=capabilities)
-    third = client.call("ask", arguments, state=second.state, answers=answers, capabilities=capabilities)
-    assert third.questions == ["s"]
-    last = client.call("ask", arguments, state=third.state, answers={"s": sampled}, capabilities=capabilities)
-    assert last.text == '" assistant'
+    client = Client(ask)
+    first = client.call("ask", {"topic": QUOTED})
+    form = first.result["inputRequests"]['k"ey']["params"]
+    assert form["message"] == f"Who is {QUOTED}?"
+    assert form["requestedSchema"]["properties"]["name"]["default"] == QUOTED
+    answers = {'k"ey': {"action": "accept", "content": {"name": QUOTED}}}
+    assert client.call("ask", {"topic": QUOTED}, state=first.state, answers=answers).text == QUOTED
 
 
-# A garbage collection would slow the imports of a cold start.
+def test_a_url_question_is_escaped_in_json() -> None:
+    @tool
+    def open_page(*, elicit: Elicit) -> str:
+        elicit.url("page", QUOTED, "https://example.com/ü")
+        return "opened"
+
+    first = Client(open_page).call("open_page", capabilities={"elicitation": {"url": {}}})
+    question = first.result["inputRequests"]["page"]["params"]
+    assert question["message"] == QUOTED
+    assert question["url"] == "https://example.com/ü"
 
 
-@pytest.mark.parametrize("enabled", [True, False], ids=["collector on", "collector off"])
-@pytest.mark.parametrize("error", [None, ImportError], ids=["import works", "import fails"])
-def test_no_collection_runs_while_serve_imports_and_the_collector_is_restored(
-    monkeypatch: pytest.MonkeyPatch, error: type[Exception] | None, *, enabled: bool
-) -> None:
+def test_a_sampling_request_is_escaped_in_json() -> None:
+    @tool
+    def summarise(*, sample: Sample) -> str:
+        return str(sample("summary", QUOTED, max_tokens=5)["content"])
+
+    first = Client(summarise).call("summarise", capabilities={"sampling": {}})
+    question = first.result["inputRequests"]["summary"]["params"]
+    assert question["messages"][0]["content"] == {"type": "text", "text": QUOTED}
+
+
+# A garbage collection would slow the imports of a cold start. `serve` imports more for a tool that asks.
+
+
+def test_no_garbage_collection_runs_while_serve_imports(monkeypatch: pytest.MonkeyPatch) -> None:
     enabled_at_import: list[bool] = []
-
-    def import_module(_module: str) -> None:
-        enabled_at_import.append(gc.isenabled())
-        if error:
-            raise error
-
-    monkeypatch.setattr(serving, "import_module", import_module)
-    set_collector(enabled=enabled)
-    try:
-        with pytest.raises(error) if error else nullcontext():
-            serve(wave)
-        assert gc.isenabled() is enabled
-    finally:
-        set_collector(enabled=True)
+    monkeypatch.setattr(serving, "import_module", lambda _module: enabled_at_import.append(gc.isenabled()))
+    serve(greet)
     assert set(enabled_at_import) == {False}
 
 
-def set_collector(*, enabled: bool) -> None:
-    if enabled:
+def test_serve_enables_the_garbage_collector_again() -> None:
+    serve(greet)
+    assert gc.isenabled()
+
+
+def test_serve_enables_the_garbage_collector_again_after_a_failed_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_module: str) -> None:
+        raise ImportError
+
+    monkeypatch.setattr(serving, "import_module", fail)
+    with pytest.raises(ImportError):
+        serve(greet)
+    assert gc.isenabled()
+
+
+def test_serve_leaves_a_disabled_garbage_collector_disabled() -> None:
+    gc.disable()
+    try:
+        serve(greet)
+        assert not gc.isenabled()
+    finally:
         gc.enable()
-    else:
-        gc.disable()

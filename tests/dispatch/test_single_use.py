@@ -1,7 +1,9 @@
 """With `single_use`, each round of a conversation runs once, and a repeated request gets the recorded response.
 
-The tool of `payments.PaymentService` pays in four rounds. `send` sends one round to a container of the tool and returns
-the reply. `begin_payment` sends two rounds; the state that it returns is for the answer to the question "approval".
+The first tests show the rules with the tool below. The others need faults: the tool of `PaymentService` is longer,
+because it looks up the price before the payment and asks for a note after it. Its workers can crash and its table can
+fail. `send` sends one round to a worker and returns the reply. `begin_payment` sends the rounds before the approval,
+and returns the state that the approval is sent with.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from threading import Barrier
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pydantic import BaseModel
 
 from mcp_functions import Elicit, Step, prompt, resource, serve, store, tool
 from mcp_functions.local.doubles import dynamodb
@@ -26,7 +29,6 @@ from tests.support.payments import (
     INVALID_STATE_ERROR,
     INVOCATION_SECONDS,
     RETRY_LATER_ERROR,
-    Approval,
     PaymentService,
     WorkerCrash,
     begin_payment,
@@ -34,14 +36,86 @@ from tests.support.payments import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from mcp_functions.handlers.base import Handler
     from mcp_functions.testing.dynamodb import Fault
-    from tests.support.payments import Moment, Worker
+    from tests.support.payments import Worker
+
+
+class Approval(BaseModel):
+    pay: bool
+
+
+class Bank:
+    """A bank without idempotency: each call makes a transfer."""
+
+    def __init__(self) -> None:
+        self.transfers: list[str] = []
+
+    def transfer(self, key: str) -> None:
+        self.transfers.append(key)
+
+
+def make_payer(bank: Bank) -> Handler[..., str]:
+    """Return a tool that pays after an approval."""
+
+    @tool(single_use="replay")
+    def pay(*, elicit: Elicit, step: Step) -> str:
+        if not elicit("approval", "Pay 75 EUR?", Approval).pay:
+            return "Nothing was paid."
+        step.keyed("transfer", bank.transfer)
+        return "Paid."
+
+    return pay
+
+
+@pytest.fixture
+def bank() -> Bank:
+    return Bank()
+
+
+@pytest.fixture
+def conversation(bank: Bank) -> Iterator[Conversation]:
+    """Deploy the tool and call it, so that it asks for the approval."""
+    with deployed():
+        yield Conversation(serve(make_payer(bank)), principal="alice").call()
+
+
+def test_a_repeated_answer_gets_the_same_result_without_a_second_payment(
+    conversation: Conversation, bank: Bank
+) -> None:
+    assert conversation.accept(approval={"pay": True}).text == "Paid."
+    assert conversation.retry().text == "Paid."
+    assert len(bank.transfers) == 1
+
+
+def test_another_answer_to_the_same_question_is_refused(conversation: Conversation, bank: Bank) -> None:
+    assert conversation.accept(approval={"pay": False}).text == "Nothing was paid."
+    assert conversation.accept(approval={"pay": True}).error == INVALID_STATE_ERROR
+    assert bank.transfers == []
+
+
+def test_another_principal_cannot_run_or_read_a_round(conversation: Conversation, bank: Bank) -> None:
+    conversation.accept(approval={"pay": True})
+    assert conversation.as_("mallory").retry().error == INVALID_STATE_ERROR
+    assert len(bank.transfers) == 1
+
+
+def test_with_dynamodb_of_moto_a_payment_is_made_once(bank: Bank) -> None:
+    with deployed(dynamodb.Moto(dynamodb.table(TABLE))):
+        conversation = Conversation(serve(make_payer(bank))).call()
+        assert conversation.accept(approval={"pay": True}).text == "Paid."
+        assert conversation.retry().text == "Paid."
+        assert conversation.accept(approval={"pay": False}).error == INVALID_STATE_ERROR
+    assert len(bank.transfers) == 1
+
+
+# The same with workers that may crash, a table that may fail, and a clock
 
 AFTER_LEASE = INVOCATION_SECONDS + 2  # seconds after which another worker may run a round whose worker crashed
-CLAIM = ["GetItem", "PutItem"]
-RECORD = ["PutItem"]
+CLAIM = ["GetItem", "PutItem"]  # before a round runs, it reads the conversation's item and writes its claim
+RECORD = ["PutItem"]  # after a round has run, it writes its result
 
 
 @pytest.fixture
@@ -62,11 +136,8 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     return caplog
 
 
-def refusals(log: pytest.LogCaptureFixture) -> list[str]:
+def refusal_lines(log: pytest.LogCaptureFixture) -> list[str]:
     return [line for line in log.messages if line.startswith("refused: ")]
-
-
-# The rounds of one payment
 
 
 def test_a_first_round_ends_before_its_first_step(service: PaymentService, pay: Worker) -> None:
@@ -79,11 +150,12 @@ def test_a_round_is_claimed_before_it_runs_and_recorded_before_the_response(
     service: PaymentService, pay: Worker
 ) -> None:
     state = begin_payment(pay)
+    service.table.calls.clear()
     calls_at_transfer: list[str] = []
-    service.interruptions["before"] = lambda: calls_at_transfer.extend(service.table.calls)
+    service.before_transfer = lambda: calls_at_transfer.extend(service.table.calls)
     assert send(pay, state, APPROVE).questions == ["note"]
-    assert calls_at_transfer == CLAIM + RECORD + CLAIM
-    assert service.table.calls == CLAIM + RECORD + CLAIM + RECORD
+    assert calls_at_transfer == CLAIM
+    assert service.table.calls == CLAIM + RECORD
 
 
 @pytest.mark.parametrize("container", ["the same", "another"])
@@ -97,15 +169,20 @@ def test_a_step_runs_once_in_a_repeated_round(service: PaymentService, pay: Work
     assert service.transfer_calls == 1
 
 
-def test_an_item_lives_as_long_as_any_state_of_its_conversation(service: PaymentService, pay: Worker) -> None:
-    longest_conversation = 6 * ANSWER_SECONDS
-    spare_seconds = 120
+def test_an_item_outlives_every_state_of_its_conversation(service: PaymentService, pay: Worker) -> None:
+    longest_conversation = 6 * ANSWER_SECONDS  # a conversation may take six times `answer_within`
+    spare_seconds = 120  # because the clocks of two containers may differ by 60 s
     start = service.now
     approved = send(pay, begin_payment(pay), APPROVE)
     assert send(pay, approved.state, ADD_NOTE).text == "transfer 1: thanks"
     (item,) = service.table.items.values()
-    assert item["key"]["S"].startswith("local/pay/conversation/-/")
     assert int(item["expires"]["N"]) == start + longest_conversation + spare_seconds
+
+
+def test_the_key_of_an_item_begins_with_the_stack_and_the_function(service: PaymentService, pay: Worker) -> None:
+    begin_payment(pay)
+    (item,) = service.table.items.values()
+    assert item["key"]["S"].startswith("local/pay/")  # the function's role may use only these items
 
 
 def test_two_conversations_are_two_payments(service: PaymentService, pay: Worker) -> None:
@@ -141,7 +218,7 @@ def test_an_old_state_is_refused(pay: Worker, log: pytest.LogCaptureFixture, ans
     approved = send(pay, state, APPROVE)
     send(pay, approved.state, ADD_NOTE)
     assert send(pay, state, answers).error == INVALID_STATE_ERROR
-    assert refusals(log) == ["refused: -32602 used_rewound"]
+    assert refusal_lines(log) == ["refused: -32602 used_rewound"]
 
 
 def test_reject_refuses_even_the_same_request(service: PaymentService, log: pytest.LogCaptureFixture) -> None:
@@ -149,7 +226,7 @@ def test_reject_refuses_even_the_same_request(service: PaymentService, log: pyte
     state = begin_payment(pay)
     approved = send(pay, state, APPROVE)
     assert send(pay, state, APPROVE).error == INVALID_STATE_ERROR
-    assert refusals(log) == ["refused: -32602 used_again"]
+    assert refusal_lines(log) == ["refused: -32602 used_again"]
     assert send(pay, approved.state, ADD_NOTE).text == "transfer 1: thanks"
 
 
@@ -195,7 +272,7 @@ def test_a_request_during_a_running_round_is_told_to_retry(
     state = begin_payment(pay)
     other_container = service.new_container()
     replies: list[wire.Reply] = []
-    service.interruptions["before"] = lambda: replies.append(send(other_container, state, answers))
+    service.before_transfer = lambda: replies.append(send(other_container, state, answers))
     assert send(pay, state, APPROVE).questions == ["note"]
     assert [reply.error for reply in replies] == [error]
     assert service.transfer_calls == 1
@@ -204,41 +281,44 @@ def test_a_request_during_a_running_round_is_told_to_retry(
 # Workers that crash, hang or fail
 
 
-def start_and_crash(service: PaymentService, pay: Worker, moment: Moment = "before") -> str:
-    """Crash the worker before or after the transfer, and return the state that it was called with."""
+def crash_worker(service: PaymentService, pay: Worker) -> str:
+    """Let a worker crash before its transfer, and return the state that it was called with."""
     state = begin_payment(pay)
-    service.interruptions[moment] = service.crash
+    service.before_transfer = service.crash
     with pytest.raises(WorkerCrash):
         send(pay, state, APPROVE)
     return state
 
 
-@pytest.mark.parametrize(
-    ("moment", "transfer_calls"),
-    [
-        pytest.param("before", 1, id="crash before the transfer"),
-        pytest.param("after", 2, id="crash after the transfer"),
-    ],
-)
-def test_a_round_whose_worker_died_continues_after_its_lease(
-    service: PaymentService, pay: Worker, moment: Moment, transfer_calls: int
-) -> None:
-    state = start_and_crash(service, pay, moment)
+def test_a_round_whose_worker_died_continues_after_its_lease(service: PaymentService, pay: Worker) -> None:
+    state = crash_worker(service, pay)
     service.now += AFTER_LEASE
     assert send(service.new_container(), state, APPROVE).questions == ["note"]
-    assert len(service.transfers) == 1  # the second call had the same idempotency key
-    assert service.transfer_calls == transfer_calls
+    assert service.transfer_calls == 1
+
+
+def test_a_payment_before_a_crash_is_repeated_with_the_same_idempotency_key(
+    service: PaymentService, pay: Worker
+) -> None:
+    state = begin_payment(pay)
+    service.after_transfer = service.crash
+    with pytest.raises(WorkerCrash):
+        send(pay, state, APPROVE)
+    service.now += AFTER_LEASE
+    assert send(service.new_container(), state, APPROVE).questions == ["note"]
+    assert service.transfer_calls == 2
+    assert len(service.transfers) == 1
 
 
 def test_a_round_whose_worker_died_waits_for_the_end_of_its_lease(service: PaymentService, pay: Worker) -> None:
-    state = start_and_crash(service, pay)
+    state = crash_worker(service, pay)
     assert send(pay, state, APPROVE).error == RETRY_LATER_ERROR
 
 
 def test_other_answers_are_refused_after_the_lease_because_a_payment_may_have_been_made(
     service: PaymentService, pay: Worker
 ) -> None:
-    state = start_and_crash(service, pay)
+    state = crash_worker(service, pay)
     service.now += AFTER_LEASE
     assert send(pay, state, DISAPPROVE).error == INVALID_STATE_ERROR
 
@@ -254,7 +334,7 @@ def test_a_worker_that_outlives_its_lease_does_not_send_its_result(
         service.now += AFTER_LEASE
         second_replies.append(send(second_worker, state, APPROVE))
 
-    service.interruptions["before"] = outlive_lease
+    service.before_transfer = outlive_lease
     assert send(pay, state, APPROVE).error == RETRY_LATER_ERROR
     assert log.messages[-1] == "refused: -32603 used_overtaken"
     assert second_replies == [send(pay, state, APPROVE)]
@@ -267,17 +347,24 @@ def test_after_an_exception_the_same_request_runs_again_at_once(service: Payment
         raise OSError
 
     state = begin_payment(pay)
-    service.interruptions["after"] = fail
+    service.after_transfer = fail
     assert "failed unexpectedly" in send(pay, state, APPROVE).text
     assert send(pay, state, DISAPPROVE).error == INVALID_STATE_ERROR
     assert send(pay, state, APPROVE).questions == ["note"]
     assert len(service.transfers) == 1
 
 
-# Faults of the table. It tries each operation twice.
+# Faults of the table. The function tries each operation twice.
 
 
-@pytest.mark.parametrize("fault", ["throttled", "unanswered", "lost"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param("throttled", id="DynamoDB refuses"),
+        pytest.param("unanswered", id="nothing happens and no response comes"),
+        pytest.param("lost", id="a write happens, but no response comes"),
+    ],
+)
 def test_while_the_table_is_out_nothing_is_done(service: PaymentService, pay: Worker, fault: Fault) -> None:
     state = begin_payment(pay)
     service.table_faults = [fault] * 9
@@ -291,7 +378,7 @@ def test_a_table_that_denies_is_the_operators_work(
     state = begin_payment(pay)
     service.table_faults = ["denied"]
     assert send(pay, state, APPROVE).error == {"code": -32603, "message": "Internal error"}
-    assert refusals(log) == ["refused: -32603 table:AccessDeniedException"]
+    assert refusal_lines(log) == ["refused: -32603 table:AccessDeniedException"]
     assert service.transfer_calls == 0
 
 
@@ -319,7 +406,7 @@ def test_an_unreadable_item_does_not_allow_a_payment(
     (item,) = service.table.items.values()
     item["sealed"] = {"S": "not a sealed value"}
     assert send(pay, state, APPROVE).error == INVALID_STATE_ERROR
-    assert refusals(log) == ["refused: -32602 used_unreadable"]
+    assert refusal_lines(log) == ["refused: -32602 used_unreadable"]
     assert service.transfer_calls == 0
 
 
@@ -390,22 +477,6 @@ def test_a_recorded_error_is_repeated_too(service: PaymentService) -> None:
     assert len(runs) == 2  # the call, and the declined question
 
 
-def test_another_principal_cannot_run_or_read_a_round() -> None:
-    payments: list[bool] = []
-
-    @tool(single_use="replay")
-    def pay(*, elicit: Elicit) -> str:
-        payments.append(elicit("approval", "Pay?", Approval).pay)
-        return "paid"
-
-    with deployed():
-        alice = Conversation(serve(pay), principal="alice").call()
-        alice.accept(approval={"pay": True})
-        assert alice.as_("mallory").retry().error == INVALID_STATE_ERROR
-        assert alice.retry().text == "paid"
-    assert payments == [True]
-
-
 # Declarations and deployment
 
 
@@ -420,13 +491,32 @@ def ask_nothing(amount: int) -> int:
 @pytest.mark.parametrize(
     ("decorate", "error"),
     [
-        (lambda: tool(single_use="once")(ask_approval), 'single_use is "replay" or "reject", not \'once\''),  # type: ignore[call-overload]
-        (lambda: tool(single_use="replay")(ask_nothing), "single_use needs several rounds: add an `elicit`"),
-        (lambda: tool(single_use="replay", max_sheds=0)(ask_approval), "single_use needs max_sheds=1 or more"),
-        (lambda: prompt(single_use="replay")(ask_approval), "unexpected keyword argument 'single_use'"),  # type: ignore[call-overload]
-        (lambda: resource("a://b", single_use="replay")(ask_approval), "unexpected keyword argument 'single_use'"),  # type: ignore[call-arg]
+        pytest.param(
+            lambda: tool(single_use="once")(ask_approval),  # type: ignore[call-overload]
+            'single_use is "replay" or "reject", not \'once\'',
+            id="an unknown mode",
+        ),
+        pytest.param(
+            lambda: tool(single_use="replay")(ask_nothing),
+            "single_use needs several rounds: add an `elicit`",
+            id="a tool that asks nothing",
+        ),
+        pytest.param(
+            lambda: tool(single_use="replay", max_sheds=0)(ask_approval),
+            "single_use needs max_sheds=1 or more",
+            id="no first round without steps",
+        ),
+        pytest.param(
+            lambda: prompt(single_use="replay")(ask_approval),  # type: ignore[call-overload]
+            "unexpected keyword argument 'single_use'",
+            id="a prompt",
+        ),
+        pytest.param(
+            lambda: resource("a://b", single_use="replay")(ask_approval),  # type: ignore[call-arg]
+            "unexpected keyword argument 'single_use'",
+            id="a resource",
+        ),
     ],
-    ids=["an unknown mode", "a tool that asks nothing", "no first round without steps", "a prompt", "a resource"],
 )
 def test_single_use_without_a_meaning_is_refused_at_decoration(decorate: Callable[[], object], error: str) -> None:
     with pytest.raises(TypeError) as caught:
@@ -440,7 +530,7 @@ def test_without_table_or_key_every_event_is_a_misconfiguration(missing: str, lo
     with deployed(**{missing: None}):
         response = function(wire.event(wire.message("tools/list")), wire.Context())
     assert response["statusCode"] == 500
-    (line,) = refusals(log)
+    (line,) = refusal_lines(log)
     assert line.startswith("refused: -32603 MCP_TABLE or MCP_KMS_KEYS is not set: single_use and tasks need the tab")
 
 
@@ -451,23 +541,3 @@ def test_a_conversation_from_before_single_use_continues(service: PaymentService
     pay = service.new_container()
     assert send(pay, approved.state, ADD_NOTE).text == "transfer 1: thanks"
     assert send(pay, first.state, APPROVE).error == INVALID_STATE_ERROR
-
-
-def test_with_dynamodb_of_moto_a_payment_is_made_once() -> None:
-    payments: list[str] = []
-
-    def transfer(key: str) -> None:
-        payments.append(key)
-
-    @tool(single_use="replay")
-    def pay(*, elicit: Elicit, step: Step) -> str:
-        elicit("approval", "Pay?", Approval)
-        step.keyed("transfer", transfer)
-        return "paid"
-
-    with deployed(dynamodb.Moto(dynamodb.table(TABLE))):
-        conversation = Conversation(serve(pay)).call()
-        assert conversation.accept(approval={"pay": True}).text == "paid"
-        assert conversation.retry().text == "paid"
-        assert conversation.accept(approval={"pay": False}).error == INVALID_STATE_ERROR
-    assert len(payments) == 1

@@ -279,7 +279,7 @@ def test_the_signer_of_a_function_url_is_the_signer_of_the_api() -> None:
 @pytest.mark.parametrize("mode", ["iam", "jwt"])
 def test_a_function_url_without_its_authorizer_stays_closed(mode: str) -> None:
     called = {"name": "get_weather", "arguments": {"location": "Rome"}}
-    with deployed(**{**gateways.JWT, "MCP_AUTH_MODE": mode}):
+    with deployed(**{**gateways.JWT_SETTINGS, "MCP_AUTH_MODE": mode}):
         function = serve(get_weather.get_weather)
         for signer in (None, *(["alice"] if mode == "jwt" else [])):
             answered = at_url(function, "tools/call", called, signer)

@@ -128,7 +128,7 @@ def test_every_page_has_the_same_cache_lifetime_and_scope(method: str, function:
 def test_a_list_is_private_if_callers_must_sign_in(
     method: str, placement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in (gateways.JWT | {"MCP_AUTH_MODE": "jwt", "MCP_LIST_TTL_MS": "5"}).items():
+    for name, value in (gateways.JWT_SETTINGS | {"MCP_AUTH_MODE": "jwt", "MCP_LIST_TTL_MS": "5"}).items():
         monkeypatch.setenv(name, value)
     event = gateways.by_jwt(wire.event(wire.message(method)), iss="https://id.example", sub="ann")
     response = place(placement, *make_handlers([1]))(event, wire.Context("local_all"))

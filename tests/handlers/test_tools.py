@@ -77,7 +77,8 @@ def test_a_tool_is_described_by_its_signature_and_docstring() -> None:
 
         In any country.
         """
-        return f"{city} {country} {elicit}"
+        elicit("sure", "Sure?", bool)
+        return f"{city}, {country}"
 
     assert where_is.describe() == {
         "name": "where_is",
@@ -117,7 +118,7 @@ def test_an_author_can_declare_everything_about_a_tool() -> None:
         "_meta": {"com.example/k": 1},
     }
     assert list(input_schema["properties"]) == ["zipCode"]
-    assert weather.answer_within == 86_400
+    assert weather.answer_within == 86_400  # seconds
 
 
 def test_a_function_without_a_docstring_has_no_description() -> None:

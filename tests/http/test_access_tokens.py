@@ -14,13 +14,13 @@ from mcp_functions import settings
 from mcp_functions.http import access_tokens
 from mcp_functions.protocol.errors import Unauthorized
 from mcp_functions.protocol.messages import Principal
-from tests.support.gateways import JWT
+from tests.support.gateways import JWT_SETTINGS
 
 if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Identity
 
 NOW = 1_785_000_000.0
-SETTINGS = settings.read({"MCP_STACK": "shop", **JWT, "MCP_JWT_AUDIENCE": "https://mcp.example/mcp,7example"})
+SETTINGS = settings.read({"MCP_STACK": "shop", **JWT_SETTINGS, "MCP_JWT_AUDIENCE": "https://mcp.example/mcp,7example"})
 VALID_CLAIMS: dict[str, Any] = {
     "iss": "https://id.example",
     "sub": "ann",
@@ -34,7 +34,7 @@ ABSENT = object()  # a claim that the token does not have
 def validate(**changes: object) -> Identity:
     claims = VALID_CLAIMS | changes
     present = {name: value for name, value in claims.items() if value is not ABSENT}
-    return access_tokens.check_claims(present, {}, SETTINGS, NOW)
+    return access_tokens.check_claims(present, context={}, settings=SETTINGS, now=NOW)
 
 
 def reason(**changes: object) -> str:
@@ -86,6 +86,7 @@ def test_audiences_are_compared_with_their_case() -> None:
 
 
 def test_the_client_replaces_an_absent_audience() -> None:
+    # Amazon Cognito writes no `aud` into an access token, but the client that it was issued to.
     validate(aud=ABSENT, client_id="7example")
 
 

@@ -1,6 +1,8 @@
-"""A function may know who calls: the same caller in every round, and never a token.
+"""A function may ask who calls it. It gets the same caller in every round, and never a token.
 
-No `from __future__ import annotations` here: the functions below are read as an author writes them.
+`Conversation(…, principal="ann")` calls with a verified token. A deployment has tokens, IAM signatures, or neither.
+
+Without `from __future__ import annotations`, because most authors' modules have none.
 """
 
 import json
@@ -21,8 +23,13 @@ class Sure(BaseModel):
 @tool
 def whoami(*, caller: Caller) -> dict[str, object]:
     """Return the caller."""
-    who = {"known": caller.known, "issuer": caller.issuer, "subject": caller.subject, "client": caller.client}
-    return {**who, "scopes": sorted(caller.scopes)}
+    return {
+        "known": caller.known,
+        "issuer": caller.issuer,
+        "subject": caller.subject,
+        "client": caller.client,
+        "scopes": sorted(caller.scopes),
+    }
 
 
 @tool
@@ -59,29 +66,37 @@ def test_a_token_names_its_caller() -> None:
 
 def test_a_signature_names_its_caller(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_AUTH_MODE", "iam")
-    event = gateways.by_iam(
-        gateways.http_api(gateways.http_request(wire.message("tools/call", {"name": "whoami"}))), "ann"
-    )
-    said = wire.read(serve(whoami)(event, wire.Context()), "tools/call")["result"]["structuredContent"]
-    assert (said["issuer"], said["subject"]) == ("aws:iam", "123456789012/AROAEXAMPLE:ann")
-    assert (said["known"], said["client"], said["scopes"]) == (True, "", [])
+    request = gateways.http_request(wire.message("tools/call", {"name": "whoami"}))
+    event = gateways.by_iam(gateways.http_api(request), "ann")
+    reply = wire.Reply.of(serve(whoami)(event, wire.Context()), "tools/call")
+    assert reply.result["structuredContent"] == {
+        "known": True,
+        "issuer": "aws:iam",
+        "subject": "123456789012/AROAEXAMPLE:ann",
+        "client": "",
+        "scopes": [],
+    }
 
 
 def test_a_request_without_a_principal_has_no_caller() -> None:
     with deployed():
-        said = Conversation(serve(whoami)).call().result["structuredContent"]
-    assert said == {"known": False, "issuer": "", "subject": "", "client": "", "scopes": []}
+        caller = Conversation(serve(whoami)).call().result["structuredContent"]
+    assert caller == {"known": False, "issuer": "", "subject": "", "client": "", "scopes": []}
 
 
 def test_the_caller_is_the_same_in_every_round() -> None:
     talk = Conversation(serve(pay), principal="ann").call()
     assert talk.messages == {"sure": "ann, are you sure?"}
     assert talk.accept(sure={"sure": True}).text == "ann and ann paid"
-    other = Conversation(serve(pay), principal="ann").call().as_("ben").accept(sure={"sure": True})
-    assert other.error["message"] == "Invalid or expired requestState"
 
 
-def test_prompts_and_resources_may_know_too() -> None:
+def test_another_caller_cannot_continue_a_conversation() -> None:
+    talk = Conversation(serve(pay), principal="ann").call().as_("ben")
+    talk.accept(sure={"sure": True})
+    assert talk.error["message"] == "Invalid or expired requestState"
+
+
+def test_prompts_and_resources_get_the_caller_too() -> None:
     assert Conversation(serve(greeting), principal="ann").get().text == "Hello, ann"
     assert Conversation(serve(inbox), principal="ann").read("mail://inbox").text == "of ann"
 
@@ -91,20 +106,20 @@ def test_the_caller_parameter_is_no_question_and_no_argument() -> None:
     assert whoami.describe()["inputSchema"]["properties"] == {}
 
 
-def test_no_token_reaches_the_function() -> None:
-    held: list[object] = []
+def test_no_token_reaches_the_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    values: dict[str, object] = {}
 
     @tool
-    def look(*, caller: Caller) -> str:
-        held.extend(getattr(caller, name) for name in dir(caller) if not name.startswith("_"))
-        return "seen"
+    def read_all(*, caller: Caller) -> str:
+        for name in dir(caller):
+            if not name.startswith("_"):
+                values[name] = getattr(caller, name)
+        return "done"
 
-    handler, secret = serve(look), "eyJhbGciOiJSUzI1NiJ9.hunter2"
-    event = gateways.http_api(gateways.http_request(wire.message("tools/call", {"name": "look"})))
-    event["headers"]["authorization"] = f"Bearer {secret}"
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in gateways.JWT.items():
-            patch.setenv(name, value)
-        handler(gateways.by_jwt(event, iss="https://id.example", sub="ann", client_id="app"), wire.Context())
-    assert len(held) > 4
-    assert "hunter2" not in json.dumps(held, default=str)
+    for name, value in gateways.JWT_SETTINGS.items():
+        monkeypatch.setenv(name, value)
+    event = gateways.http_api(gateways.http_request(wire.message("tools/call", {"name": "read_all"})))
+    event["headers"]["authorization"] = "Bearer eyJhbGciOiJSUzI1NiJ9.hunter2"
+    serve(read_all)(gateways.by_jwt(event, iss="https://id.example", sub="ann", client_id="app"), wire.Context())
+    assert values["subject"] == "ann"
+    assert "hunter2" not in json.dumps(values, default=str)

@@ -62,7 +62,7 @@ def deploy(auth_mode: str) -> LambdaFunction:
     """Deploy the function with an AuthMode. It reads the environment at its first request."""
     function = serve(weather)
     with pytest.MonkeyPatch.context() as patch:
-        for variable, value in (gateways.JWT | {"MCP_AUTH_MODE": auth_mode}).items():
+        for variable, value in (gateways.JWT_SETTINGS | {"MCP_AUTH_MODE": auth_mode}).items():
             patch.setenv(variable, value)
         function(GATEWAYS["HTTP API"](call()), wire.Context("local_weather"))
     return function

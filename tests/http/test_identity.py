@@ -18,7 +18,7 @@ from mcp_functions.http import events, identity
 from mcp_functions.protocol.errors import Misconfigured, Unauthorized
 from mcp_functions.protocol.messages import Principal
 from tests.support import wire
-from tests.support.gateways import JWT
+from tests.support.gateways import JWT_SETTINGS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +35,7 @@ CLAIMS = {
     "iss": "https://id.example",
     "sub": "ann",
     "client_id": "app",
-    "aud": JWT["MCP_JWT_AUDIENCE"],
+    "aud": JWT_SETTINGS["MCP_JWT_AUDIENCE"],
     "exp": str(int(NOW) + 60),
     "jti": "secret",
 }
@@ -43,7 +43,7 @@ CLAIMS = {
 
 def identify(authorizer: Any, mode: Mode, **variables: str) -> Identity:  # noqa: ANN401 - JSON
     event = wire.event("{}", context={"authorizer": authorizer})
-    environment = {"MCP_STACK": "shop", **JWT, **FRONT, "MCP_AUTH_MODE": mode, **variables}
+    environment = {"MCP_STACK": "shop", **JWT_SETTINGS, **FRONT, "MCP_AUTH_MODE": mode, **variables}
     return identity.identify(events.read(event), settings.read(environment), NOW)
 
 
@@ -156,7 +156,7 @@ def function(request: pytest.FixtureRequest, tmp_path: Path) -> LambdaFunction:
 def warnings_of_two_requests(
     function: LambdaFunction, caplog: pytest.LogCaptureFixture, mode: Mode, monkeypatch: pytest.MonkeyPatch
 ) -> list[str]:
-    for name, value in (JWT | {"MCP_AUTH_MODE": mode}).items():
+    for name, value in (JWT_SETTINGS | {"MCP_AUTH_MODE": mode}).items():
         monkeypatch.setenv(name, value)
     with caplog.at_level(logging.WARNING, logger="mcp_functions"):
         for _ in range(2):

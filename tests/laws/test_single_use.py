@@ -25,13 +25,13 @@ from tests.support.payments import (
     RETRY_LATER_ERROR,
     PaymentService,
     WorkerCrash,
+    do_nothing,
     send,
 )
 
 if TYPE_CHECKING:
     from mcp_functions.testing.dynamodb import Fault
     from tests.support import wire
-    from tests.support.payments import Moment
 
 ANSWERS: dict[str, dict[str, Any]] = {"approve": APPROVE, "disapprove": DISAPPROVE, "note": ADD_NOTE, "nothing": {}}
 FAULTS: list[Fault] = [None, None, "throttled", "lost", "unanswered"]  # None: the table works
@@ -97,9 +97,13 @@ class SingleUseMachine(RuleBasedStateMachine):
     def repeat(self, age: int, container: int) -> None:
         self._send(self.requests[-1 - age % len(self.requests)], container)
 
-    @rule(moment=st.sampled_from(["before", "after"]))
-    def let_a_worker_crash(self, moment: Moment) -> None:
-        self.service.interruptions = {moment: self.service.crash}
+    @rule()
+    def let_a_worker_crash_before_the_transfer(self) -> None:
+        self.service.before_transfer = self.service.crash
+
+    @rule()
+    def let_a_worker_crash_after_the_transfer(self) -> None:
+        self.service.after_transfer = self.service.crash
 
     @rule(faults=st.lists(st.sampled_from(FAULTS), max_size=5))
     def let_the_table_fail(self, faults: list[Fault]) -> None:
@@ -156,7 +160,8 @@ class SingleUseMachine(RuleBasedStateMachine):
     def _check_every_flow_goes_on(self) -> None:
         """Check that after the faults some request of the latest round gets a result, in each flow."""
         self.service.table_faults = []
-        self.service.interruptions = {}
+        self.service.before_transfer = do_nothing
+        self.service.after_transfer = do_nothing
         self.service.now += INVOCATION_SECONDS + 2
         for flow in {request.flow for request in self.requests}:
             latest = max(request.round for request in self.requests if request.flow == flow)

@@ -146,6 +146,16 @@ def test_an_invalid_batch_is_refused(client: Client, body: list[Any]) -> None:
     assert_error(post(client, body), 400, -32600)
 
 
+def test_a_batch_under_a_later_revision_needs_a_valid_session(client: Client) -> None:
+    assert_error(post(client, [LIST], "2025-11-25", mcp_session_id="unknown"), 404, -32600)
+
+
+def test_a_batch_under_a_later_revision_is_logged_as_a_batch(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "mcp_functions"):
+        post(client, [LIST], "2025-11-25")
+    assert vars(caplog.records[-1])["method"] == "batch"
+
+
 def test_a_session_of_a_later_revision_has_no_batches(client: Client) -> None:
     client.initialize("2025-06-18")
     assert_error(post(client, [LIST]), 400, -32600)

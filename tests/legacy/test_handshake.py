@@ -218,11 +218,12 @@ def test_a_client_that_accepts_only_json_gets_only_the_result(client: Client) ->
 # ---- Errors
 
 
+@pytest.mark.parametrize("uri", ["nowhere://x", ""])
 @pytest.mark.parametrize("revision", REVISIONS)
-def test_an_unknown_resource_has_the_error_code_of_2025(client: Client, revision: str) -> None:
+def test_an_unknown_resource_has_the_error_code_of_2025(client: Client, revision: str, uri: str) -> None:
     client.initialize(revision)
-    error = client.message("resources/read", {"uri": "nowhere://x"})["error"]
-    assert (error["code"], error["data"]) == (-32002, {"uri": "nowhere://x"})
+    error = client.message("resources/read", {"uri": uri})["error"]
+    assert (error["code"], error["data"]) == (-32002, {"uri": uri})
 
 
 @pytest.mark.parametrize(

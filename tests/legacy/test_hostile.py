@@ -56,6 +56,15 @@ def test_long_work_continues_whichever_event_the_client_resumes_from(deployment:
     assert result_text(events) == "done"
 
 
+def test_a_function_whose_stream_ends_without_a_response_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    deployment = Deployment(*ALL, placement="behind the front door")
+    client = deployment.initialized_client()
+    body = 'event: message\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n'
+    response = {"statusCode": 200, "headers": {"content-type": "text/event-stream"}, "body": body}
+    monkeypatch.setattr(deployment, "invoke_function", lambda _event: response)
+    assert client.call("add", a=1, b=2)[-1].data["error"] == INTERNAL_ERROR
+
+
 def test_a_question_with_half_a_character_is_an_internal_error(placement: str) -> None:
     @tool
     def ask_surrogate(*, elicit: Elicit) -> str:

@@ -12,6 +12,7 @@ from mcp_functions.local import catalog, checks, template
 from mcp_functions.local.checks import imports
 from mcp_functions.local.command import run
 from mcp_functions.local.scaffold import init, new, samples, toolkit
+from mcp_functions.local.scaffold.template_editor import TemplateEditor
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -249,6 +250,22 @@ def test_a_block_in_another_hand_is_not_changed(own: Path, capsys: pytest.Captur
     assert said.startswith("mcp-functions: template.yaml is not as init wrote it, so nothing was written; by hand: ")
     assert "functions/track_parcel needs MaySeal: add !Ref MaySeal to Policies of TrackParcel" in said
     assert text(own) == before
+
+
+def test_a_block_goes_after_the_last_line_of_a_file_that_ends_without_a_line_break() -> None:
+    text = "Resources:\n  Add:\n    Type: AWS::Serverless::Function\n    DependsOn: Table"
+    block = "  New:\n    Type: AWS::Serverless::Function\n"
+    editor = TemplateEditor(text)
+    editor.append_function(block)
+    assert editor.text == f"{text}\n{block}"
+
+
+def test_an_edit_of_a_text_that_an_earlier_edit_broke_raises_nothing() -> None:
+    editor = TemplateEditor("Resources:\n  Add:\n    Properties:\n      CodeUri: functions/add/")
+    editor.set_tag("Add", "add", needed=True)  # it follows the last line, which has no line break
+    broken = editor.text
+    editor.set_policies("Add", ["MaySeal"])  # `block` then refuses the template, because it cannot be read
+    assert editor.text.startswith(broken)
 
 
 def test_block_prints_what_the_function_needs_now_or_what_another_kind_would_need(

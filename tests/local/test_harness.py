@@ -230,6 +230,14 @@ def test_nothing_runs_and_nothing_listens_after_it(tmp_path: Path) -> None:
         socket.create_connection(("127.0.0.1", port))
 
 
+def test_a_harness_that_runs_again_loads_its_functions_again(tmp_path: Path) -> None:
+    harness = Harness(write_functions(tmp_path / "functions", {"a/app.py": CONTEXT}), state_dir=tmp_path / "s")
+    with harness:
+        first = harness.functions["a"]
+    with harness:
+        assert harness.functions["a"] is not first
+
+
 def test_a_start_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     threads, environment = set(threading.enumerate()), dict(os.environ)
     directory = write_functions(tmp_path / "functions", {"a/app.py": "raise ValueError\n"})

@@ -16,6 +16,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from mcp_functions.local.command import run
+from mcp_functions.local.commands import serve as serve_module
+from mcp_functions.local.problems import Problem
 from tests.local.conftest import write_functions
 
 if TYPE_CHECKING:
@@ -277,6 +280,22 @@ def test_a_variable_of_the_template_reaches_its_function_only_and_a_save_changes
     broken = "template.yaml is no template: line 3: mapping values are not allowed here"
     serving.save("template.yaml", "Parameters:\n  A: b\n    Type: c: d\n", broken)
     assert text(serving.call(name="other")) == "theirs welcome hidden"
+
+
+@pytest.mark.parametrize(("words", "reuse"), [([], True), (["--no-reuse"], False)])
+def test_without_reuse_each_invocation_gets_a_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], *, reuse: bool
+) -> None:
+    received: dict[str, Any] = {}
+
+    def harness(_functions: Path, **options: Any) -> None:  # noqa: ANN401 - the options of Harness
+        received.update(options)
+        raise Problem(message="enough")
+
+    monkeypatch.setattr(serve_module, "Harness", harness)
+    functions = write_functions(tmp_path / "functions", {})
+    assert run(["serve", "--functions", str(functions), "--runtime", *words]) != 0
+    assert received["reuse"] == reuse
 
 
 def test_a_saved_requirements_file_gets_a_line_with_the_command_that_installs_it(serve: Callable[..., Serving]) -> None:

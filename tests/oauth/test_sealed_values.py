@@ -1,10 +1,14 @@
-"""A sealed value opens for its purpose alone, and only with the texts that it is bound to."""
+"""The OAuth front seals its client ids, codes and tokens in envelopes, with a label for each purpose.
+
+A sealed value opens for its own purpose alone, and only with the texts that it is bound to: a code is bound to its
+client. The published vectors in tests/seal/vectors hold one sealed value of each purpose.
+"""
 
 from __future__ import annotations
 
 import json
 from itertools import permutations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
@@ -23,26 +27,31 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def values() -> SealedValues:
-    return SealedValues(factory(Clock()), Clock())
+    return SealedValues(make_factory(Clock()), Clock())
 
 
-def factory(clock: Clock) -> SealFactory:
+def make_factory(clock: Clock) -> SealFactory:
     kms = StrictKms()
     return SealFactory(Settings("shop"), "shop/oauth", [KmsKey(kms.create_key(), lambda: kms)], now=clock)
 
 
-@pytest.mark.parametrize("purpose", PURPOSES, ids=lambda purpose: purpose.label.decode())
+def name_of(purpose: Purpose) -> str:
+    """Return the name of a purpose in the vectors."""
+    return purpose.label.decode().removeprefix("ks1/")
+
+
+@pytest.mark.parametrize("purpose", PURPOSES, ids=name_of)
 def test_a_value_opens_for_its_own_purpose_alone(values: SealedValues, purpose: Purpose) -> None:
     value = values.seal(purpose, {"a": 1}, ("bound",))
     assert values.open(purpose, value, "ann", ("bound",)) == {"a": 1, "exp": Clock()() + purpose.lifetime_seconds}
-    for other in PURPOSES:
-        if other is not purpose:
-            assert values.open(other, value, "ann", ("bound",)) is None
+    other_purposes = [other for other in PURPOSES if other is not purpose]
+    for other in other_purposes:
+        assert values.open(other, value, "ann", ("bound",)) is None
 
 
 def test_no_value_is_a_request_state() -> None:
     clock = Clock()
-    seals = factory(clock)
+    seals = make_factory(clock)
     values = SealedValues(seals, clock)
     states = seals.seal(STATES, max_age=600, max_chars=8192)
     for purpose in PURPOSES:
@@ -50,16 +59,27 @@ def test_no_value_is_a_request_state() -> None:
             states.unseal(values.seal(purpose, {}))
 
 
-@pytest.mark.parametrize("bound", [(), ("a",), ("b", "a"), ("a", "b", ""), ("ab", ""), ("", "ab"), ("a\0b",)])
+@pytest.mark.parametrize(
+    "bound",
+    [
+        pytest.param((), id="no text"),
+        pytest.param(("a",), id="one text"),
+        pytest.param(("b", "a"), id="another order"),
+        pytest.param(("a", "b", ""), id="one text more"),
+        pytest.param(("ab", ""), id="a border moved to the right"),
+        pytest.param(("", "ab"), id="a border moved to the left"),
+        pytest.param(("a\0b",), id="the two texts joined"),
+    ],
+)
 def test_a_value_opens_only_with_all_that_it_was_bound_to(values: SealedValues, bound: tuple[str, ...]) -> None:
     value = values.seal(sealed_values.CODE, {}, ("a", "b"))
     assert values.open(sealed_values.CODE, value, "ann", bound) is None
 
 
-@pytest.mark.parametrize("purpose", PURPOSES, ids=lambda purpose: purpose.label.decode())
+@pytest.mark.parametrize("purpose", PURPOSES, ids=name_of)
 def test_a_value_ends_with_its_lifetime(purpose: Purpose) -> None:
     clock = Clock()
-    values = SealedValues(factory(clock), clock)
+    values = SealedValues(make_factory(clock), clock)
     value = values.seal(purpose, {})
     clock.advance(purpose.lifetime_seconds - 1)
     assert values.open(purpose, value, "ann") == {"exp": clock() + 1}
@@ -67,36 +87,50 @@ def test_a_value_ends_with_its_lifetime(purpose: Purpose) -> None:
     assert values.open(purpose, value, "ann") is None
 
 
-def test_what_a_value_is_bound_to_has_one_spelling() -> None:
+def test_no_two_bindings_are_encoded_to_the_same_bytes() -> None:
     texts = ["", "a", "b", "ab", "a\0b", "é"]
-    spelt = {sealed_values.encode_binding(each) for size in range(4) for each in permutations(texts, size)}
-    assert len(spelt) == sum(len(list(permutations(texts, size))) for size in range(4))
+    bindings = [binding for size in range(4) for binding in permutations(texts, size)]
+    encoded = {sealed_values.encode_binding(binding) for binding in bindings}
+    assert len(encoded) == len(bindings)
 
 
-@pytest.mark.parametrize("purpose", PURPOSES, ids=lambda purpose: purpose.label.decode())
+@pytest.mark.parametrize("purpose", PURPOSES, ids=name_of)
 def test_each_purpose_has_a_vector_that_another_implementation_can_check(purpose: Purpose) -> None:
-    name = purpose.label.decode().removeprefix("ks1/")
-    vector = VECTORS[f"accept-{name}"]
+    vector = VECTORS[f"accept-{name_of(purpose)}"]
     assert vector["label"] == purpose.label.decode()
-    assert (int(vector["max-age"]), int(vector["max-chars"])) == (purpose.lifetime_seconds, purpose.max_chars)
-    claims = json.loads(vector.payload)
+    assert int(vector["max-age"]) == purpose.lifetime_seconds
+    assert int(vector["max-chars"]) == purpose.max_chars
     assert vector.envelope().unseal(vector["token"], about=vector.about) == vector.payload
-    assert claims["exp"] > float(vector["now"])
+    assert json.loads(vector.payload)["exp"] > float(vector["now"])
 
 
-def test_a_vector_has_the_claims_that_the_front_writes(server: OAuthServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    seal, written = SealedValues.seal, {}
+class SealedValue(NamedTuple):
+    """A value that the front has sealed."""
 
-    def noted(self: SealedValues, purpose: Purpose, claims: dict[str, object], bound: tuple[str, ...] = ()) -> str:
-        written[purpose.label.decode().removeprefix("ks1/")] = ({*claims, "exp"}, bound)
-        return seal(self, purpose, claims, bound)
+    purpose: Purpose
+    claims: dict[str, object]
+    binding: tuple[str, ...]
 
-    monkeypatch.setattr(SealedValues, "seal", noted)
-    client, browser = server.new_client(), server.new_browser()
+
+def test_the_vectors_have_the_claims_that_the_front_writes(
+    server: OAuthServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values: list[SealedValue] = []
+    seal = SealedValues.seal
+
+    def record(self: SealedValues, purpose: Purpose, claims: dict[str, object], binding: tuple[str, ...] = ()) -> str:
+        values.append(SealedValue(purpose, claims, binding))
+        return seal(self, purpose, claims, binding)
+
+    monkeypatch.setattr(SealedValues, "seal", record)
+    client = server.new_client()
+    browser = server.new_browser()
     browser.allow(browser.authorize(client), remember="yes")
     server.get_tokens(client)
-    for name, (claims, bound) in written.items():
-        vector = VECTORS[f"accept-{name}"]
-        assert set(json.loads(vector.payload)) == claims, name
-        assert len(vector.about) > 0 or not bound, name
-    assert len(written) == len(PURPOSES)
+
+    assert {value.purpose for value in values} == set(PURPOSES)
+    for value in values:
+        vector = VECTORS[f"accept-{name_of(value.purpose)}"]
+        assert json.loads(vector.payload).keys() == {*value.claims, "exp"}
+        if value.binding:
+            assert vector.about

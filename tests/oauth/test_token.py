@@ -62,7 +62,7 @@ def test_a_request_that_fails_does_not_spend_the_code(
     assert server.redeem(client, code).status == 200
 
 
-@pytest.mark.parametrize("code", ["ks1.AAAA", "code", None])
+@pytest.mark.parametrize("code", ["ks1.AAAA", "code", None], ids=["a forged token", "another text", "no code"])
 def test_a_code_that_the_server_did_not_seal_is_refused(server: OAuthServer, client: str, code: str | None) -> None:
     assert_error(server.redeem(client, code), "invalid_grant")
 
@@ -90,9 +90,9 @@ def test_a_code_that_an_attacker_injects_does_not_match_the_victims_verifier(ser
     assert_error(server.redeem(client, attackers_code, code_verifier=OTHER_VERIFIER), "invalid_grant")
 
 
-def test_the_port_of_a_loopback_redirect_is_that_of_the_authorization(server: OAuthServer) -> None:
+def test_a_code_must_be_redeemed_with_the_loopback_port_of_its_authorization(server: OAuthServer) -> None:
     client = server.new_client(LOOPBACK_REDIRECT)
-    other_port = LOOPBACK_REDIRECT.replace("3000", "4000")
+    other_port = LOOPBACK_REDIRECT.replace("3000", "4000")  # an authorization accepts any port (RFC 8252, 7.3)
     code = server.get_code(client, redirect_uri=other_port)
     assert_error(server.redeem(client, code, redirect_uri=LOOPBACK_REDIRECT), "invalid_grant")
     assert server.redeem(client, code, redirect_uri=other_port).status == 200

@@ -65,7 +65,9 @@ def test_each_pass_of_a_loop_is_a_step_with_its_own_key(runs: Counter[str]) -> N
 
     @tool
     def add_pages(*, elicit: Elicit, step: Step) -> int:
-        total = sum(step(f"page-{page}", fetch, page) for page in range(3))
+        total = 0
+        for page in range(3):
+            total += step(f"page-{page}", fetch, page)
         elicit("ok", f"{total}?", bool)
         return total
 

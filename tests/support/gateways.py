@@ -27,7 +27,7 @@ API_HOST, URL_HOST = "abc123.execute-api.eu-central-1.amazonaws.com", "xyz789.la
 FORWARDED = (("x-forwarded-for", ADDRESS), ("x-forwarded-proto", "https"), ("x-amzn-trace-id", TRACE))
 SAM_FORWARDED = (("X-Forwarded-Proto", "http"), ("X-Forwarded-Port", "3000"))
 TEXT = ("application/json", "application/xml", "application/javascript")
-JWT = {  # what the template sets for AuthMode jwt
+JWT_SETTINGS = {  # what the template sets for AuthMode jwt
     "MCP_AUTH_MODE": "jwt",
     "MCP_JWT_ISSUER": "https://id.example",
     "MCP_JWT_AUDIENCE": "https://mcp.example/mcp",
@@ -153,7 +153,7 @@ def by_iam(event: Event, name: str, account: str = "123456789012") -> Event:
 
 def by_jwt(event: Event, **claims: Any) -> Event:  # noqa: ANN401 - JSON values
     """Say, where the JWT authorizer says it, whose token it was."""
-    good = {"aud": JWT["MCP_JWT_AUDIENCE"], "exp": str(int(time.time()) + 300)}  # claims are text there
+    good = {"aud": JWT_SETTINGS["MCP_JWT_AUDIENCE"], "exp": str(int(time.time()) + 300)}  # claims are text there
     return _in_context(event, {"authorizer": {"jwt": {"claims": good | claims, "scopes": None}}})
 
 

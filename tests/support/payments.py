@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from mcp_functions.testing.dynamodb import Fault
 
 Worker = Callable[[Mapping[str, Any], Any], Mapping[str, Any]]
-Moment = Literal["before", "after"]
 
 TOOL = "pay"
 INVOCATION_SECONDS = 29  # how long an invocation may take
@@ -52,6 +51,10 @@ class Note(BaseModel):
     text: str
 
 
+def do_nothing() -> None:
+    """Let the transfer happen."""
+
+
 class WorkerCrash(KeyboardInterrupt):
     """A worker ends at once: nothing catches this error, and the client gets no response."""
 
@@ -65,7 +68,8 @@ class PaymentService:
         transfers: amounts in euros by idempotency key; a repeated key is the same transfer.
         transfer_calls: how often the tool called the bank.
         price_lookups: how often the tool looked up the price.
-        interruptions: what happens before or after the next transfer, once.
+        before_transfer: is called once, before the next transfer.
+        after_transfer: is called once, after the next transfer.
         table: the DynamoDB table that records the rounds.
         table_faults: the faults of the table's next operations, in order; None is an operation without a fault.
         codec: writes and reads the states and the table's items.
@@ -75,7 +79,8 @@ class PaymentService:
     transfers: dict[str, int] = field(default_factory=dict)
     transfer_calls: int = 0
     price_lookups: int = 0
-    interruptions: dict[Moment, Callable[[], object]] = field(default_factory=dict)
+    before_transfer: Callable[[], object] = do_nothing
+    after_transfer: Callable[[], object] = do_nothing
     table: MemoryTable = field(default_factory=lambda: MemoryTable(TABLE))
     table_faults: list[Fault] = field(default_factory=list)
     codec: wire.Boxes = field(default_factory=wire.Boxes)
@@ -108,19 +113,18 @@ class PaymentService:
         return 75
 
     def transfer(self, euros: int, key: str) -> str:
-        self._interrupt("before")
+        before, self.before_transfer = self.before_transfer, do_nothing
+        before()
         self.transfer_calls += 1
         self.transfers.setdefault(key, euros)
-        self._interrupt("after")
+        after, self.after_transfer = self.after_transfer, do_nothing
+        after()
         return f"transfer {list(self.transfers).index(key) + 1}"
 
     def crash(self) -> None:
         """Crash the worker that calls this, which does not reach the table any more either."""
         self._crashed = True
         raise WorkerCrash
-
-    def _interrupt(self, moment: Moment) -> None:
-        self.interruptions.pop(moment, lambda: None)()
 
     def _next_fault(self, _operation: str) -> Fault:
         if self._crashed:

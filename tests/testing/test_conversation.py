@@ -67,7 +67,11 @@ def test_a_conversation_shows_the_questions_and_the_result() -> None:
 def test_a_conversation_has_the_status_and_every_event_and_response() -> None:
     talk = Conversation(handler).call(greeting="Hello").accept(name="Ann")
     assert talk.status == 200
-    assert len(talk.rounds) == 2
+    (first_event, first_response), (second_event, second_response) = talk.rounds
+    assert "requestState" not in first_event["body"]
+    assert "What is your name?" in first_response["body"]
+    assert "requestState" in second_event["body"]
+    assert "Ann, are you sure?" in second_response["body"]
 
 
 def test_a_conversation_shows_the_code_of_an_error() -> None:
@@ -79,7 +83,9 @@ def test_a_conversation_shows_the_code_of_an_error() -> None:
 @tool
 def ask_two(*, elicit: Elicit) -> str:
     """Ask two questions, one after the other."""
-    return f"{elicit.outcome('a', 'A?', bool)} {elicit.outcome('b', 'B?', bool)}"
+    first = elicit.outcome("a", "A?", bool)
+    second = elicit.outcome("b", "B?", bool)
+    return f"{first} {second}"
 
 
 def test_decline_and_cancel_answer_the_named_questions() -> None:
@@ -87,7 +93,7 @@ def test_decline_and_cancel_answer_the_named_questions() -> None:
     assert talk.text == "The user dismissed without answering: A? The user declined to answer: B?"
 
 
-def test_decline_and_cancel_answer_all_open_questions_without_a_name() -> None:
+def test_decline_and_cancel_without_a_key_answer_all_open_questions() -> None:
     talk = Conversation(serve(ask_two)).call().decline().cancel()
     assert talk.text == "The user declined to answer: A? The user dismissed without answering: B?"
 

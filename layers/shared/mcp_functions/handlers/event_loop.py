@@ -181,9 +181,8 @@ def _run_for_ever(loop: AbstractEventLoop) -> None:
 def _make_task(loop: AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:  # noqa: ANN401 - asyncio's
     """Make a task, as asyncio asks a task factory to, and add it to the tasks of the call that creates it."""
     task = asyncio.Task(coroutine, loop=loop, **options)
-    context: Context | None = options.get(
-        "context"
-    )  # the author may pass one; otherwise asyncio copies the current one
+    # The author may pass a context; otherwise asyncio copies the current one.
+    context: Context | None = options.get("context")
     tasks = _tasks_of_call.get() if context is None else context.get(_tasks_of_call)
     if tasks is not None:
         tasks.add(task)

@@ -67,7 +67,7 @@ def final_message(exchange: Exchange, call: Call, outcome: Outcome, obstacle: Ob
         return _missing_capability(exchange, call, error["data"], obstacle)
     # 2025-11-25, server/resources: "Resource not found: -32002". 2026-07-28 has -32602, which other errors have too, so
     # the `uri` in the details identifies it.
-    if call.method == "resources/read" and code == ResourceNotFound.code and value_at(error, "data", "uri"):
+    if call.method == "resources/read" and code == ResourceNotFound.code and value_at(error, "data", "uri") is not None:
         error = {**error, "code": RESOURCE_NOT_FOUND}
     return responses.error_message(call.id, error)
 

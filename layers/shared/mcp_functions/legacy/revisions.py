@@ -79,8 +79,6 @@ def message_kind(body: object, header: str | None) -> Kind | None:
         return _single_kind(body, header)
     if not isinstance(body, list) or not 0 < len(body) <= MAX_BATCH:
         return None
-    if REVISION_OF_HEADER[header] != WITH_BATCHES:
-        return None
     are_legacy = all(isinstance(each, dict) and _single_kind(each, header) for each in body)
     return "batch" if are_legacy else None
 

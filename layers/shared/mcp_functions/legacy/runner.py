@@ -171,9 +171,12 @@ def _forwarded_outcome(response: Mapping[str, Any]) -> Outcome:
         texts = [line.removeprefix("data: ") for line in body.split("\n") if line.startswith("data: ")]
     try:
         *notifications, last = map(json.loads, texts)
-        return Outcome(last.get("result"), last.get("error"), tuple(notifications))
-    except (ValueError, AttributeError):  # the function's response has no message, or is not JSON-RPC
-        return Outcome(error=InternalError().to_json())
+        if last.get("method") is None:
+            return Outcome(last.get("result"), last.get("error"), tuple(notifications))
+    except (ValueError, AttributeError):
+        pass
+    # The body has no message, it is not JSON-RPC, or the stream ends with a notification.
+    return Outcome(error=InternalError().to_json())
 
 
 def _note_outcome(outcome: Outcome) -> None:

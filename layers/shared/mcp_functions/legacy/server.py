@@ -145,7 +145,7 @@ class LegacyServer:
         if kind == "request" and body["method"] == "initialize":
             session_id = None  # it starts another session
         exchange = read_exchange(self._deployment, http, event, context, session_id)
-        if kind == "batch" and exchange.revision != revisions.WITH_BATCHES:  # of the session, if no header names one
+        if kind == "batch" and exchange.revision != revisions.WITH_BATCHES:
             raise InvalidRequest(NO_BATCHES)
         _check_headers(exchange, body if kind == "batch" else [body])
         observability.current().revision = exchange.revision

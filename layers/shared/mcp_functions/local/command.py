@@ -20,18 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NAME = "mcp-functions"
-IN_PROJECT = (
-    "adopt",
-    "auth",
-    "block",
-    "catalog",
-    "doctor",
-    "events",
-    "init",
-    "new",
-    "next",
-    "set",
-)  # in commands/project.py
+# in commands/project.py
+IN_PROJECT = ("adopt", "auth", "block", "catalog", "doctor", "events", "init", "new", "next", "set")
 ALONE = ("call", "demo", "kms", "open", "serve", "verify")  # each has a module of its name
 COMMANDS = tuple(sorted((*IN_PROJECT, *ALONE, "attack")))
 

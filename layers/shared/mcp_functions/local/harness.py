@@ -180,6 +180,7 @@ class Harness:
         """Start all parts, each before those that need it; `_running` stops them in the opposite order."""
         # The most frequent mistake is the wrong directory: report it before anything is opened.
         folders = self._find_folders()
+        self.__dict__.pop("_loaded", None)  # the functions of an earlier run have ended with it
         shell = dict(os.environ)
 
         # 1. The addresses, which the other parts must know. They answer requests from steps 4 and 5 on.

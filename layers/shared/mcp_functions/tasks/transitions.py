@@ -95,14 +95,13 @@ def pause(task: Task, progress: Progress, now: int) -> Task:
 
 def ask(task: Task, progress: Progress, now: int, requests: Mapping[str, Any], fingerprints: Mapping[str, str]) -> Task:
     """End a round with questions (elicit key -> request), each under a wire key that this task has never had."""
-    saved = save_progress(task, progress, now)
+    saved = save_progress(task, progress._replace(message=""), now)
     if task.cancel:
         return cancel(saved, now)
     open_requests = dict(zip(_fresh_keys(requests, task.used), requests.items(), strict=True))
     return replace(
         saved,
         status=INPUT_REQUIRED,
-        message="",
         updated=now,
         rounds=task.rounds + 1,
         held=False,

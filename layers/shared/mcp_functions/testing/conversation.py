@@ -79,9 +79,7 @@ class Conversation(Transcript):
         self._moment = moment or (lambda: Moment.at(self._target.now()))
         self._method = ""  # the method and the params of the call, which each of its rounds repeats
         self._params: dict[str, Any] = {}
-        self._inputs: Mapping[
-            str, Any
-        ] = {}  # what the last round sent beside the method and the params: answers and state
+        self._inputs: Mapping[str, Any] = {}  # what the last round sent beside them: answers and state
         self._next_id = 1
 
     def __repr__(self) -> str:

@@ -49,15 +49,21 @@ class Process:
         """Start it."""
         self._lock = Lock()  # guards _write_end
         self._read_end, self._write_end = os.pipe()  # _write_end is -1 once the process has ended
-        self._process = subprocess.Popen(  # noqa: S603 - this interpreter and a function of the user's
-            self.command,
-            cwd=self.folder,
-            env=self.variables,
-            stdin=subprocess.DEVNULL,
-            stdout=self._write_end,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - this interpreter and a function of the user's
+                self.command,
+                cwd=self.folder,
+                env=self.variables,
+                stdin=subprocess.DEVNULL,
+                stdout=self._write_end,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except BaseException:
+            os.close(self._write_end)
+            os.close(self._read_end)
+            self.api.stop()
+            raise
         self.pid = self._process.pid
         self.watchdog.watch(self.pid)
         self._reader = Thread(target=self._read, daemon=True)

@@ -164,8 +164,12 @@ class TemplateEditor:
         return self._find("Resources", logical_id, "Properties", name)
 
     def _find(self, *keys: str) -> slice | None:
-        """Return the place of the part under these keys, one of each level."""
-        node: Any = yaml.compose(self.text, yaml.SafeLoader)
+        """Return the place of the part under these keys, one of each level; None if it is not found."""
+        try:
+            # The line break ends the last line, where the file has none.
+            node: Any = yaml.compose(f"{self.text}\n", yaml.SafeLoader)
+        except yaml.YAMLError:
+            return None  # an earlier edit has not fitted; `blocks.with_template` refuses the text
         first = 0
         for level, key in enumerate(keys):
             members = node.value if isinstance(node, yaml.MappingNode) else []
@@ -174,7 +178,7 @@ class TemplateEditor:
                 return None
             name, node = found[0]
             first = name.start_mark.line
-        end = _line_after(node)
+        end = min(_line_after(node), len(self._lines))
         while _is_empty_or_comment(self._lines[end - 1]):
             end -= 1
         return slice(first, end)
