@@ -20,9 +20,10 @@ from mcp_functions import Elicit, Step, ToolError, prompt, resource, serve, tool
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction, WorkFailed
 from mcp_functions.testing import Conversation
-from tests.legacy.test_questions import text as legacy_text
-from tests.legacy.world import DOORS, World
+from tests.legacy.clients import result_text as legacy_text
+from tests.legacy.deployment import Deployment
 from tests.support import wire
+from tests.support.placements import PLACEMENTS
 
 SECRET = "planted-unspeakable"  # noqa: S105 - tests/support/planted.py searches every response and log line for it
 CRASH_TEXT = "The tool {} failed unexpectedly. The server's log says why."
@@ -133,15 +134,17 @@ def test_the_log_line_of_an_endless_recursion_is_short(caplog: pytest.LogCapture
     assert "more < " in caplog.messages[-1]
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("placement", PLACEMENTS)
 @pytest.mark.parametrize("version", ["2025-03-26", "2025-06-18", "2025-11-25"])
-def test_a_client_of_2025_gets_the_same_tool_error(door: str, version: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_client_of_2025_gets_the_same_tool_error(
+    placement: str, version: str, caplog: pytest.LogCaptureFixture
+) -> None:
     @tool
     def breaks() -> str:
         """Break."""
         raise SystemExit(SECRET)
 
-    client = World(breaks, door=door).client()
+    client = Deployment(breaks, placement=placement).client()
     client.initialize(version)
     assert legacy_text(client.call("breaks")) == CRASH_TEXT.format("breaks")
     assert outcomes_of_errors(caplog) == ["crashed"]
@@ -151,8 +154,8 @@ def outcomes_of_errors(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [line["outcome"] for line in log_fields(caplog) if line["levelname"] == "ERROR"]
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_a_client_of_2025_gets_an_internal_error_for_a_crash_outside_tools(door: str) -> None:
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_a_client_of_2025_gets_an_internal_error_for_a_crash_outside_tools(placement: str) -> None:
     @prompt
     def brief(topic: str) -> str:
         """Brief."""
@@ -162,7 +165,7 @@ def test_a_client_of_2025_gets_an_internal_error_for_a_crash_outside_tools(door:
     def topics(_value: str, _arguments: Mapping[str, str]) -> list[str]:
         raise SystemExit(SECRET)
 
-    client = World(brief, door=door).client()
+    client = Deployment(brief, placement=placement).client()
     client.initialize("2025-11-25")
     (event,) = client.send("completion/complete", COMPLETION)
     assert event.data["error"]["code"] == -32603
@@ -182,7 +185,7 @@ def test_a_later_error_in_a_batch_does_not_hide_a_crash(caplog: pytest.LogCaptur
         """Break."""
         raise SystemExit(SECRET)
 
-    client = World(breaks).client()
+    client = Deployment(breaks).client()
     client.initialize("2025-03-26")
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "breaks", "arguments": {}}}
     client.http("POST", [call, {"jsonrpc": "2.0", "id": 2, "method": "ping"}])

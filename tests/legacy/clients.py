@@ -1,6 +1,6 @@
-"""A client of 2025, by hand: it keeps its session, reads bodies and streams, and comes back with Last-Event-ID.
+"""A client of 2025 without any SDK: it holds its session, reads JSON and event streams, and resumes with Last-Event-ID.
 
-It imports nothing of the package. The official types of the negotiated revision judge every message that it reads.
+It imports nothing of the package. The official types of the negotiated revision check every message that it reads.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 RESOURCE, ISSUER = "https://mcp.example/mcp", "https://id.example"
-EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
+ALL_CAPABILITIES: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 
 
 class Event(NamedTuple):
@@ -25,15 +25,46 @@ class Event(NamedTuple):
     data: Any
 
 
-def events(body: str) -> list[Event]:
+def parse_events(body: str) -> list[Event]:
     """Read a stream, as the HTML standard says."""
-    found = []
+    events = []
     for block in body.split("\n\n")[:-1]:
         fields = dict(line.split(": ", 1) for line in block.split("\n"))
         assert fields.get("event") == "message"
         data = json.loads(fields["data"]) if fields.get("data") else None
-        found.append(Event(fields.get("id", ""), int(fields["retry"]) if "retry" in fields else None, data))
-    return found
+        retry = int(fields["retry"]) if "retry" in fields else None
+        events.append(Event(fields.get("id", ""), retry, data))
+    return events
+
+
+def read_question(events: list[Event]) -> dict[str, Any]:
+    """Return the server's request at the end of a stream, which begins with an event id to resume from."""
+    assert events[0].data is None
+    assert events[0].id
+    assert events[0].retry
+    question: dict[str, Any] = events[-1].data
+    assert events[-1].id
+    assert "method" in question
+    return question
+
+
+def read_retry(events: list[Event]) -> int:
+    """Return when the client is to poll again, in milliseconds; the stream must hold no message."""
+    (only,) = events
+    assert only.data is None
+    assert only.id
+    assert only.retry
+    return only.retry
+
+
+def result_text(events: list[Event]) -> str:
+    """Return the text of the tool result at the end of a stream."""
+    return str(events[-1].data["result"]["content"][0]["text"])
+
+
+def error_message(events: list[Event]) -> str:
+    """Return the message of the JSON-RPC error at the end of a stream."""
+    return str(events[-1].data["error"]["message"])
 
 
 class Client:
@@ -42,7 +73,8 @@ class Client:
     Attributes:
         session: Mcp-Session-Id, once the server has sent one.
         version: the negotiated revision, sent as MCP-Protocol-Version by the revisions that have this header.
-        seen: every event id, in order.
+        event_ids: every event id that the client has read, in order.
+        request_id: of the last request; a client that takes a session over in another process may use it again.
         oauth_client: the OAuth client that holds the user's access token.
 
     """
@@ -62,8 +94,8 @@ class Client:
         self.context = context or wire.Context("local_mcp")
         self.session: str | None = None
         self.version: str | None = None
-        self.seen: list[str] = []
-        self._id = 0
+        self.event_ids: list[str] = []
+        self.request_id = 0
         self.response: dict[str, Any] = {}
 
     def http(self, method: str, body: Any = None, **headers: str | None) -> dict[str, Any]:  # noqa: ANN401 - JSON
@@ -75,7 +107,10 @@ class Client:
             "mcp-protocol-version": self.version if self.version != "2025-03-26" else None,
             **{name.replace("_", "-"): value for name, value in headers.items()},
         }
-        context: dict[str, Any] = {"http": {"method": method, "path": "/mcp", "sourceIp": "192.0.2.1"}, **self.signed()}
+        context: dict[str, Any] = {
+            "http": {"method": method, "path": "/mcp", "sourceIp": "192.0.2.1"},
+            **self.authorizer_context(),
+        }
         event = {
             "version": "2.0",
             "routeKey": "ANY /mcp",
@@ -91,8 +126,8 @@ class Client:
             self.session = token
         return self.response
 
-    def signed(self) -> dict[str, Any]:
-        """Write what the gateway's authorizer says of this user."""
+    def authorizer_context(self) -> dict[str, Any]:
+        """Return the claims of this user as the gateway's authorizer adds them to an event."""
         if not self.name:
             return {}
         claims = {"iss": ISSUER, "sub": self.name, "client_id": self.oauth_client, "aud": RESOURCE, "scope": ""}
@@ -100,9 +135,9 @@ class Client:
         return {"authorizer": {"jwt": {"claims": claims}}}
 
     def initialize(
-        self, version: str = "2025-11-25", capabilities: Mapping[str, Any] = EVERYTHING, *, name: str = "tester"
+        self, version: str = "2025-11-25", capabilities: Mapping[str, Any] = ALL_CAPABILITIES, *, name: str = "tester"
     ) -> dict[str, Any]:
-        """Shake hands."""
+        """Do the handshake."""
         info = {"name": name, "version": "1"}
         params = {"protocolVersion": version, "capabilities": capabilities, "clientInfo": info}
         result = self.result("initialize", params)
@@ -111,9 +146,9 @@ class Client:
         return result
 
     def send(self, method: str, params: Mapping[str, Any] | None = None, **headers: str | None) -> list[Event]:
-        """Send one request; return what came as events (without ids, if it was JSON)."""
-        self._id += 1
-        sent = {"jsonrpc": "2.0", "id": self._id, "method": method, **({"params": params} if params else {})}
+        """Send one request; return the messages as events (without ids, if the body is JSON)."""
+        self.request_id += 1
+        sent = {"jsonrpc": "2.0", "id": self.request_id, "method": method, **({"params": params} if params else {})}
         return self.read(self.http("POST", sent, **headers))
 
     def read(self, response: Mapping[str, Any]) -> list[Event]:
@@ -122,16 +157,16 @@ class Client:
         if response["headers"]["content-type"] == "application/json":
             return [Event("", None, json.loads(response["body"]))]
         assert response["headers"]["content-type"] == "text/event-stream"
-        found = events(response["body"])
-        self.seen += [event.id for event in found if event.id]
-        return found
+        events = parse_events(response["body"])
+        self.event_ids += [event.id for event in events if event.id]
+        return events
 
     def message(self, method: str, params: Mapping[str, Any] | None = None, **headers: str | None) -> dict[str, Any]:
         """Send one request, and return its response."""
         last = self.send(method, params, **headers)[-1].data
-        assert last["id"] == self._id
-        answered: dict[str, Any] = last
-        return answered
+        assert last["id"] == self.request_id
+        response: dict[str, Any] = last
+        return response
 
     def result(self, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Send one request, and return its result."""
@@ -145,14 +180,19 @@ class Client:
         return self.send("tools/call", {"name": name, "arguments": arguments})
 
     def resume(self, last: str | None = None) -> list[Event]:
-        """Come back with the last event id."""
-        return self.read(self.http("GET", last_event_id=last or self.seen[-1]))
+        """Resume the stream after an event, by default after the last one."""
+        return self.read(self.http("GET", last_event_id=last or self.event_ids[-1]))
 
     def answer(self, id_: str, result: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-        """Answer a question of the server's."""
-        said = {"result": result} if result is not None else {}
-        return self.http("POST", {"jsonrpc": "2.0", "id": id_, **said, **more})
+        """Send the response to a request of the server's."""
+        response = {"result": result} if result is not None else {}
+        return self.http("POST", {"jsonrpc": "2.0", "id": id_, **response, **more})
 
     def accept(self, id_: str, **content: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
         """Answer a form."""
         return self.answer(id_, {"action": "accept", "content": content})
+
+    def cancel(self) -> dict[str, Any]:
+        """Cancel the last request."""
+        params = {"requestId": self.request_id}
+        return self.http("POST", {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})

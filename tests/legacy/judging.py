@@ -1,4 +1,4 @@
-"""The oracle for what goes out to clients of 2025: the official types of each revision, and nothing of 2026-07-28."""
+"""Check every response to a client of 2025: it fits the official types of its revision, and has no member of 2026."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LATEST = "2025-11-25"
-NEW = {"resultType", "ttlMs", "cacheScope"}
+MEMBERS_OF_2026 = {"resultType", "ttlMs", "cacheScope"}
 OK = 200
 
 
 def is_earlier(event: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
-    """Whether this was an exchange with a client of 2025: it names no revision of 2026, and it was answered."""
+    """Return whether a client of 2025 got a message: its request names no revision of 2026."""
     headers = {**_object(event, "headers"), **_object(event, "multiValueHeaders")}
-    named = str({name.lower(): value for name, value in headers.items()}.get("mcp-protocol-version"))
-    told = "jsonrpc" in response["body"] or response["headers"].get("content-type") == "text/event-stream"
-    if response["statusCode"] != OK or not told or wire.VERSION in named:
+    version = str({name.lower(): value for name, value in headers.items()}.get("mcp-protocol-version"))
+    has_message = "jsonrpc" in response["body"] or response["headers"].get("content-type") == "text/event-stream"
+    if response["statusCode"] != OK or not has_message or wire.VERSION in version:
         return False
     body = event.get("body") or ""
-    sent = json.loads(base64.b64decode(body) if event.get("isBase64Encoded") else body) if body else {}
-    return not any(_is_modern(each) for each in (sent if isinstance(sent, list) else [sent]))
+    if event.get("isBase64Encoded"):
+        body = base64.b64decode(body)
+    return not any(_is_modern(message) for message in _messages_of_body(body))
 
 
 def _is_modern(message: Mapping[str, Any]) -> bool:
@@ -38,42 +39,48 @@ def _is_modern(message: Mapping[str, Any]) -> bool:
     return False
 
 
+def _messages_of_body(body: str | bytes) -> list[dict[str, Any]]:
+    sent = json.loads(body or "{}")
+    return sent if isinstance(sent, list) else [sent]
+
+
 def _object(event: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Take an object out of an event that may be wounded just there."""
-    return found if isinstance(found := event.get(name), dict) else {}
+    """Return a member of an event, or {} for an event that a test of dirty input has damaged there."""
+    member = event.get(name)
+    return member if isinstance(member, dict) else {}
 
 
 def messages(response: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Take the messages out of a response; events that only prime a client hold none."""
+    """Return the messages of a response. An event may hold only an id to resume from."""
     if response["headers"]["content-type"] == "application/json":
-        found = json.loads(response["body"])
-        return found if isinstance(found, list) else [found]
+        return _messages_of_body(response["body"])
     lines = response["body"].split("\n")
     return [json.loads(line[6:]) for line in lines if line.startswith("data: ") and line[6:]]
 
 
 def judge(event: Mapping[str, Any], response: Mapping[str, Any]) -> None:
-    """Judge all messages of a response, as far as the request says what they answer."""
-    named = _object(event, "headers").get("mcp-protocol-version")
-    sent = json.loads(event["body"]) if event.get("body") and not event.get("isBase64Encoded") else {}
-    every = sent if isinstance(sent, list) else [sent]
-    called = {each["id"]: each["method"] for each in every if "method" in each and "id" in each}
+    """Check all messages of a response; a result needs the method of its request."""
+    version = _object(event, "headers").get("mcp-protocol-version")
+    body = "" if event.get("isBase64Encoded") else event.get("body", "")
+    methods_by_id = {
+        sent["id"]: sent["method"] for sent in _messages_of_body(body) if "method" in sent and "id" in sent
+    }
     for message in messages(response):
         assert message["jsonrpc"] == "2.0"
         if "method" in message:
             parse = methods.parse_server_request if "id" in message else methods.parse_server_notification
-            parse(message["method"], named or LATEST, message.get("params"))
+            parse(message["method"], version or LATEST, message.get("params"))
         elif "error" in message:
             assert message["error"].keys() <= {"code", "message", "data"}
             assert type(message["error"]["code"]) is int
         else:
-            judge_result(message["result"], called.get(message["id"]), named)
+            judge_result(message["result"], methods_by_id.get(message["id"]), version)
 
 
 def judge_result(result: Mapping[str, Any], method: str | None, version: str | None) -> None:
-    """Judge one result."""
-    assert not NEW & result.keys()
+    """Check one result."""
+    assert not MEMBERS_OF_2026 & result.keys()
     assert not [name for name in result.get("_meta", {}) if name.startswith(wire.PREFIX)]
     if method is not None:
-        known = result["protocolVersion"] if method == "initialize" else version or LATEST
-        methods.parse_server_result(method, known, result)
+        revision = result["protocolVersion"] if method == "initialize" else version or LATEST
+        methods.parse_server_result(method, revision, result)

@@ -1,7 +1,7 @@
 """Each step runs once, although clients of 2025 send anything at any time and the table fails at any time.
 
 One client has several calls open, answers old and new questions, resumes from any event, even during a round, and
-cancels. Another client repeats those requests. Containers come and go, and the table fails now and then.
+cancels. Another user, Mallory, repeats those requests. Containers are replaced, and requests to the table fail.
 """
 
 from __future__ import annotations
@@ -14,38 +14,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_functions import Elicit, Question, Step, tool
-from tests.legacy import offered
-from tests.legacy.world import DOORS, World
+from tests.legacy import handlers
+from tests.legacy.deployment import Deployment
+from tests.support.placements import PLACEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-IDS = (1, 2, "1", "2")
-TURNS = 40
-ACTS = (
-    "call",
-    "answer",
-    "answer",
-    "answer",
-    "resume",
-    "resume",
-    "resume",
-    "cancel",
-    "weather",
-    "anew",
-    "wait",
-    "mallory",
-)
-SAID = {200, 202, 400, 404, 405, 503}  # 400 and 404 for what is over, 503 in bad weather; never a crash
+REQUEST_IDS = (1, 2, "1", "2")
+ACTIONS = ("call", "answer", "resume", "cancel", "table faults", "new containers", "wait", "mallory")
+WEIGHTS = (1, 3, 3, 1, 1, 1, 1, 1)  # how often each action comes
+NUMBER_OF_ACTIONS = 40
+EXPECTED_STATUSES = {200, 202, 400, 404, 405, 503}  # 400 and 404 after the end of a call, 503 if the table fails
 
 
-class Story:
-    """A client that sends requests in any order and records the events."""
+class RandomClient:
+    """A client that sends requests in any order and records the events, and a tool that counts its steps."""
 
-    def __init__(self, door: str, chance: Random) -> None:
-        self.chance, self.steps, self.results = chance, Counter[str](), dict[str, set[str]]()
+    def __init__(self, placement: str, chance: Random) -> None:
+        self.chance, self.steps = chance, Counter[str]()
+        self.results: dict[str, set[str]] = {}  # the texts of the results, by the tag of the call
         self.questions: list[str] = []
-        self.places: list[str] = []
+        self.positions: list[str] = []
         self.calls = 0
         steps = self.steps
 
@@ -58,68 +48,68 @@ class Story:
                 return number
 
             step("step-0", mark, 0)
-            words = [elicit("a", "A?", offered.Why).why]
+            words = [elicit("a", "A?", handlers.Why).why]
             step("step-1", mark, 1)
-            words += [
-                each.why for each in elicit.together(Question("b", "B?", offered.Why), Question("c", "C?", offered.Why))
-            ]
+            answers = elicit.together(Question("b", "B?", handlers.Why), Question("c", "C?", handlers.Why))
+            words += [answer.why for answer in answers]
             step("step-2", mark, 2)
             return f"{tag}: {' '.join(words)}"
 
-        self.world = World(job, door=door)
-        self.world.died = self.meanwhile
-        self.client, self.mallory = self.world.client(), self.world.client("mallory")
-        self.client.initialize()
-        self.mallory.initialize()
+        self.deployment = Deployment(job, placement=placement)
+        self.deployment.on_round = self.act_during_round
+        self.client = self.deployment.initialized_client()
+        self.mallory = self.deployment.initialized_client("mallory")
 
-    def act(self, act: str) -> None:
-        """Do one thing."""
+    def act(self, action: str) -> None:
+        """Send one request, or change the table, the containers or the clock."""
         chance = self.chance
-        if act == "call":
+        if action == "call":
             self.calls += 1
             params = {"name": "job", "arguments": {"tag": f"t{self.calls}"}}
-            self.take(self.client.http("POST", self.message("tools/call", params, id=chance.choice(IDS))))
-        elif act == "cancel":
-            self.take(
-                self.client.http("POST", self.message("notifications/cancelled", {"requestId": chance.choice(IDS)}))
+            self.read(self.client.http("POST", self.message("tools/call", params, id=chance.choice(REQUEST_IDS))))
+        elif action == "cancel":
+            self.read(
+                self.client.http(
+                    "POST", self.message("notifications/cancelled", {"requestId": chance.choice(REQUEST_IDS)})
+                )
             )
-        elif act == "weather":
-            bad = chance.choice([0, 0, 0.1, 0.3])
-            self.world.table.weather = lambda _operation: (
-                chance.choice(["throttled", "lost", "unanswered"]) if chance.random() < bad else None
+        elif action == "table faults":
+            share = chance.choice([0, 0, 0.1, 0.3])
+            self.deployment.table.weather = lambda _operation: (
+                chance.choice(["throttled", "lost", "unanswered"]) if chance.random() < share else None
             )
-        elif act == "anew":
-            self.world.anew()
-        elif act == "wait":
-            self.world.clock.advance(chance.choice([1, 10, 40]))
+        elif action == "new containers":
+            self.deployment.replace_containers()
+        elif action == "wait":
+            self.deployment.clock.advance(chance.choice([1, 10, 40]))
         elif self.questions:
-            self.come_back(act)
+            self.answer_or_resume(action)
 
-    def meanwhile(self) -> bool:
-        """Do one thing more while a round runs; no function dies here."""
-        self.world.died = lambda: False
+    def act_during_round(self) -> bool:
+        """Answer or resume while a round runs; the function does not die."""
+        self.deployment.on_round = lambda: False
         if self.questions and self.chance.random() < 0.5:
-            self.come_back(self.chance.choice(["answer", "answer", "resume"]))
-        self.world.died = self.meanwhile
+            self.answer_or_resume(self.chance.choice(["answer", "answer", "resume"]))
+        self.deployment.on_round = self.act_during_round
         return False
 
-    def come_back(self, act: str) -> None:
-        """Answer a question or resume a stream, often one of the last."""
+    def answer_or_resume(self, action: str) -> None:
+        """Answer a question or resume from an event, often one of the last three."""
         question = self.chance.choice(self.questions[self.chance.choice([0, -3]) :])
-        place = self.chance.choice(self.places[self.chance.choice([0, -3]) :])
-        if act == "answer":
-            self.take(self.client.accept(question, why=self.chance.choice(["Fixed", "Duplicate"])))
-        elif act == "resume":
-            self.take(self.client.http("GET", last_event_id=place))
+        position = self.chance.choice(self.positions[self.chance.choice([0, -3]) :])
+        if action == "answer":
+            self.read(self.client.accept(question, why=self.chance.choice(["Fixed", "Duplicate"])))
+        elif action == "resume":
+            self.read(self.client.http("GET", last_event_id=position))
         else:
             assert self.mallory.accept(question, why="Fixed")["statusCode"] == 400
-            assert self.mallory.http("GET", last_event_id=place)["statusCode"] == 404
+            assert self.mallory.http("GET", last_event_id=position)["statusCode"] == 404
 
-    def take(self, response: Mapping[str, Any]) -> None:
-        """Read what came."""
-        assert response["statusCode"] in SAID
+    def read(self, response: Mapping[str, Any]) -> None:
+        """Check the status, and record the questions, event ids and results."""
+        assert response["statusCode"] in EXPECTED_STATUSES
         for event in self.client.read(response) if response["statusCode"] == 200 else ():
-            self.places += [event.id] if event.id else []
+            self.positions += [event.id] if event.id else []
             if event.data and "method" in event.data:
                 self.questions.append(event.data["id"])
             elif event.data and "result" in event.data:
@@ -131,11 +121,11 @@ class Story:
 
 
 @settings(max_examples=30)
-@given(st.sampled_from(DOORS), st.integers(0, 2**32))
-def test_in_any_order_and_weather_each_step_runs_once_and_each_call_has_one_result(door: str, seed: int) -> None:
-    chance = Random(seed)  # noqa: S311 - and not hypothesis' own: the front door asks from another thread
-    story = Story(door, chance)
-    for _ in range(TURNS):
-        story.act(chance.choice(ACTS))
-    assert set(story.steps.values()) <= {1}
-    assert all(len(words) == 1 for words in story.results.values())
+@given(st.sampled_from(PLACEMENTS), st.integers(0, 2**32))
+def test_in_any_order_each_step_runs_once_and_each_call_has_one_result(placement: str, seed: int) -> None:
+    chance = Random(seed)  # noqa: S311 - hypothesis' own belongs to one thread, and the front door uses another
+    client = RandomClient(placement, chance)
+    for action in chance.choices(ACTIONS, WEIGHTS, k=NUMBER_OF_ACTIONS):
+        client.act(action)
+    assert set(client.steps.values()) <= {1}
+    assert all(len(texts) == 1 for texts in client.results.values())

@@ -1,4 +1,7 @@
-"""The values that clients of 2025 carry, as envelope.md §14 defines them, in files for readers in other languages."""
+"""The sealed values that clients of 2025 carry (envelope.md §14) are those of the published test vectors.
+
+A vector is a file with a value, a key and the token that they make, for implementations in other languages.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +20,14 @@ def answer_nothing(request: Request) -> Result:
     raise AssertionError(request)  # these tests only open ids
 
 
-BORN = 1767225605
+SEALED_AT = 1767225605
 PRINCIPAL = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA"
 CLIENT = ("a client", "1.30")
-SESSION = Session("AAECAwQFBgcICQoLDA0ODw", "2025-11-25", "fusr", CLIENT, "info", PRINCIPAL, BORN + 86400)
+SESSION = Session("AAECAwQFBgcICQoLDA0ODw", "2025-11-25", "fusr", CLIENT, "info", PRINCIPAL, SEALED_AT + 86400)
 HTTP = HttpRequest("POST", "/mcp", {}, "", is_base64=False, address="203.0.113.9", began=0, context={})
 EXCHANGE = Exchange(
     Deployment(
-        Settings(stack="local"), ModernServer(answer_nothing, {}), lambda: BORN, session_seal=None, mailbox=None
+        Settings(stack="local"), ModernServer(answer_nothing, {}), lambda: SEALED_AT, session_seal=None, mailbox=None
     ),
     HTTP,
     {},
@@ -33,47 +36,48 @@ EXCHANGE = Exchange(
     "c",
     SESSION.revision,
     SESSION,
-    deadline=BORN + 30,
-    ends=BORN + 30,
+    deadline=SEALED_AT + 30,
+    ends=SEALED_AT + 30,
 )
-STREAM = CallStream(SESSION.id, 7, "AAECAwQFBgcICQoL", PRINCIPAL, BORN + 900)
-PLACE = StreamPosition(STREAM, 1, polls=2)
+STREAM = CallStream(SESSION.id, 7, "AAECAwQFBgcICQoL", PRINCIPAL, SEALED_AT + 900)
+POSITION = StreamPosition(STREAM, 1, polls=2)
 FIELDS = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
 PARAMS = {"name": "update_work_item", "arguments": FIELDS, "_meta": {}}
 CALL = Call(7, "tools/call", PARAMS, "ks1.the-state-that-the-next-round-must-bring")
-ANSWERS, REST = {"why": {"action": "decline"}}, {"more": {"method": "roots/list"}}
-QUESTION = PendingQuestion(STREAM, 1, "resolution", "elicitation/create", CALL, ANSWERS, REST)
+ANSWERS = {"why": {"action": "decline"}}
+REMAINING_QUESTIONS = {"more": {"method": "roots/list"}}
+QUESTION = PendingQuestion(STREAM, 1, "resolution", "elicitation/create", CALL, ANSWERS, REMAINING_QUESTIONS)
 
 
-def sealer(kind: str, label: bytes, at: str) -> tuple[IdSeal, str]:
-    """Make the seal of a vector; return it with the vector's token."""
+def read_vector(kind: str, label: bytes, at: str) -> tuple[IdSeal, str]:
+    """Return the seal of a vector at its time `at`, and its token."""
     vector = VECTORS[f"accept-{kind}"]
     assert vector["label"] == label.decode()
     return IdSeal(vector.envelope(at), label), vector["token"]
 
 
-def test_the_vector_of_a_session_is_the_session_that_this_writes_and_reads() -> None:
-    seal, token = sealer("session", sealed_ids.SESSION, "now")
-    assert open_session(token, seal, PRINCIPAL, caller_id="c", now=BORN + 3600) == SESSION
-    seal, token = sealer("session", sealed_ids.SESSION, "born")
+def test_a_session_is_read_and_written_as_in_its_vector() -> None:
+    seal, token = read_vector("session", sealed_ids.SESSION, "now")
+    assert open_session(token, seal, PRINCIPAL, caller_id="c", now=SEALED_AT + 3600) == SESSION
+    seal, token = read_vector("session", sealed_ids.SESSION, "born")
     assert seal.seal({"v": 1, **SESSION._asdict()}) == token
 
 
-def test_the_vector_of_an_event_is_the_id_that_this_writes_and_reads() -> None:
-    seal, token = sealer("event", sealed_ids.EVENT, "now")
-    assert sealed_ids.open_event_id(token, seal, EXCHANGE) == PLACE
-    seal, token = sealer("event", sealed_ids.EVENT, "born")
-    assert seal.seal(PLACE._asdict()) == token
+def test_an_event_id_is_read_and_written_as_in_its_vector() -> None:
+    seal, token = read_vector("event", sealed_ids.EVENT, "now")
+    assert sealed_ids.open_event_id(token, seal, EXCHANGE) == POSITION
+    seal, token = read_vector("event", sealed_ids.EVENT, "born")
+    assert seal.seal(POSITION._asdict()) == token
 
 
-def test_the_vector_of_a_question_is_the_id_that_this_writes_and_reads() -> None:
-    seal, token = sealer("question", sealed_ids.QUESTION, "now")
+def test_a_question_id_is_read_and_written_as_in_its_vector() -> None:
+    seal, token = read_vector("question", sealed_ids.QUESTION, "now")
     assert sealed_ids.open_question_id(token, seal, EXCHANGE) == QUESTION
-    seal, token = sealer("question", sealed_ids.QUESTION, "born")
+    seal, token = read_vector("question", sealed_ids.QUESTION, "born")
     assert seal.seal(QUESTION._asdict()) == token
 
 
-def test_their_limits_are_those_of_the_specification() -> None:
+def test_the_limits_of_the_lengths_are_those_of_the_vectors() -> None:
     limits = {kind: int(VECTORS[f"accept-{kind}"]["max-chars"]) for kind in ("session", "event", "question")}
     assert limits == {
         "session": sealed_ids.MAX_SESSION, "event": sealed_ids.MAX_EVENT, "question": sealed_ids.MAX_QUESTION,

@@ -30,7 +30,7 @@ from pydantic import BaseModel
 from mcp_functions import CallToolResult, Image, PromptMessage, ResourceContents, Sample, Text, prompt, resource, tool
 from mcp_functions.handlers.base import Handler
 from mcp_functions.protocol.errors import DeveloperError
-from tests.legacy.world import World
+from tests.legacy.deployment import Deployment
 from tests.support.dispatching import Client
 
 PNG = b"\x89PNG"
@@ -509,7 +509,7 @@ def test_a_return_annotation_with_content_inside_a_value_is_refused(annotation: 
     ],
 )
 def test_a_client_of_2025_gets_the_same_content(value: object, result: dict[str, Any]) -> None:
-    client = World(tool_returning(value)).client()
+    client = Deployment(tool_returning(value)).client()
     client.initialize()
     assert client.result("tools/call", {"name": "returner", "arguments": {}}) == result
 

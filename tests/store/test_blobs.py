@@ -34,7 +34,7 @@ from mcp_functions.store import (
 from mcp_functions.store.s3 import S3, s3_client
 from mcp_functions.testing import WITH_TASKS, Conversation, MemoryBucket, MemoryTable, deployed
 from tests.support.strict_kms import SCOPE, Clock, StrictKms, make_keys
-from tests.tasks.world import Glass
+from tests.tasks.deployment import TransparentSeal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -205,7 +205,7 @@ def test_a_worker_reads_its_own_write_without_a_request_to_s3(doubled: Backend, 
 
 
 def test_a_custom_codec_seals_objects_too(doubled: Backend) -> None:
-    glass = Glass()
+    glass = TransparentSeal()
     item = doubled.open(codec=glass).create(KEY, LARGE, expires=doubled.soon())
     assert doubled.open(codec=glass).get(KEY) == item
 
@@ -213,7 +213,7 @@ def test_a_custom_codec_seals_objects_too(doubled: Backend) -> None:
 def test_a_custom_codec_gets_the_scopes_of_items_and_objects_from_the_specification(
     doubled: Backend, double: MemoryBucket
 ) -> None:
-    glass = Glass()
+    glass = TransparentSeal()
     doubled.open(codec=glass).create(KEY, LARGE, expires=doubled.soon())
     key = f"{SERVICE}/task/{KEY.principal}/{KEY.id}"
     about = struct.pack(">H", len(key)) + key.encode() + struct.pack(">QQ", 1, doubled.soon())

@@ -1,4 +1,4 @@
-"""The functions that the tests of tasks call. They count their effects, so that a test notices a repeated effect."""
+"""The tools that the tests of tasks call. They record their steps, so that a test notices a step that runs twice."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ from mcp_functions import (
     tool,
 )
 
-DONE: list[str] = []
-MEANWHILE: list[Callable[[list[str]], object]] = []  # what happens while a step runs
+FINISHED_STEPS: list[str] = []
+STEP_HOOKS: list[Callable[[list[str]], object]] = []  # called while a step runs
 
 
 def do(what: str) -> str:
-    DONE.append(what)
-    for happens in MEANWHILE:
-        happens(DONE)
+    """Record a step, and return its result."""
+    FINISHED_STEPS.append(what)
+    for hook in STEP_HOOKS:
+        hook(FINISHED_STEPS)
     return what.upper()
 
 
@@ -158,7 +159,7 @@ def keyed(*, step: Step, elicit: Elicit) -> str:
     """Charge once, and ask."""
 
     def charge(amount: int, *, key: str) -> str:
-        DONE.append(f"charge {key}")
+        FINISHED_STEPS.append(f"charge {key}")
         return f"{amount}"
 
     charged = step.keyed("charge", charge, 5)

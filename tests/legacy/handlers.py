@@ -1,4 +1,4 @@
-"""Handlers that a deployment offers to clients of 2025: plain ones, and ones that ask."""
+"""Tools, prompts and resources for clients of 2025: some ask their user questions, some do not."""
 
 from typing import Annotated, Literal
 
@@ -8,19 +8,17 @@ from mcp_functions import (
     Audio,
     Elicit,
     Header,
-    ListRoots,
     Log,
     NotAnswered,
     Progress,
     Question,
     ResourceLink,
     Sample,
-    Step,
-    Titles,
     prompt,
     resource,
     tool,
 )
+from tests.legacy.clients import Client, read_question
 
 
 class Why(BaseModel):
@@ -29,10 +27,6 @@ class Why(BaseModel):
 
 class Original(BaseModel):
     number: int
-
-
-class Seat(BaseModel):
-    seat: Annotated[Literal["w", "a"], Titles("Window", "Aisle")] = "w"
 
 
 @tool
@@ -47,28 +41,28 @@ class Sum(BaseModel):
 
 
 @tool(title="A sum")
-def summed(a: int, b: int) -> Sum:
+def add_structured(a: int, b: int) -> Sum:
     """Add two numbers, and name the sum."""
     return Sum(total=a + b)
 
 
 @tool
-def linked() -> list[ResourceLink | Audio]:
+def link_note() -> list[ResourceLink | Audio]:
     """Point to a note."""
     return [ResourceLink("notes://ann", "ann"), Audio(b"la", "audio/wav")]
 
 
 @tool
-def told(*, progress: Progress, log: Log) -> str:
+def report(*, progress: Progress, log: Log) -> str:
     """Report progress."""
     progress(0.5, total=1.0, message="half")
-    log.info("told")
+    log.info("report")
     return "done"
 
 
 @tool
 def resolve(bug: int, *, elicit: Elicit) -> str:
-    """Resolve a bug: two questions, one after the other."""
+    """Ask how a bug was resolved and, for a duplicate, ask for the original bug."""
     try:
         if elicit("why", f"How was bug {bug} resolved?", Why).why == "Fixed":
             return f"{bug} fixed"
@@ -77,58 +71,31 @@ def resolve(bug: int, *, elicit: Elicit) -> str:
         return f"{bug} stays: {type(unanswered).__name__}"
 
 
-@tool
-def seated(*, elicit: Elicit) -> str:
-    """Ask for a seat."""
-    return elicit("seat", "Where?", Seat).seat
+def start_resolving(client: Client, bug: int = 7) -> str:
+    """Call `resolve`, and return the id of its first question."""
+    question = read_question(client.call("resolve", bug=bug))
+    assert question["params"]["message"] == f"How was bug {bug} resolved?"
+    return str(question["id"])
 
 
 @tool
-def opened(*, elicit: Elicit) -> str:
+def sign_in(*, elicit: Elicit) -> str:
     """Have a page opened."""
     elicit.url("page", "Sign in", "https://id.example/sign-in")
     return "signed in"
 
 
 @tool
-def sampled(*, sample: Sample) -> str:
+def ask_model(*, sample: Sample) -> str:
     """Ask the model."""
     return str(sample("said", "Say a word", max_tokens=9)["content"]["text"])
 
 
 @tool
-def stepped(*, elicit: Elicit, step: Step) -> str:
-    """Do something, ask, and do more."""
-    first = step("first", lambda: "first")
-    elicit("why", "Go on?", Why)
-    return first + step("second", lambda: "second")
-
-
-@tool
-def rooted(*, list_roots: ListRoots) -> str:
-    """Ask for the roots."""
-    return ", ".join(root["uri"] for root in list_roots())
-
-
-@tool
-def both(*, elicit: Elicit) -> str:
+def ask_both(*, elicit: Elicit) -> str:
     """Ask two things in one round."""
     why, original = elicit.together(Question("why", "Why?", Why), Question("original", "Which?", Original))
     return f"{why.why} {original.number}"
-
-
-@tool
-def talkative(*, elicit: Elicit, progress: Progress) -> str:
-    """Report progress, and ask."""
-    progress(0.5)
-    return elicit("why", "Go on?", Why).why
-
-
-@tool
-def large(*, elicit: Elicit) -> str:
-    """Ask, and say very much."""
-    elicit("why", "Go on?", Why)
-    return "x" * 500_000
 
 
 @prompt
@@ -161,6 +128,5 @@ def secret(owner: str, *, elicit: Elicit) -> str:
 
 
 ALL = (
-    add, both, brief, large, linked, note, opened, plain, resolve, rooted, sampled, seated, secret, stepped, summed,
-    talkative, told,
+    add, add_structured, ask_both, ask_model, brief, link_note, note, plain, report, resolve, secret, sign_in,
 )  # fmt: skip

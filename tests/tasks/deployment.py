@@ -1,6 +1,6 @@
-"""A deployment of functions with tasks, in one process. Its clock and its workers move only when a test moves them.
+"""A deployment of a function with tasks, in one process. Only a test advances its clock and runs its workers.
 
-Events go in and responses come out. A worker invocation waits in a queue until the test runs the worker.
+Events go in and responses come out. The invocation of a worker stays in a queue until the test runs the worker.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ RESOURCE, ISSUER = "https://mcp.example/mcp", "https://id.example"
 FUNCTION = "work"
 
 
-class Glass:
-    """A seal that hides nothing and takes as much room as a real one: the table counts it."""
+class TransparentSeal:
+    """A seal that encrypts nothing; its tokens are as long as real ones, because the table has a limit."""
 
     def seal(self, payload: bytes, /) -> str:
         return base64.urlsafe_b64encode(payload).decode()
@@ -42,24 +42,25 @@ class Glass:
         return base64.urlsafe_b64decode(token)
 
 
-class World:
+class Deployment:
     """One function with its table and its worker.
 
     Attributes:
-        clock: of everybody.
-        table: whose weather a test decides.
-        summoned: the orders of workers that have not come yet.
+        clock: the one clock; a test advances it.
+        table: the table in memory; `table.weather` decides which requests fail.
+        invocations: the task id and the owner of each worker invocation that has not run yet.
+        sleeps: the pauses of workers between repeated requests, in seconds.
 
     """
 
     def __init__(self, *handlers: Handler[..., Any], **options: Any) -> None:  # noqa: ANN401 - more settings
-        """Deploy some handlers. `audit` is the author's, `codec` seals the items by `clock`."""
-        audit, seal = options.pop("audit", None), options.pop("seal", CodecAdapter(Glass(), store.LABEL))
+        """Deploy some handlers. `audit` is the author's audit function, `seal` that of the table's items."""
+        audit, seal = options.pop("audit", None), options.pop("seal", CodecAdapter(TransparentSeal(), store.LABEL))
         self.clock, self.table, self.rand = options.pop("clock", None) or Clock(), MemoryTable(), Repeatable()
-        self.summoned: deque[tuple[str, str | None]] = deque()
-        self.boxes, self.slept = wire.Boxes(), list[float]()
-        known: dict[str, Any] = {"auth_mode": "jwt", "jwt_issuer": ISSUER, "jwt_audiences": (RESOURCE,)}
-        self.settings = Settings(stack="local", resource_url=RESOURCE, server_name="tested", **{**known, **options})
+        self.invocations: deque[tuple[str, str | None]] = deque()
+        self.state_seal, self.sleeps = wire.Boxes(), list[float]()
+        defaults: dict[str, Any] = {"auth_mode": "jwt", "jwt_issuer": ISSUER, "jwt_audiences": (RESOURCE,)}
+        self.settings = Settings(stack="local", resource_url=RESOURCE, server_name="tested", **{**defaults, **options})
         items = SealedTable(
             DynamoDbTable(self.table.name, lambda: self.table),
             seal,
@@ -67,12 +68,12 @@ class World:
             max_age=self.settings.max_task_ttl,
             now=self.clock,
         )
-        self.tasks = Tasks(handlers, self.settings, FUNCTION, items, self.summon, now=self.clock)
-        self.worker = Worker(self.tasks.tools, self.tasks.store, now=self.clock, audit=audit, sleep=self.slept.append)
+        self.tasks = Tasks(handlers, self.settings, FUNCTION, items, self.invoke_worker, now=self.clock)
+        self.worker = Worker(self.tasks.tools, self.tasks.store, now=self.clock, audit=audit, sleep=self.sleeps.append)
 
         def states(lifetime: int) -> RequestStates:
             return RequestStates(
-                CodecAdapter(self.boxes, b""), now=self.clock, lifetime_seconds=lifetime, rand=self.rand
+                CodecAdapter(self.state_seal, b""), now=self.clock, lifetime_seconds=lifetime, rand=self.rand
             )
 
         server = dispatcher(
@@ -82,20 +83,20 @@ class World:
         self.endpoint = Endpoint(self.settings, server.answer, header_parameters=parameters, run_task=self.worker.work)
         self.function = LambdaFunction(lambda _name, _now: self.endpoint, handlers, now=self.clock)
 
-    def summon(self, task_id: str, owner: str | None) -> None:
-        self.summoned.append((task_id, owner))
+    def invoke_worker(self, task_id: str, owner: str | None) -> None:
+        self.invocations.append((task_id, owner))
 
-    def work(self, seconds: float = 900) -> int:
-        """Let every worker come that was summoned, and those that these summon; say how many came."""
-        came = 0
-        while self.summoned:
-            self.come(self.summoned.popleft(), seconds)
-            came += 1
-        return came
+    def run_workers(self, seconds: float = 900) -> int:
+        """Run every worker that was invoked, and those that these invoke; return how many ran."""
+        runs = 0
+        while self.invocations:
+            self.run_worker(self.invocations.popleft(), seconds)
+            runs += 1
+        return runs
 
-    def come(self, summons: tuple[str, str | None], seconds: float = 900) -> None:
-        """Let one worker come, as Lambda starts it."""
-        task_id, owner = summons
+    def run_worker(self, invocation: tuple[str, str | None], seconds: float = 900) -> None:
+        """Run one worker, as Lambda does."""
+        task_id, owner = invocation
         event = {"mcpTask": {"id": task_id, "owner": owner}}
         assert self.function(event, wire.Context("local_work-worker", int(seconds * 1000))) == {}
 
@@ -104,18 +105,23 @@ class Client:
     """A client that declares tasks."""
 
     def __init__(
-        self, world: World, name: str = "alice", *, capabilities: Mapping[str, Any] = wire.WITH_TASKS, scope: str = ""
+        self,
+        deployment: Deployment,
+        name: str = "alice",
+        *,
+        capabilities: Mapping[str, Any] = wire.WITH_TASKS,
+        scope: str = "",
     ) -> None:
-        self.world, self.name, self.capabilities, self.scope = world, name, capabilities, scope
+        self.deployment, self.name, self.capabilities, self.scope = deployment, name, capabilities, scope
         self.response: dict[str, Any] = {}
 
     def send(self, method: str, params: Mapping[str, Any], **options: Any) -> dict[str, Any]:  # noqa: ANN401 - see wire
-        """Send one request, and return the JSON-RPC message that came back, judged."""
+        """Send one request, and return the JSON-RPC message of the response, checked against the official types."""
         sent = wire.message(method, params, capabilities=self.capabilities)
         claims = {"iss": ISSUER, "sub": self.name, "client_id": "c", "aud": RESOURCE, "scope": self.scope}
-        claims["exp"] = str(int(self.world.clock()) + 60)
+        claims["exp"] = str(int(self.deployment.clock()) + 60)
         context = {"authorizer": {"jwt": {"claims": claims}}}
-        self.response = self.world.function(
+        self.response = self.deployment.function(
             wire.event(sent, context=context, **options), wire.Context("local_work", 28_000)
         )
         return wire.read(self.response, method)
@@ -123,7 +129,7 @@ class Client:
     def call(self, name: str, /, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
         return self.result("tools/call", {"name": name, "arguments": arguments})
 
-    def begin(self, name: str, /, **arguments: Any) -> str:  # noqa: ANN401 - JSON
+    def start_task(self, name: str, /, **arguments: Any) -> str:  # noqa: ANN401 - JSON
         """Call a tool that becomes a task; return the task's id."""
         result = self.call(name, **arguments)
         assert result["resultType"] == "task"
@@ -156,6 +162,6 @@ class Client:
         return error
 
 
-def text(result: Mapping[str, Any]) -> str:
+def result_text(result: Mapping[str, Any]) -> str:
     """Return the text of a tool's result."""
     return str(result["content"][0]["text"])

@@ -1,0 +1,238 @@
+"""A deployment with clients of 2025, in one process: a test sets its clock and the failures of its table and of KMS.
+
+The handlers live in one Lambda. Clients reach this Lambda directly or through the front door (`PLACEMENTS`).
+The seal is the real one. Its KMS is in memory and records its calls, and so does the table.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.dispatch.seal_factory import SealFactory
+from mcp_functions.front_door import FrontDoor
+from mcp_functions.handlers import catalog
+from mcp_functions.http.exchange import Endpoint
+from mcp_functions.http.gateway import LambdaFunction
+from mcp_functions.legacy import LegacyServer, ModernServer
+from mcp_functions.settings import Settings
+from mcp_functions.store import DynamoDbTable, SealedTable
+from mcp_functions.testing.dynamodb import MemoryTable
+from tests.legacy.clients import ISSUER, RESOURCE, Client
+from tests.support import wire
+from tests.support.dispatching import dispatcher
+from tests.support.placements import PLACEMENTS
+from tests.support.strict_kms import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_functions.handlers.base import Handler
+    from mcp_functions.testing.dynamodb import Fault
+
+START = 1_785_000_000.0
+LAMBDA_MS = 28_000
+
+
+class MemoryKms:
+    """Wraps data keys as a `Wrapping` must, and records the calls."""
+
+    id = "arn:aws:kms:eu-west-1:111122223333:key/0a"
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.failure: Exception | None = None
+        self._keys: dict[bytes, tuple[bytes, dict[str, str]]] = {}
+
+    def generate(self, context: dict[str, str]) -> tuple[bytes, bytes]:
+        self._record("generate")
+        plaintext, wrapped = os.urandom(32), os.urandom(184)
+        self._keys[wrapped] = (plaintext, context)
+        return plaintext, wrapped
+
+    def unwrap(self, wrapped: bytes, context: dict[str, str]) -> bytes:
+        self._record("unwrap")
+        plaintext, sealed_context = self._keys[wrapped]
+        assert sealed_context == context
+        return plaintext
+
+    def _record(self, operation: str) -> None:
+        self.calls.append(operation)
+        if self.failure:
+            raise self.failure
+
+
+class MemorySealFactory(SealFactory):
+    """A seal factory whose table is in memory."""
+
+    memory: MemoryTable
+
+    def _make_table(self, max_age: int) -> Any:  # noqa: ANN401 - a Table
+        from mcp_functions import store  # noqa: PLC0415
+
+        rows = DynamoDbTable(self.memory.name, lambda: self.memory)
+        return SealedTable(rows, self.seal(store.LABEL, max_age=max_age), self._service, max_age=max_age, now=self._now)
+
+
+class Deployment:
+    """Handlers, their table, their KMS and their clock.
+
+    Attributes:
+        clock: the one clock; a test advances it.
+        table: the table in memory; `table.weather` decides which requests fail.
+        kms: the KMS in memory; `kms.failure` is raised by every call.
+        sleeps: the pauses between repeated requests, in seconds.
+        on_round: called when a function begins a round; the function dies in this round if it returns True.
+        rounds_run: how many rounds functions have begun.
+
+    """
+
+    def __init__(
+        self,
+        *handlers: Handler[..., Any],
+        placement: str = PLACEMENTS[0],
+        has_key: bool = True,
+        **options: Any,  # noqa: ANN401 - more settings
+    ) -> None:
+        """Deploy some handlers; without a key nothing is sealed, and with `table=""` nothing is stored."""
+        self.handlers, self.placement, self.has_key = handlers, placement, has_key
+        self.clock, self.table, self.kms = Clock(START), MemoryTable(), MemoryKms()
+        self.sleeps: list[float] = []
+        defaults: dict[str, Any] = {"auth_mode": "jwt", "jwt_issuer": ISSUER, "jwt_audiences": (RESOURCE,)}
+        defaults |= {"table": self.table.name, "server_name": "tested"}
+        self.settings = Settings(stack="local", resource_url=RESOURCE, **{**defaults, **options})
+        self.rounds_run = 0
+        self.on_round: Callable[[], bool] = lambda: False
+        self.replace_containers()
+
+    def replace_containers(self) -> None:
+        """Replace every Lambda container by a new one, which has no data key and no other memory."""
+        self._function = self._make_function()
+        self._endpoint = self._function if self.placement == "direct" else self._make_front_door()
+
+    def __call__(self, event: Mapping[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN401 - Lambda's context object
+        """Answer one event as API Gateway does: a function that died becomes a 503."""
+        if "requestContext" in event:
+            event = {**event, "requestContext": {**event["requestContext"], "timeEpoch": int(self.clock() * 1000)}}
+        try:
+            return self._endpoint(event, context)
+        except FunctionDiedError:
+            return {"statusCode": 503, "headers": {"content-type": "application/json"}, "body": '{"message":null}'}
+
+    def client(self, name: str = "alice") -> Client:
+        """Make a client for a user."""
+        function = "local_all" if self.placement == "direct" else "local_mcp"
+        user = None if self.settings.auth_mode == "none" else name
+        return Client(self, user, context=wire.Context(function, LAMBDA_MS), now=self.clock)
+
+    def initialized_client(self, name: str = "alice") -> Client:
+        """Make a client for a user and let it initialize."""
+        client = self.client(name)
+        client.initialize()
+        return client
+
+    def invoke_function(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """Run the function behind the front door."""
+        assert event["headers"]["mcp-protocol-version"] == "2026-07-28"
+        return self._function(event, wire.Context("local_all", LAMBDA_MS))
+
+    def fail_table(self, *faults: Fault) -> None:
+        """Let the next requests to the table fail in this order; None is a request that succeeds."""
+        remaining = list(faults)
+        self.table.weather = lambda _operation: remaining.pop(0) if remaining else None
+
+    def fail_every_table_request(self, fault: Fault) -> None:
+        """Let all requests to the table fail until `restore_table`."""
+        self.table.weather = lambda _operation: fault
+
+    def restore_table(self) -> None:
+        """Let all requests to the table succeed."""
+        self.fail_table()
+
+    def before_write(self, function: Callable[[], Any], *, number: int = 1) -> None:
+        """Call a function before the next write to the table, or a later one, as a concurrent request would run."""
+        writes = itertools.count(1)
+
+        def weather(operation: str) -> Fault:
+            if operation == "PutItem" and next(writes) == number:
+                function()
+            return None
+
+        self.table.weather = weather
+
+    def _make_seal_factory(self, folder: str) -> MemorySealFactory:
+        seal_factory = MemorySealFactory(self.settings, f"local/{folder}", [self.kms], now=self.clock)
+        seal_factory.memory = self.table
+        return seal_factory
+
+    def _make_function(self) -> LambdaFunction:
+        seal_factory = self._make_seal_factory("all")
+        server = dispatcher(
+            self.handlers, self.settings, "local/all/prod", seal_factory.states, seal_factory.table, now=self.clock
+        )
+
+        def answer(request: Any) -> Any:  # noqa: ANN401 - as Dispatcher.answer has them
+            if request.message["method"] in ("tools/call", "prompts/get", "resources/read"):
+                self.rounds_run += 1
+                if self.on_round():
+                    raise FunctionDiedError
+            return server.answer(request)
+
+        legacy = None
+        if self.placement == "direct":
+            legacy = self._make_legacy(ModernServer(answer, catalog.build(self.handlers)), seal_factory)
+        return LambdaFunction(lambda _name, _now: Endpoint(self.settings, answer, handle_legacy=legacy), now=self.clock)
+
+    def _make_front_door(self) -> LambdaFunction:
+        offered = catalog.build(self.handlers, "all")
+        front = FrontDoor(offered, self.settings, lambda: Invoke(self), {"instructions": "Be nice"}, now=self.clock)
+        legacy = self._make_legacy(ModernServer(front.answer, offered), self._make_seal_factory("mcp"))
+        return LambdaFunction(
+            lambda _name, _now: Endpoint(self.settings, front.answer, handle_legacy=legacy), now=self.clock
+        )
+
+    def _make_legacy(self, modern: ModernServer, seal_factory: SealFactory) -> LegacyServer:
+        return LegacyServer(
+            self.settings, modern, seal_factory if self.has_key else None, now=self.clock, sleep=self._sleep
+        )
+
+    def _sleep(self, seconds: float) -> None:
+        self.sleeps.append(seconds)
+        self.clock.advance(seconds)
+
+
+class FunctionDiedError(KeyboardInterrupt):
+    """Lambda has ended a function, so the function sends no response."""
+
+
+class Invoke:
+    """Lambda's Invoke API."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self._deployment = deployment
+
+    def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803 - boto3's names
+        assert FunctionName == "local_all"
+        try:
+            response = self._deployment.invoke_function(json.loads(Payload))
+        except FunctionDiedError:
+            error = {"errorType": "Sandbox.Timedout", "errorMessage": "Task timed out"}
+            return {"StatusCode": 200, "FunctionError": "Unhandled", "Payload": io.BytesIO(json.dumps(error).encode())}
+        return {"StatusCode": 200, "Payload": io.BytesIO(json.dumps(response).encode())}
+
+
+class Once:
+    """Calls a function the first time it is called itself, and nothing afterwards.
+
+    As `on_round` it makes a function die if its own function returns True.
+    """
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self._function: Callable[[], Any] | None = function
+
+    def __call__(self) -> bool:
+        function, self._function = self._function, None
+        return function is not None and function() is True

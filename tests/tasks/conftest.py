@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.tasks.deployment import Client, Deployment
+from tests.tasks.jobs import FINISHED_STEPS, JOBS, STEP_HOOKS
+
+
+@pytest.fixture(autouse=True)
+def _forget_steps() -> None:
+    FINISHED_STEPS.clear()
+    STEP_HOOKS.clear()
+
+
+@pytest.fixture
+def deployment() -> Deployment:
+    return Deployment(*JOBS)
+
+
+@pytest.fixture
+def alice(deployment: Deployment) -> Client:
+    return Client(deployment)
