@@ -16,7 +16,7 @@ import types
 from collections.abc import Collection, Iterable, MutableSequence, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
 
-from mcp_functions.protocol.plain_values import result_part_of
+from mcp_functions.protocol.plain_values import content_kind_of_type
 from mcp_functions.schemas.type_reader import read_type
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _contains_content(annotation: object) -> bool:
     """Tell whether a type is a class of content, or has one inside its brackets."""
     inner = _strip(annotation)
     if isinstance(inner, type):
-        return bool(result_part_of(inner))
+        return bool(content_kind_of_type(inner))
     return get_origin(inner) is not Literal and any(map(_contains_content, get_args(inner)))
 
 

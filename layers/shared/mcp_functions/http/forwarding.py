@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.errors import McpError
 
 RESERVED_SECONDS = 0.25  # the wait ends this time before the deadline, so that the client still gets the error
-MIN_WAIT_SECONDS = 1.0  # the shortest wait; the deadline is an estimate, and the client may wait a little longer
+MIN_WAIT_SECONDS = 1.0  # the shortest wait, also past the deadline: a call that has begun gets its chance
 LIMITS = aws.CallLimits(connect_seconds=1.0, read_seconds=29.0, attempts=1)  # API Gateway stops waiting after 30 s
 # Seconds after which an idle connection is replaced. Lambda freezes an environment between two requests, and a frozen
 # environment does not learn that the other side closed the connection.
@@ -67,7 +67,8 @@ def forward(
             raise _function_error(payload)
         return payload
 
-    return ForwardedResponse(_read_response(call_with_timeout(seconds - RESERVED_SECONDS, invoke)))
+    payload = call_with_timeout(seconds - RESERVED_SECONDS, invoke)
+    return ForwardedResponse(_read_response(payload))
 
 
 def _write_event(event: Mapping[str, Any]) -> bytes:
@@ -116,7 +117,7 @@ def _invoke_error(error: Exception) -> McpError:
     code = read_failure(error).code
     reason = f"invoke_{code}"
     match code:
-        # After the first two cases, the call did not run, so the client may send it again.
+        # In the first two cases the call did not run, so the client may send it again.
         case "TooManyRequestsException":
             return errors.Busy(reason)
         case (

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.protocol.plain_values import BLOCK, MESSAGE, RESOURCE, pydantic_to_json, result_part, type_name
+from mcp_functions.protocol.plain_values import BLOCK, MESSAGE, RESOURCE, content_kind, pydantic_to_json, type_name
 
 if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONObject, JSONValue
@@ -46,7 +46,7 @@ def block(value: object) -> JSONObject:
     """
     if isinstance(value, str):
         return {"type": "text", "text": value}
-    if result_part(value) != BLOCK:
+    if content_kind(value) != BLOCK:
         allowed = "text, Text, Image, Audio, EmbeddedResource or ResourceLink"
         raise DeveloperError(rule=f"content is {allowed}, not {type_name(value)}")
     written = to_wire(value)
@@ -66,7 +66,7 @@ def resource_contents(value: object, uri: str) -> JSONObject:
     Raises:
         DeveloperError: the value is another part, or lacks a member of its type.
     """
-    if result_part(value) != RESOURCE:
+    if content_kind(value) != RESOURCE:
         allowed = "text, bytes, JSON, ResourceContents or a list of them"
         raise DeveloperError(rule=f"{type_name(value)} is no part of a resource: it returns {allowed}")
     resource: Any = value
@@ -90,9 +90,9 @@ def messages(value: object) -> list[JSONObject]:
     Raises:
         DeveloperError: the value is none of these, or a message whose `role` the protocol does not know.
     """
-    if isinstance(value, str) or result_part(value) == BLOCK:
+    if isinstance(value, str) or content_kind(value) == BLOCK:
         return [{"role": "user", "content": block(value)}]
-    if result_part(value) != MESSAGE:
+    if content_kind(value) != MESSAGE:
         raise DeveloperError(rule=f"a prompt returns text, messages or content, not {type_name(value)}")
     message: Any = value
     if message.role not in ("user", "assistant"):

@@ -33,27 +33,28 @@ PACKAGES = frozenset({"mcp_functions", "mcp_types", "mcp", "fastmcp"})  # the pa
 BLOCK = "block"  # a content block
 MESSAGE = "message"  # a message of a prompt
 RESOURCE = "resource"  # the contents of a resource
-RESULT = "result"  # a whole result
-# The part that a protocol type can be, by the name of its class.
-RESULT_PARTS = {
+WHOLE_RESULT = "result"  # a whole result
+# The kind of content that a type of the protocol is, by the name of its class.
+CONTENT_KINDS = {
     "Text": BLOCK, "TextContent": BLOCK, "Image": BLOCK, "ImageContent": BLOCK, "Audio": BLOCK,
     "AudioContent": BLOCK, "File": BLOCK, "EmbeddedResource": BLOCK, "ResourceLink": BLOCK,
     "PromptMessage": MESSAGE, "SamplingMessage": MESSAGE, "Message": MESSAGE,
     "ResourceContents": RESOURCE, "ReadResourceContents": RESOURCE,
-    "CallToolResult": RESULT, "ToolResult": RESULT, "GetPromptResult": RESULT, "ReadResourceResult": RESULT,
+    "CallToolResult": WHOLE_RESULT, "ToolResult": WHOLE_RESULT, "GetPromptResult": WHOLE_RESULT,
+    "ReadResourceResult": WHOLE_RESULT,
 }  # fmt: skip
 
 
-def result_part(value: object) -> str:
-    """Return the part of a result that a value can be: BLOCK, MESSAGE, RESOURCE or RESULT; "" if it is no part."""
-    return result_part_of(type(value))
+def content_kind(value: object) -> str:
+    """Return what a value is: BLOCK, MESSAGE, RESOURCE or WHOLE_RESULT; "" for any other value."""
+    return content_kind_of_type(type(value))
 
 
-def result_part_of(cls: type) -> str:
-    """Return the part of a result that the values of a class can be; "" if they are no part."""
+def content_kind_of_type(cls: type) -> str:
+    """Return what the values of a class are, as `content_kind` does."""
     for base in cls.__mro__:
-        if base.__name__ in RESULT_PARTS and _is_of_package(base):
-            return RESULT_PARTS[base.__name__]
+        if base.__name__ in CONTENT_KINDS and _is_of_package(base):
+            return CONTENT_KINDS[base.__name__]
     return ""
 
 
@@ -118,7 +119,7 @@ def pydantic_to_json(value: object) -> JSONValue:
     """
     from pydantic_core import to_jsonable_python  # noqa: PLC0415 - plain values do not need it
 
-    # Every model of the packages, also one that `result_part` does not know, for example an Icon.
+    # Every model of the packages, also one that `content_kind` does not know, for example an Icon.
     is_protocol_model = any(map(_is_of_package, type(value).__mro__))
     return to_jsonable_python(value, by_alias=True, exclude_none=is_protocol_model)
 
@@ -149,7 +150,7 @@ def _convert(value: object) -> JSONValue:
     for types, reason in REFUSED.items():
         if isinstance(value, types):
             raise _UnsupportedValue(value, reason.format(type(value).__name__))
-    if result_part(value):
+    if content_kind(value):
         raise _UnsupportedValue(value, f"{type_name(value)}, which cannot stand there")
     return _convert_object(value)
 

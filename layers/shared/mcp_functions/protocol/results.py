@@ -1,4 +1,6 @@
-"""The return value of an author's function as the result of its method: what a tool returns, for example, becomes this.
+"""Turns what a tool, a prompt or a resource returns into the result of the request.
+
+For example, of a tool:
 
     "done"                       {"content": [{"type": "text", "text": "done"}], "isError": False}
     Image(…), ["a", Image(…)]    {"content": [the blocks], "isError": False}
@@ -16,7 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_writer import dumps
-from mcp_functions.protocol.plain_values import BYTES, RESULT, NotJson, result_part, result_part_of, to_json, type_name
+from mcp_functions.protocol.plain_values import (
+    BYTES,
+    WHOLE_RESULT,
+    NotJson,
+    content_kind,
+    content_kind_of_type,
+    to_json,
+    type_name,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,9 +56,9 @@ def call_tool_result(
         return _content([])
     if isinstance(value, list | tuple) and (promises_list or _holds_content(value)):
         return _content(_blocks(value))
-    if result_part(value) == RESULT:
+    if content_kind(value) == WHOLE_RESULT:
         return _whole_result(value)
-    if result_part(value):
+    if content_kind(value):
         return _content(_blocks([value]))
     plain, text = _write(value, TOOL)
     return {"content": [_text(text)], "structuredContent": plain, "isError": False}
@@ -72,7 +82,7 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
     from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - other functions do not need it
 
     result: dict[str, Any] = {}
-    if result_part(value) == RESULT and hasattr(value, "messages"):
+    if content_kind(value) == WHOLE_RESULT and hasattr(value, "messages"):
         whole = content_blocks.to_wire(value)
         description = whole.get("description", description)
         if "_meta" in whole:
@@ -97,9 +107,9 @@ def read_resource_contents(value: object, uri: str, mime_type: str | None) -> li
         DeveloperError: the value is none of these.
     """
     items = value if isinstance(value, list | tuple) else [value]
-    if result_part(value) == RESULT and hasattr(value, "contents"):
+    if content_kind(value) == WHOLE_RESULT and hasattr(value, "contents"):
         items = value.contents
-    if result_part(value) or _holds_content(items):
+    if content_kind(value) or _holds_content(items):
         from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - plain values do not need it
 
         return [content_blocks.resource_contents(item, uri) for item in items]
@@ -114,7 +124,7 @@ def read_resource_contents(value: object, uri: str, mime_type: str | None) -> li
 
 def _holds_content(values: Iterable[object]) -> bool:
     types = {type(value) for value in values}  # each type is looked up once, because a list may be long
-    return any(map(result_part_of, types))
+    return any(map(content_kind_of_type, types))
 
 
 def _text(text: str) -> dict[str, Any]:
@@ -131,7 +141,7 @@ def _blocks(values: Iterable[object]) -> list[dict[str, Any]]:
 
     blocks = []
     for item in values:
-        if isinstance(item, str) or result_part(item):
+        if isinstance(item, str) or content_kind(item):
             blocks.append(content_blocks.block(item))
         elif item is not None:
             _plain, text = _write(item, TOOL)

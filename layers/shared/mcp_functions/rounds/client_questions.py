@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol import content_blocks
 from mcp_functions.protocol.errors import DeveloperError
-from mcp_functions.protocol.plain_values import MESSAGE, NotJson, result_part, to_json, type_name
+from mcp_functions.protocol.plain_values import MESSAGE, NotJson, content_kind, to_json, type_name
 from mcp_functions.rounds.asking import AnyQuestion, InputRequest, WireQuestion, ask
 from mcp_functions.rounds.capabilities import Capability
 from mcp_functions.rounds.input_requests import is_declared
@@ -121,7 +121,7 @@ class ListRoots(Capability):
 
 
 def _to_message(message: object) -> JSONObject:
-    if result_part(message) == MESSAGE:
+    if content_kind(message) == MESSAGE:
         message = content_blocks.to_wire(message)
     if isinstance(message, dict) and message.get("role") in ("user", "assistant") and "content" in message:
         return message
