@@ -7,7 +7,8 @@ Other clients send requests to the same address. `None` instead of a response le
     2. GET                                the rest of an event stream (`Last-Event-ID`); None if there is none
     3. the body of a POST                 None if it holds no message of 2025 (`revisions.message_kind`)
     4. the caller and the session         an error if one of them is invalid; no server remembers a session: its id
-                                          holds the session itself, sealed (encrypted and authenticated)
+                                          holds the session itself, sealed (encrypted and authenticated); None for a
+                                          batch if the session's revision has no batches
     5. the other headers                  an error if they contradict the body
     6. the kind of the message            a request, a notification, an answer to a question, or a batch of these
 """
@@ -30,7 +31,7 @@ from mcp_functions.legacy.revisions import VERSION_HEADER
 from mcp_functions.legacy.sealed_ids import make_seals
 from mcp_functions.legacy.sessions import SESSION_HEADER
 from mcp_functions.protocol import headers, json_reader
-from mcp_functions.protocol.errors import InvalidRequest, McpError, Misconfigured, TemporarilyUnavailable
+from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from mcp_functions.settings import Settings
 
 EVENT_ID = re.compile(r"[\x21-\x7e]+")  # visible ASCII
-NO_BATCHES = "Batches are not part of this revision: send one request"
 
 
 class LegacyServer:
@@ -138,7 +138,7 @@ class LegacyServer:
 
     def _answer(
         self, http: HttpRequest, event: Mapping[str, Any], context: LambdaContext, kind: Kind, body: JSONValue
-    ) -> Response:
+    ) -> Response | None:
         """Check the caller, the session and the headers, and answer a message by its kind."""
         events.check_media_type(http)
         session_id = http.headers.get(SESSION_HEADER)
@@ -146,7 +146,7 @@ class LegacyServer:
             session_id = None  # it starts another session
         exchange = read_exchange(self._deployment, http, event, context, session_id)
         if kind == "batch" and exchange.revision != revisions.WITH_BATCHES:
-            raise InvalidRequest(NO_BATCHES)
+            return None  # the code for 2026-07-28 refuses an array, unless it is a message of a dialect
         _check_headers(exchange, body if kind == "batch" else [body])
         observability.current().revision = exchange.revision
         if kind == "batch":
