@@ -1,11 +1,32 @@
+"""Fixtures that the tests of clients of 2025 share. A file whose clients begin otherwise has its own `client`."""
+
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.legacy.deployment import Deployment
+from tests.legacy.handlers import ALL
 from tests.support.placements import PLACEMENTS
+
+if TYPE_CHECKING:
+    from tests.legacy.clients import Client
 
 
 @pytest.fixture(params=PLACEMENTS)
 def placement(request: pytest.FixtureRequest) -> str:
     """Return whether clients reach the Lambda with the handlers directly or through the front door."""
     return str(request.param)
+
+
+@pytest.fixture
+def deployment(placement: str) -> Deployment:
+    """Deploy all handlers of `tests.legacy.handlers`."""
+    return Deployment(*ALL, placement=placement)
+
+
+@pytest.fixture
+def client(deployment: Deployment) -> Client:
+    """Return a client that has done the handshake."""
+    return deployment.initialized_client()

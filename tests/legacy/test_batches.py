@@ -32,11 +32,6 @@ def error_ids(responses: dict[Any, dict[str, Any]]) -> list[Any]:
 
 
 @pytest.fixture
-def deployment(placement: str) -> Deployment:
-    return Deployment(*ALL, placement=placement)
-
-
-@pytest.fixture
 def client(deployment: Deployment) -> Client:
     return client_of_march(deployment)
 

@@ -35,11 +35,6 @@ ADD = {"name": "add", "arguments": {"a": 1, "b": 2}}
 
 
 @pytest.fixture
-def deployment(placement: str) -> Deployment:
-    return Deployment(*ALL, placement=placement)
-
-
-@pytest.fixture
 def client(deployment: Deployment) -> Client:
     return deployment.client()
 

@@ -20,16 +20,6 @@ INTERNAL_ERROR = {"code": -32603, "message": "Internal error"}
 SURROGATE = "half of a pair: \ud800"
 
 
-@pytest.fixture
-def deployment(placement: str) -> Deployment:
-    return Deployment(*ALL, placement=placement)
-
-
-@pytest.fixture
-def client(deployment: Deployment) -> Client:
-    return deployment.initialized_client()
-
-
 def take_over_session(deployment: Deployment, client: Client) -> Client:
     """Return another process of the same user, with the session of the first."""
     other = deployment.client()

@@ -26,16 +26,6 @@ if TYPE_CHECKING:
 TIMEOUT_MESSAGE = "The function did not answer in time"
 
 
-@pytest.fixture
-def deployment(placement: str) -> Deployment:
-    return Deployment(*ALL, placement=placement)
-
-
-@pytest.fixture
-def client(deployment: Deployment) -> Client:
-    return deployment.initialized_client()
-
-
 # ---- The table
 
 

@@ -16,20 +16,10 @@ from mcp_functions.testing import deployed
 from tests.legacy import handlers
 from tests.legacy.clients import Client, read_question, read_retry, result_text
 from tests.legacy.deployment import Deployment
-from tests.legacy.handlers import ALL, start_resolving
+from tests.legacy.handlers import start_resolving
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-
-@pytest.fixture
-def deployment(placement: str) -> Deployment:
-    return Deployment(*ALL, placement=placement)
-
-
-@pytest.fixture
-def client(deployment: Deployment) -> Client:
-    return deployment.initialized_client()
 
 
 def resolve_as_duplicate(client: Client) -> str:

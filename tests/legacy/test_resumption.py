@@ -10,18 +10,7 @@ import pytest
 
 from tests.legacy.clients import Client, error_message, read_question, read_retry, result_text
 from tests.legacy.deployment import Deployment, Once
-from tests.legacy.handlers import ALL, start_resolving
-
-
-@pytest.fixture
-def deployment(placement: str) -> Deployment:
-    return Deployment(*ALL, placement=placement)
-
-
-@pytest.fixture
-def client(deployment: Deployment) -> Client:
-    return deployment.initialized_client()
-
+from tests.legacy.handlers import start_resolving
 
 # ---- Event ids
 

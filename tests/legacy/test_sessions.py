@@ -23,16 +23,6 @@ DAY_SECONDS = 24 * 3600
 MAX_WASTED_UNWRAPS = 3  # the calls of KMS that a person may cause with forged tokens
 
 
-@pytest.fixture
-def deployment(placement: str) -> Deployment:
-    return Deployment(*ALL, placement=placement)
-
-
-@pytest.fixture
-def client(deployment: Deployment) -> Client:
-    return deployment.initialized_client()
-
-
 def assert_session_not_found(client: Client) -> None:
     response = client.http("POST", PING)
     assert response["statusCode"] == 404

@@ -21,11 +21,6 @@ QUESTION = "How was bug 7 resolved?"  # that `resolve` asks
 
 
 @pytest.fixture
-def deployment(placement: str) -> Deployment:
-    return Deployment(*ALL, placement=placement)
-
-
-@pytest.fixture
 def client(deployment: Deployment) -> Client:
     return deployment.client()
 

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_functions import Elicit, ToolError, prompt, resource, tool
+from tests.rounds.task_runners import both_task_runners, task_group
 from tests.support.conversations import talk_to
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from tests.rounds.task_runners import RunAll
 
 # In any function and any handler.
 
@@ -186,16 +187,6 @@ async def ask(elicit: Elicit, key: str) -> str:
     return elicit(key, f"{key}?", str)
 
 
-async def gather(*calls: Coroutine[Any, Any, Any]) -> list[Any]:
-    return await asyncio.gather(*calls)
-
-
-async def task_group(*calls: Coroutine[Any, Any, Any]) -> list[Any]:
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(call) for call in calls]
-    return [task.result() for task in tasks]
-
-
 def test_an_async_handler_asks_without_await() -> None:
     @tool
     async def greet(*, elicit: Elicit) -> str:
@@ -204,8 +195,8 @@ def test_an_async_handler_asks_without_await() -> None:
     assert talk_to(greet).call().accept(a="Ann").accept(b="Bob").text == "AnnBob"
 
 
-@pytest.mark.parametrize("run_all", [gather, task_group])
-def test_tasks_ask_in_one_round(run_all: Callable[..., Coroutine[Any, Any, list[Any]]]) -> None:
+@both_task_runners
+def test_tasks_ask_in_one_round(run_all: RunAll) -> None:
     @tool
     async def greet(*, elicit: Elicit) -> list[str]:
         return await run_all(ask(elicit, "a"), ask(elicit, "b"))

@@ -17,15 +17,16 @@ import pytest
 
 from mcp_functions import Elicit, Step, tool
 from mcp_functions.protocol.errors import DeveloperError
+from tests.rounds.task_runners import both_task_runners, gather
 from tests.support.conversations import talk_to
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
     from tests.rounds.conftest import AuthorError
+    from tests.rounds.task_runners import RunAll
 
-    RunAll = Callable[..., Coroutine[Any, Any, list[Any]]]
     InContext = Callable[[Callable[[], Any]], Callable[[], Any]]
 
 TIMEOUT_SECONDS = 10  # no test waits that long, unless it fails
@@ -34,19 +35,6 @@ SAME_KEY_ERROR = (
     "step 'reserve' is called again while its first call still runs, in another task or thread: "
     "give each call a key of its own"
 )
-
-
-async def gather(*calls: Coroutine[Any, Any, Any]) -> list[Any]:
-    return await asyncio.gather(*calls)
-
-
-async def task_group(*calls: Coroutine[Any, Any, Any]) -> list[Any]:
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(call) for call in calls]
-    return [task.result() for task in tasks]
-
-
-both_task_runners = pytest.mark.parametrize("run_all", [gather, task_group])
 
 
 def copied_context(call: Callable[[], Any]) -> Callable[[], Any]:
