@@ -15,7 +15,7 @@ from mcp_functions.local.problems import Problem
 from mcp_functions.local.runtime import fingerprints
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from mcp_functions.local.harness import Harness
     from mcp_functions.local.runtime.fingerprints import Fingerprint
@@ -52,7 +52,8 @@ class Reloader:
         if current.of_all == before.of_all:
             changed = [name for name in changed if current.functions[name] != before.functions.get(name)]
         for name in changed:
-            yield from self._requirements(name, _saved(before.functions.get(name, ()), current.functions[name]))
+            saved = set(current.functions[name]) - set(before.functions.get(name, ()))
+            yield from self._requirements(name, [path for path, _time, _size in saved])
         yield from self._reload(changed, [name for name in before.functions if name not in current.functions])
         yield from self.refresh_catalog()
 
@@ -103,11 +104,12 @@ class Reloader:
         if loaded:
             yield f"reloaded {', '.join(loaded)}"
 
-    def _requirements(self, name: str, saved: Fingerprint) -> Iterator[str]:
+    def _requirements(self, name: str, saved: Collection[str]) -> Iterator[str]:
         """Yield a line if a function's requirements.txt was saved, because nothing here installs packages."""
-        file = self._harness.directory.resolve() / name / "requirements.txt"
-        if any(path == str(file) for path, _time, _size in saved):
-            short = file.relative_to(self._harness.directory.resolve().parent)
+        directory = self._harness.directory.resolve()
+        file = directory / name / "requirements.txt"
+        if str(file) in saved:
+            short = file.relative_to(directory.parent)
             yield f"{short} was saved: pip install --requirement {short}; start again if a package was loaded already"
 
     def _failure(self, name: str, problem: Problem) -> Iterator[str]:
@@ -120,8 +122,3 @@ class Reloader:
             yield f"{name}: the version before this save goes on"
         else:
             yield f"{name} is not served"
-
-
-def _saved(before: Fingerprint, after: Fingerprint) -> Fingerprint:
-    """Return the files that were changed or added."""
-    return tuple(file for file in after if file not in before)

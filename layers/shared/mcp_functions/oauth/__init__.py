@@ -1,4 +1,4 @@
-"""The sign-in front: an OAuth authorization server in front of any OpenID Connect provider, which keeps no session.
+"""The sign-in front: an OAuth authorization server that keeps no session, in front of any OpenID Connect provider.
 
     client (an MCP host)  ->  /authorize: consent page  ->  the provider, where the user signs in
                           <-  /callback: a code         <-
