@@ -57,7 +57,7 @@ def _write(results: Results) -> None:
         report.written(report.PAGE.read_text(encoding="utf-8"), report.markdown(results)), encoding="utf-8"
     )
     costs = cost.PAGE.read_text(encoding="utf-8")
-    cost.PAGE.write_text(cost.written(costs, cost.markdown(results)), encoding="utf-8")
+    cost.PAGE.write_text(cost.written(costs, results), encoding="utf-8")
     try:
         plot.draw(results, report.PICTURE)
     except NoMatplotlib as missing:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tests.benchmarks.figures import Results
 
 PAGE = ROOT / "docs/costs.md"
+WARM_ROUNDS = "every request is a warm round, with its logs"  # a row of the table of the worst case
 BEGIN, END = "<!-- written by `make bench`: begin -->", "<!-- end -->"
 
 PRICES_OF = "November 2026"  # when they were last compared with public pages
@@ -42,6 +43,8 @@ KMS_CALLS = 3000  # for a million questions: docs/simulation.md
 RUNTIME_MS = 1.0  # an invocation, of the runtime's own: assumed
 INVOKE_MS = 10.0  # from the endpoint to the function and back: assumed
 LINE_BYTES = 800  # of log for an invocation, with Lambda's own report: assumed
+LOGS = 2 * ROUNDS * LINE_BYTES / 1000 * LOG_GB  # USD for the logs of a million conversations
+REQUESTS_A_MONTH = 50 * 30 * 24 * 3600  # the throttle of template.yaml, for 30 days
 
 
 class Round(NamedTuple):
@@ -127,9 +130,8 @@ def markdown(results: Results) -> str:
     shown = [[what, how, f"{usd:.2f}"] for what, how, usd in lines(results, "x86_64")]
     both = {processor: total(results, processor) for processor in GB_SECOND}
     heads = ("a million conversations of three rounds", "", "USD")
-    logs = 2 * ROUNDS * LINE_BYTES / 1000 * LOG_GB
     more = (
-        f"On arm64 it is {both['arm64']:.2f}. Logs add {logs:.2f} ({2 * ROUNDS} million invocations of"
+        f"On arm64 it is {both['arm64']:.2f}. Logs add {LOGS:.2f} ({2 * ROUNDS} million invocations of"
         f" {LINE_BYTES} bytes, {LOG_GB:.2f} USD/GB)."
     )
     return "\n".join(
@@ -182,8 +184,16 @@ def _explained(results: Results) -> str:
     )
 
 
-def written(page: str, tables: str) -> str:
-    """Put the tables between the marks of the page."""
+def written(page: str, results: Results) -> str:
+    """Put the tables between the marks of the page, and the price of a round into the table of the worst case."""
     before, _begin, rest = page.partition(BEGIN)
     _old, _end, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{tables}\n{END}{after}"
+    row = re.compile(f"^\\| {re.escape(WARM_ROUNDS)} \\|.*$", re.MULTILINE)
+    return f"{before}{BEGIN}\n{markdown(results)}\n{END}{row.sub(worst_case_row(results), after)}"
+
+
+def worst_case_row(results: Results) -> str:
+    """Write what a month of warm rounds at the limit of the throttle costs."""
+    price = (total(results, "x86_64") + LOGS) / ROUNDS
+    how = f"{spaced(REQUESTS_A_MONTH)} requests x {price:.2f} USD / 1 000 000"
+    return f"| {WARM_ROUNDS} | {how} | {reckoned(how):.2f} |"

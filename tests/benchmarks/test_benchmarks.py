@@ -236,7 +236,9 @@ def test_the_page_shows_the_run_whose_samples_are_kept(shown: Results) -> None:
 
 
 def test_the_page_on_costs_uses_the_same_figures(shown: Results) -> None:
-    assert cost.markdown(shown) in cost.PAGE.read_text(encoding="utf-8"), "make bench writes it, or --again"
+    page = cost.PAGE.read_text(encoding="utf-8")
+    assert cost.markdown(shown) in page, "make bench writes it, or --again"
+    assert cost.worst_case_row(shown) in page
 
 
 def test_a_reader_can_do_the_sums_of_the_page_on_costs_again() -> None:
