@@ -441,7 +441,7 @@ def test_an_async_completer_runs_in_the_loop_and_its_exception_reaches_the_calle
 # In a new process
 
 BEGINNING_OF_SCRIPT = """
-import asyncio, contextvars, os, signal, threading
+import asyncio, contextvars, os, signal, sys, threading
 from mcp_functions.handlers import event_loop
 assert threading.active_count() == 1, "importing does nothing"
 tasks = []
@@ -477,8 +477,14 @@ def test_a_task_in_an_empty_context_belongs_to_the_process() -> None:
 
 def test_an_interrupt_of_the_calling_thread_cancels_the_call() -> None:
     script = """
+def caller_waits():
+    caller = threading.main_thread()
+    return sys._current_frames()[caller.ident].f_code is threading.Condition.wait.__code__
+
 async def interrupt():
     try:
+        while not caller_waits():
+            await asyncio.sleep(0.001)
         os.kill(os.getpid(), signal.SIGINT)
         await asyncio.Event().wait()
     finally:
