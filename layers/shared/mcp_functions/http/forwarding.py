@@ -21,7 +21,7 @@ from mcp_functions import aws
 from mcp_functions.aws.errors import read_failure
 from mcp_functions.http.responses import MAX_MEGABYTES
 from mcp_functions.protocol import errors
-from mcp_functions.protocol.json_writer import chunks, dumps, dumps_utf8
+from mcp_functions.protocol.json_writer import chunks, dumps, dumps_ascii
 from mcp_functions.protocol.messages import ForwardedResponse
 from mcp_functions.seal.resets import PerProcess
 
@@ -78,8 +78,8 @@ def _write_event(event: Mapping[str, Any]) -> bytes:
     """
     others = {name: value for name, value in event.items() if name != "body"}
     payload = BytesIO()
-    # A header may hold half of a surrogate pair, which UTF-8 lacks; "backslashreplace" writes it as an escape of JSON.
-    payload.write(dumps_utf8(others, "backslashreplace").removesuffix(b"}"))
+    # A header may hold half of a surrogate pair, which UTF-8 lacks and an escape can express.
+    payload.write(dumps_ascii(others).removesuffix("}").encode())
     payload.write(b',"body":"')
     for part in chunks(event["body"]):
         payload.write(dumps(part)[1:-1].encode())  # without the quotation marks around the part

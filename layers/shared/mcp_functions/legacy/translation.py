@@ -24,7 +24,7 @@ from mcp_functions.protocol.constants import (
     META_SERVER_INFO,
     PROTOCOL_VERSION,
 )
-from mcp_functions.protocol.json_writer import dumps, dumps_utf8
+from mcp_functions.protocol.json_writer import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -110,7 +110,7 @@ def modern_event(
         **event,
         "headers": dict(modern),
         "requestContext": context,
-        "body": dumps_utf8(message).decode(),
+        "body": dumps(message),
         "isBase64Encoded": False,
     }
 

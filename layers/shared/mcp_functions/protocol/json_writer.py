@@ -2,10 +2,10 @@
 
 All writers refuse NaN, and refuse a value that contains itself as one that is nested too deep:
 
-    dumps           text with every character as it is
-    dumps_utf8      the same as bytes, in less memory if the text is long
-    dumps_ascii     text with an escape for every character outside ASCII
-    dumps_sorted    the same, with members sorted by name: equal values have equal texts
+    dumps               text with every character as it is
+    dumps_ascii         text with an escape for every character outside ASCII
+    dumps_sorted        the same, with members sorted by name: equal values have equal texts
+    encode_in_pieces    UTF-8, slower and in less memory
 """
 
 from __future__ import annotations
@@ -49,23 +49,19 @@ def dumps_sorted(value: object) -> str:
     return _encode(_SORTED, value)
 
 
-def dumps_utf8(value: object, errors: str = "strict") -> bytes:
-    """Serialize as `dumps` does, to UTF-8.
+def encode_in_pieces(value: object) -> bytes:
+    """Serialize as `dumps` does, to UTF-8, without a text of the whole value.
 
-    Each string is encoded separately, because one emoji makes Python store a whole text in four bytes per character.
-
-    Args:
-        value: the JSON value to write.
-        errors: how to encode half of a surrogate pair, as in `str.encode`.
+    One emoji makes Python store a whole text in four bytes per character.
 
     Raises:
-        TypeError, ValueError: as `dumps`.
+        TypeError, ValueError: as `dumps`; ValueError also for half of a surrogate pair.
     """
     buffer = BytesIO()
     try:
         for piece in _UNICODE.iterencode(value):
-            buffer.write(piece.encode("utf-8", errors))
-    except RecursionError:  # hidden, because its traceback has a thousand equal frames
+            buffer.write(piece.encode())
+    except RecursionError:  # hidden as in `_encode`
         raise ValueError(TOO_DEEP) from None
     return buffer.getvalue()
 
@@ -90,5 +86,5 @@ def base64url(raw: bytes) -> str:
 def _encode(encoder: json.JSONEncoder, value: object) -> str:
     try:
         return encoder.encode(value)
-    except RecursionError:  # hidden as in `dumps_utf8`
+    except RecursionError:  # hidden, because its traceback has a thousand equal frames
         raise ValueError(TOO_DEEP) from None

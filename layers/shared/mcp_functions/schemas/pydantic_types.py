@@ -16,7 +16,7 @@ from pydantic_core import SchemaError, ValidationError
 
 from mcp_functions.protocol.errors import shortened
 from mcp_functions.protocol.json_reader import by_level, check_size
-from mcp_functions.protocol.json_writer import dumps_utf8
+from mcp_functions.protocol.json_writer import encode_in_pieces
 from mcp_functions.schemas.json_types import JsonType
 
 # With more errors than this, no reason is given: pydantic explains all errors of a value at once, at 400 bytes each.
@@ -35,7 +35,7 @@ def read_type(annotation: object) -> JsonType:
     def read(value: object) -> object:
         check_size(value)
         try:
-            return adapter.validate_json(dumps_utf8(value), strict=True)
+            return adapter.validate_json(encode_in_pieces(value), strict=True)
         except ValidationError as error:
             raise ValueError(_first_reason(error)) from None  # pydantic's own text quotes the value
 
