@@ -1,7 +1,7 @@
 """The tools, prompts and resources of an adopted server, as handlers of this toolkit.
 
 A handler has an entry of the server's lists, and passes every request to the server. One more handler of each kind has
-no entry, and serves the names that the lists leave out. Its own name is `OTHERS`.
+no entry, and serves the names that the lists leave out. Its own name is `UNLISTED_KEY`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from mcp_functions import observability
 from mcp_functions.adopt.server import AdoptedError
 from mcp_functions.handlers import event_loop
 from mcp_functions.handlers.base import Handler
-from mcp_functions.handlers.catalog import OTHERS
+from mcp_functions.handlers.catalog import UNLISTED_KEY
 from mcp_functions.protocol import header_parameters, results
 from mcp_functions.protocol.errors import DeveloperError, InternalError, McpError
 from mcp_functions.tuples import NamedTuple
@@ -58,8 +58,8 @@ class AdoptedHandler(Handler[..., Any]):
         """
         self._server = server
         self._entry = dict(entry)
-        self.key = str(entry.get(self.key_field, OTHERS))
-        self.name = str(entry.get("name", OTHERS))
+        self.key = str(entry.get(self.key_field, UNLISTED_KEY))
+        self.name = str(entry.get("name", UNLISTED_KEY))
         self._replays = self.name in options.replay or self.key in options.replay
         self.server_description = about
         self.answer_within = options.answer_within

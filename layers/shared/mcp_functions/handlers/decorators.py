@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from typing import TypedDict, Unpack
 
-    from mcp_functions.handlers.base import Mode
+    from mcp_functions.handlers.base import RepeatPolicy
     from mcp_functions.handlers.prompts import Prompt
     from mcp_functions.handlers.resources import CacheScope, Resource
     from mcp_functions.handlers.tools import TaskSupport, Tool
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         output_schema: Mapping[str, Any] | None
         task: TaskSupport | Callable[..., TaskSupport]
         task_ttl: int | timedelta
-        single_use: Mode | None
+        single_use: RepeatPolicy | None
         errors: Sequence[type[Exception]]
         requires: Sequence[str]
         ask_in_words: Sequence[str]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from typing import Literal, TypeAlias, Unpack
 
-    from mcp_functions.handlers.base import Mode
+    from mcp_functions.handlers.base import RepeatPolicy
     from mcp_functions.handlers.decorators import HandlerOptions
     from mcp_functions.protocol.wire_types import Model, ToolAnnotations
     from mcp_functions.schemas.arguments import Arguments, RawArguments
@@ -48,7 +48,7 @@ class Tool(FunctionHandler[P, R]):
         output_schema: Mapping[str, Any] | None = None,
         task: TaskSupport | Callable[..., TaskSupport] = None,
         task_ttl: int | timedelta = DAY_SECONDS,
-        single_use: Mode | None = None,
+        single_use: RepeatPolicy | None = None,
         errors: Sequence[type[Exception]] = (),
         requires: Sequence[str] = (),
         ask_in_words: Sequence[str] = (),
