@@ -105,11 +105,12 @@ def union_members(annotation: object) -> tuple[Any, ...]:
     return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
 
 
-def make_union(members: tuple[Any, ...]) -> Any:  # noqa: ANN401 - a type that is known only at run time
+def make_union(members: tuple[Any, ...]) -> object:
     """Make the type that has these members: `int | str` of int and str, and `int` of int alone."""
     if len(members) == 1:  # `Union` would refuse the mistake `-> [int]`, without the explanation of `read_type`
         return members[0]
-    return Union.__getitem__(members)  # the same as `Union[members]`, which a type checker does not accept
+    union: object = Union.__getitem__(members)  # the same as `Union[members]`, which a type checker does not accept
+    return union
 
 
 def is_input_required(value: object) -> TypeGuard[InputRequiredResult]:
