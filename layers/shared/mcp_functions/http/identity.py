@@ -49,11 +49,11 @@ def identify(request: HttpRequest, settings: Settings, now: float) -> Identity:
         CallerStopped: the operator stopped this caller.
     """
     caller = _identify(request, settings, now)
-    if settings.log_callers:
+    if settings.caller_name_key:
         from mcp_functions.http.callers import pseudonyms  # noqa: PLC0415 - few deployments name callers
         from mcp_functions.seal.binding import caller_id  # noqa: PLC0415
 
-        names = pseudonyms(settings.log_callers)
+        names = pseudonyms(settings.caller_name_key)
         names.admit(caller_id(caller.principal, request.address), settings.stopped_callers, now)
     return caller
 
