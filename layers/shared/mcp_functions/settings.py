@@ -47,7 +47,7 @@ class Settings(NamedTuple):
     # The deployment
     stack: str  # the name of the CloudFormation stack
     qualifier: str = ""  # the version or alias of the functions behind the endpoint: "" is $LATEST, ":live" an alias
-    stage: str = "prod"
+    stage: str = "prod"  # states and data keys of another stage do not open
     server_name: str = "mcp-functions"
     server_version: str = "0"
     sam_local: str = ""  # not empty under `sam local`, which calls a function by its logical id in the template
@@ -70,8 +70,8 @@ class Settings(NamedTuple):
     jwt_issuer: str = ""
     jwt_audiences: tuple[str, ...] = ()
     resource_url: str = ""  # the URL that clients connect to; "": the domain of each request, and the path /mcp
-    scopes_supported: tuple[str, ...] = ()
-    scope_hierarchy: Hierarchy = {}  # noqa: RUF012 - never changed
+    scopes_supported: tuple[str, ...] = ()  # the OAuth scopes that the metadata lists
+    scope_hierarchy: Hierarchy = {}  # noqa: RUF012 - never changed; which scopes include others
     # In the mode `oauth`, a function of this stack, the sign-in front, is between clients and the identity provider.
     oauth_url: str = ""  # the URL of the sign-in front; "": the origin of the resource
     oauth_client_id: str = ""  # the sign-in front's own id at the provider, which no other application uses
@@ -257,34 +257,36 @@ def read_origin(environ: Mapping[str, str], name: str) -> str:
     return environ[name].rstrip("/")
 
 
-# Variable -> its field of `Settings`, and the function that reads it. `read` itself reads MCP_STACK.
+# Variable -> its field of `Settings`, and the function that reads it, in the order of the fields. `read` itself reads
+# MCP_STACK.
 VARIABLES: dict[str, tuple[str, Callable[[Mapping[str, str], str], Any]]] = {
     "MCP_QUALIFIER": ("qualifier", read_text),
+    "MCP_STAGE": ("stage", read_text),
+    "MCP_SERVER_NAME": ("server_name", read_text),
+    "MCP_SERVER_VERSION": ("server_version", read_text),
+    "AWS_SAM_LOCAL": ("sam_local", read_text),
     "MCP_KMS_KEYS": ("kms_keys", read_list),
+    "MCP_GENERATION": ("generation", read_text),
+    "MCP_MAX_STATE_CHARS": ("max_state_chars", read_number),  # the seal refuses 0
     "MCP_TABLE": ("table", read_text),
     "MCP_BLOBS": ("blobs", read_text),
-    "MCP_STAGE": ("stage", read_text),
-    "MCP_GENERATION": ("generation", read_text),
     "MCP_AUTH_MODE": ("auth_mode", read_auth_mode),
     "MCP_LOG_CALLERS": ("caller_name_key", read_text),
-    "MCP_STOPPED_FUNCTIONS": ("stopped_functions", read_set),
     "MCP_STOPPED_CALLERS": ("stopped_callers", read_set),
+    "MCP_STOPPED_FUNCTIONS": ("stopped_functions", read_set),
+    "MCP_ALLOWED_ORIGINS": ("allowed_origins", read_set),
     "MCP_JWT_ISSUER": ("jwt_issuer", read_text),
     "MCP_JWT_AUDIENCE": ("jwt_audiences", read_list),
     "MCP_RESOURCE_URL": ("resource_url", read_text),
+    "MCP_SCOPES_SUPPORTED": ("scopes_supported", read_words),
+    "MCP_SCOPE_HIERARCHY": ("scope_hierarchy", read_hierarchy),
     "MCP_OAUTH_URL": ("oauth_url", read_origin),
     "MCP_OAUTH_CLIENT_ID": ("oauth_client_id", read_text),
     "MCP_OAUTH_BINDING": ("oauth_binding", read_token_binding),
     "MCP_OAUTH_SCOPE_PREFIX": ("oauth_scope_prefix", read_text),
-    "MCP_SCOPES_SUPPORTED": ("scopes_supported", read_words),
-    "MCP_SCOPE_HIERARCHY": ("scope_hierarchy", read_hierarchy),
-    "MCP_ALLOWED_ORIGINS": ("allowed_origins", read_set),
-    "MCP_SERVER_NAME": ("server_name", read_text),
-    "MCP_SERVER_VERSION": ("server_version", read_text),
     "MCP_MAX_BODY_BYTES": ("max_body_bytes", read_positive_number),
     "MCP_LIST_TTL_MS": ("list_ttl_ms", read_number),
     "MCP_PAGE_SIZE": ("page_size", read_positive_number),
-    "MCP_MAX_STATE_CHARS": ("max_state_chars", read_number),  # the seal refuses 0
     "MCP_MAX_OPEN_TASKS": ("max_open_tasks", read_number),
     "MCP_MAX_TASK_TTL_SECONDS": ("max_task_ttl", read_positive_number),
     "MCP_TASK_LEASE_SECONDS": ("task_lease", read_positive_number),
@@ -293,5 +295,4 @@ VARIABLES: dict[str, tuple[str, Callable[[Mapping[str, str], str], Any]]] = {
     "MCP_SESSION_SECONDS": ("session_seconds", read_positive_number),
     "MCP_QUESTION_SECONDS": ("question_seconds", read_positive_number),
     "MCP_QUESTIONS_SINCE": ("questions_since", read_revision),
-    "AWS_SAM_LOCAL": ("sam_local", read_text),
 }
