@@ -19,7 +19,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, NoReturn, ParamSpec, TypeVar, cast
 from uuid import UUID
 
 from mcp_functions.rounds.capabilities import Capability
@@ -27,7 +27,6 @@ from mcp_functions.rounds.step_call import StepCall
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from typing import Self
 
     from mcp_functions.rounds.round import Round
 
@@ -43,15 +42,15 @@ class Step(Capability):
     needs_state = True
 
     def __init__(self, round_: Round, max_seconds: float | None = None) -> None:
-        """Keep the round, and the longest duration of a step in seconds, if `within` has set one."""
-        super().__init__(round_)
-        self._max_seconds = max_seconds
+        """Record when the conversation began, for `now`.
 
-    @classmethod
-    def for_round(cls, round_: Round, _args: tuple[Any, ...]) -> Self:
-        """Make the capability for one round, and record when the conversation began, for `now`."""
+        Args:
+            round_: the round in which the function runs.
+            max_seconds: the longest duration of a step, if `within` has set one.
+        """
+        super().__init__(round_)
         round_.record.began = round_.began
-        return cls(round_)
+        self._max_seconds = max_seconds
 
     def __call__(self, key: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Return what `function` returned, now or in an earlier round.
