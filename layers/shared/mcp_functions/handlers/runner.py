@@ -52,7 +52,7 @@ def run_round(
         error = raised
     if round_:
         round_.close()
-    if round_ and (round_.input_required or round_.error):
+    if round_ and (round_.has_ended or round_.error):
         # The cause of the end counts, and not what the function did after it caught the signal.
         result = None
         error = round_.error

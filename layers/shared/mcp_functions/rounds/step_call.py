@@ -116,7 +116,7 @@ class StepCall:
         """
         if self._reserve_unless_recorded():
             try:
-                self.round.check_may_run(max_seconds)
+                self.round.end_if_step_must_wait(max_seconds)
                 self._run_and_record()
             finally:
                 self._release()
@@ -126,7 +126,7 @@ class StepCall:
         """Return the recorded result of an async function; await the function first if the record has none."""
         if self._reserve_unless_recorded():
             try:
-                self.round.check_may_run(max_seconds)
+                self.round.end_if_step_must_wait(max_seconds)
                 await self._run_in_task()
             finally:
                 self._release()
@@ -143,7 +143,7 @@ class StepCall:
         key = self.step_key
         round_.raise_kept_error()
         with round_.lock:
-            if round_.input_required or round_.handler_returned:
+            if round_.has_ended or round_.handler_returned:
                 raise InputRequired
             if key in round_.running_steps:
                 self._fail(STILL_RUNS)
@@ -189,7 +189,7 @@ class StepCall:
         try:
             await asyncio.shield(task)
         except asyncio.CancelledError:
-            is_cancelled_by_author = not self.round.input_required
+            is_cancelled_by_author = not self.round.has_ended
             if is_cancelled_by_author:
                 task.cancel()
             await task  # an exception of the function leaves here
