@@ -56,7 +56,6 @@ class _Call(NamedTuple):
 
     request: Request  # a call of the handler; a call of a companion was rewritten as one (`companions.open_call`)
     handler: Handler[..., Any]
-    states: RequestStates | None  # seals the next state; None if the function has no keys
     start: RoundStart  # the verified state of the request, and what binds a state to this call
     round: Round
     channel: Channel | None  # how the answers of this request arrived; None if the client asked its user
@@ -100,13 +99,11 @@ class Conversations:
 
     def run_round(self, request: Request, handler: Handler[..., Any]) -> Result:
         """Run one round of a handler, for a request that calls the handler itself."""
-        states = None
         # A handler that never asks gets no honest state. It opens states too, so every handler refuses a forged one.
-        opens_state = handler.needs_state or "requestState" in request.params
-        if self._make_states and opens_state:
-            states = self._make_states(lifetime=handler.answer_within)
+        needs_states = handler.needs_state or "requestState" in request.params
+        states = self._states_of(handler) if needs_states else None
         start = start_round(self._audience, request, states)
-        return self._run(self._prepare(request, handler, states, start))
+        return self._run(self._prepare(request, handler, start))
 
     def run_companion(self, request: Request, handler: Handler[..., Any], name: str) -> Result:
         """Run one round of a tool, for a request that calls its companion of this name.
@@ -116,9 +113,9 @@ class Conversations:
         from mcp_functions.apps import asking, companions  # noqa: PLC0415 - only for clients without elicitation
 
         channel = companions.channel_of(name, request.capabilities)
-        states = self._channel_states(handler, channel)
+        states = self._states_of(handler, channel)
         continued = companions.open_call(channel, handler.name, request, self._audience, states)
-        call = self._prepare(continued.request, handler, states, continued.start, channel)
+        call = self._prepare(continued.request, handler, continued.start, channel)
         if not continued.is_check:
             return self._run(call)
         claim = self._make_claim(call)
@@ -126,19 +123,16 @@ class Conversations:
             claim.check_unused()
         return Result(asking.open_result())
 
-    def _channel_states(self, handler: Handler[..., Any], channel: Channel) -> RequestStates | None:
-        """Return the object that seals the states of a channel; None if the function has no keys."""
+    def _states_of(self, handler: Handler[..., Any], channel: Channel | None = None) -> RequestStates | None:
+        """Return the object that opens and seals the states of a handler; None if the function has no keys."""
         if self._make_states is None:
             return None
-        return self._make_states(lifetime=handler.answer_within, label=channel.label)
+        if channel:
+            return self._make_states(lifetime=handler.answer_within, label=channel.label)
+        return self._make_states(lifetime=handler.answer_within)
 
     def _prepare(
-        self,
-        request: Request,
-        handler: Handler[..., Any],
-        states: RequestStates | None,
-        start: RoundStart,
-        channel: Channel | None = None,
+        self, request: Request, handler: Handler[..., Any], start: RoundStart, channel: Channel | None = None
     ) -> _Call:
         """Combine the request with what its state says about the earlier rounds."""
         notes = observability.current()
@@ -161,7 +155,7 @@ class Conversations:
         )
         record = start.claims.record if start.claims else {}
         asked = start.claims.asked if start.claims else {}
-        return _Call(request, handler, states, start, Round(round_request, record, asked), channel)
+        return _Call(request, handler, start, Round(round_request, record, asked), channel)
 
     def _run(self, call: _Call) -> Result:
         """Run the round. If the author's function raises an unexpected exception, the result says that it failed."""
@@ -234,7 +228,8 @@ class Conversations:
         is_asked_by_client = call.channel is None and not missing and _client_continues(call.request, questions)
         if not is_asked_by_client:
             return self._ask_by_channel(call, questions, missing)
-        token = self._seal(call, call.states, call.start.binding, call.round.next_record())
+        states = self._states_of(call.handler)
+        token = self._seal(call, states, call.start.binding, call.round.next_record())
         # An empty `inputRequests` is sent too: one widespread client reads a result without it as the final one.
         return {"resultType": "input_required", "inputRequests": questions, "requestState": token}
 
@@ -252,7 +247,7 @@ class Conversations:
         handler = call.handler
         request = call.request
         channel = asking.choose_channel(handler, request, call.channel, questions, missing)
-        states = self._channel_states(handler, channel)
+        states = self._states_of(handler, channel)
         binding = companions.bind(channel, self._audience, handler.name, request.principal)
         record = call.round.next_record()
         # A call of the companion does not repeat the arguments of the tool, so the state has them.

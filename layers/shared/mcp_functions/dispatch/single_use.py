@@ -181,11 +181,9 @@ class RoundClaim:
 
     def _record(self, item: Item, result: dict[str, Any]) -> None:
         """Write the result before the client gets it."""
-        if self._rejects_repeated:
-            self._write_answer(item, None)  # a repeated request is refused, so nobody reads the result again
-            return
+        answer = None if self._rejects_repeated else result  # nobody reads the result again if repeats are refused
         try:
-            self._write_answer(item, result)
+            self._write_answer(item, answer)
         except ItemTooLarge as error:
             observability.current().reason = error.reason  # for the author: a repeated request will not get this result
             self._write_answer(item, None)

@@ -107,10 +107,7 @@ class InputResponses(Capability, Mapping[str, "JSONObject"]):
         return {key: copy_json(response) for key, response in responses.items() if key not in self}
 
     def accepted(self, key: str, form: TypeForm[Answer]) -> Answer | None:
-        """Return the user's answer to a form as a value of its type; None without an answer that fits.
-
-        The user may have declined or cancelled, or no round has asked yet.
-        """
+        """Return the answer to a form as a value of its type; None if the user has not accepted, or it does not fit."""
         answer = self.get(key, {})
         if answer.get("action") != "accept":
             return None
@@ -173,8 +170,8 @@ def _write_state(state: BaseModel) -> str:
     options: Any = {"by_alias": True, "warnings": False}  # a warning would quote the state in the log
     try:
         text = state.model_dump_json(**options)
-        if "null" in text:
-            _check_finite(state.model_dump(mode="json", **options))
+        if "null" in text:  # pydantic writes NaN as null, too, which the next round would read as None
+            dumps(state.model_dump(mode="json", **options))  # raises a ValueError for NaN
         # A longer state is not checked. Its model writes short states too, so its author sees the error with these.
         if len(text) <= MAX_CHECKED_CHARS:
             type(state).model_validate_json(text, strict=False)
@@ -182,8 +179,3 @@ def _write_state(state: BaseModel) -> str:
         rule = "request_state: a {model} that holds this cannot be read again from the JSON that it writes"
         raise DeveloperError(rule, model=type(state).__name__) from None  # the cause would quote the state
     return text
-
-
-def _check_finite(document: Any) -> None:  # noqa: ANN401 - any JSON
-    """Raise a ValueError for NaN and infinity, which pydantic writes as null, and the next round would read as None."""
-    dumps(document)

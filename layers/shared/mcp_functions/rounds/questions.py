@@ -102,7 +102,7 @@ class Questions:
         key = question.key
         _check_text(key, question.request)
         fingerprint = input_requests.fingerprint(question.request)
-        self._count_question(key, fingerprint)
+        self._check_question(key, fingerprint)
         if question.read_once and self._times_asked[key] > 1:
             self._record.drop_answer(key, fingerprint)  # the first call of this round has used the answer
         recorded = self._record.answers.get(key, {})
@@ -155,12 +155,8 @@ class Questions:
                     return old, new
         return None
 
-    def _count_question(self, key: str, fingerprint: str) -> None:
-        """Count a question.
-
-        Raises:
-            DeveloperError: another question has this key, or this one was asked too often.
-        """
+    def _check_question(self, key: str, fingerprint: str) -> None:
+        """Count a question; refuse another question under the same key, and one that is asked without end."""
         if self._fingerprints.setdefault(key, fingerprint) != fingerprint:
             raise DeveloperError(SHARED_KEY, key=key)
         self._times_asked[key] += 1
@@ -187,11 +183,7 @@ class Questions:
 
 
 def _check_text(key: object, request: JSONObject) -> None:
-    """Check that a key and a message are text: JSON would write the key 3 as "3", which the next round cannot find.
-
-    Raises:
-        DeveloperError: one of them is not.
-    """
+    """Refuse a key or message that is not text: JSON would write 3 as "3", which the next round cannot find."""
     for part, value in (("key", key), ("message", input_requests.message_of(request))):
         if not isinstance(value, str):
             raise DeveloperError(NOT_TEXT, part=part, type=type(value).__name__)

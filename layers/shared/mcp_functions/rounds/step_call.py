@@ -77,14 +77,7 @@ class StepCall:
         args: Sequence[object],
         kwargs: Mapping[str, object],
     ) -> None:
-        """Prepare the call; the function does not run yet.
-
-        Args:
-            round_: the round that calls the step.
-            key: the step's key.
-            function: the author's function.
-            args: its positional arguments.
-            kwargs: its keyword arguments.
+        """Prepare the call `function(*args, **kwargs)`; the function does not run yet.
 
         Raises:
             DeveloperError: the call is inside another step, the key is not text, or JSON cannot carry the arguments.
@@ -203,12 +196,7 @@ class StepCall:
         self._record(result, began)
 
     def _record(self, result: object, began: float) -> None:
-        """Record the result as JSON. `began` is when the function was called, in unix seconds.
-
-        Raises:
-            DeveloperError: the result is not JSON, is too large, or later rounds could not read its type.
-            InputRequired: another worker has the task to which this round belongs.
-        """
+        """Record the result as JSON. `began` is when the function was called, in unix seconds."""
         try:
             text = dumps(to_record(result))
             value = json.loads(text)  # later rounds read this text, so this round must read the same value

@@ -59,10 +59,8 @@ def _return_annotation(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - a
 
 
 def _without_wrappers(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function inside decorators and functools.partial."""
-    inside_decorator: Any = getattr(function, "__wrapped__", None)
-    inside_partial: Any = getattr(function, "func", None)
-    inner = inside_decorator or inside_partial
+    """Return the function inside decorators (`__wrapped__`) and inside functools.partial (`func`)."""
+    inner: Any = getattr(function, "__wrapped__", None) or getattr(function, "func", None)
     return _without_wrappers(inner) if inner else function
 
 
