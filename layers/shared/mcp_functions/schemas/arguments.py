@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
 from mcp_functions.protocol.errors import ToolError, shortened
-from mcp_functions.schemas.parameters import MISSING, UNNAMED, Header, published_default, to_camel_case
+from mcp_functions.schemas.parameters import MISSING, PARAMETER_RULE, Header, published_default, to_camel_case
 from mcp_functions.schemas.type_reader import read_type
 from mcp_functions.tuples import NamedTuple
 
@@ -153,7 +153,7 @@ def read_raw_arguments(parameters: Sequence[Parameter], schema: Mapping[str, Any
 
 def _read_argument(parameter: Parameter, hints: Mapping[str, Any], *, camel_case: bool) -> Argument:
     if parameter.name not in hints:
-        raise TypeError(UNNAMED)
+        raise TypeError(PARAMETER_RULE)
     annotation = hints[parameter.name]
     type_ = read_type(annotation)
     default = parameter.default
