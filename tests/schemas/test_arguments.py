@@ -4,6 +4,7 @@
 `annotations` from `__future__`.
 """
 
+import json
 from collections.abc import Callable, Iterable
 from datetime import date
 from typing import Annotated, Any, Literal

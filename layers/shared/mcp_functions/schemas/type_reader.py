@@ -97,7 +97,7 @@ def _read_limited(inner: object, limits: list[object]) -> JsonType:
     if len(members) > 1:
         raise NeedsPydantic
     # `Annotated[int | None, Ge(1)]` is read as `Annotated[int, Ge(1)] | None`.
-    limited = Annotated[(members[0], *limits)]
+    limited: Any = Annotated[(members[0], *limits)]
     return json_types.read_union((limited, NoneType), _read_without_pydantic)
 
 
