@@ -8,9 +8,9 @@
 A handler that can only return runs here. Every other handler may ask its user, so it runs as a round of a conversation
 (`conversations`).
 
-A client without elicitation gets a question in one of two other ways: its host reads the resource APP_FORM, which is a
-form, or the model asks in words. The answers arrive in a call of a companion, a second tool beside the tool that asks
-(`apps.companions`).
+A client without elicitation gets a question in one of two other ways: its host reads the resource APP_FORM_URI, which
+is a form, or the model asks in words. The answers arrive in a call of a companion, a second tool beside the tool that
+asks (`apps.companions`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mcp_functions.handlers.lazy_values import lazy_value
 from mcp_functions.handlers.lookup import form_result
 from mcp_functions.handlers.runner import crash_result, run_round
 from mcp_functions.protocol import headers
-from mcp_functions.protocol.constants import APP_FORM, CALLS, LOG_LEVELS, META_LOG_LEVEL, TASKS
+from mcp_functions.protocol.constants import APP_FORM_URI, CALL_METHODS, LOG_LEVELS, META_LOG_LEVEL, TASK_METHODS
 from mcp_functions.protocol.errors import Crash, InvalidParams
 from mcp_functions.protocol.messages import MAX_ID_CHARS, Result, complete, is_dict_of, is_id, value_at
 
@@ -70,11 +70,11 @@ class Dispatcher:
     def answer(self, request: Request) -> Result:
         """Answer one request whose headers have been checked."""
         method = request.method
-        if method in CALLS:
+        if method in CALL_METHODS:
             return self._call(request)
         if method == "completion/complete":
             return self._result(self._complete_argument(request))
-        if method in TASKS and self._tasks:
+        if method in TASK_METHODS and self._tasks:
             headers.check_task_id(request.message, request.headers)
             request.require_tasks_extension()
             return self._result(self._tasks.answer(request))
@@ -84,7 +84,7 @@ class Dispatcher:
         """Find the handler that a call names, check the call, and run the handler."""
         method = request.method
         params = request.params
-        is_form = method == "resources/read" and params.get("uri") == APP_FORM
+        is_form = method == "resources/read" and params.get("uri") == APP_FORM_URI
         if is_form and self.catalog.get("asks"):  # a handler of this Lambda asks its user
             return form_result(self._server_info)
         target = lookup.find(self.catalog, method, params)

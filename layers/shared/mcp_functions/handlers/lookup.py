@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers.catalog import CAPABILITIES, COMPANIONS, LIST_NAMES, OTHERS
 from mcp_functions.protocol import header_parameters
-from mcp_functions.protocol.constants import CALLS, TASKS
+from mcp_functions.protocol.constants import CALL_METHODS, TASK_METHODS
 from mcp_functions.protocol.errors import InvalidParams, MethodNotFound, ResourceNotFound, UnknownName, UnknownTask
 from mcp_functions.protocol.messages import Result, complete
 from mcp_functions.tuples import NamedTuple
@@ -79,7 +79,7 @@ def find_reference(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Tar
     templates: Mapping[str, str] = catalog["functions"]["resourceTemplates"]
     if method == "resources/read" and name in templates:
         return Target("resourceTemplates", name, templates[name])
-    return find(catalog, method, {CALLS[method]: name})
+    return find(catalog, method, {CALL_METHODS[method]: name})
 
 
 def read_reference(params: Mapping[str, Any]) -> tuple[str, str]:
@@ -98,7 +98,7 @@ def task_function(catalog: Mapping[str, Any], method: str, params: Mapping[str, 
     functions: list[str] = catalog.get("tasks", [])
     if not functions:
         raise MethodNotFound
-    function = _text_param(params, TASKS[method]).partition(".")[0]
+    function = _text_param(params, TASK_METHODS[method]).partition(".")[0]
     if function not in functions:
         raise UnknownTask
     return function

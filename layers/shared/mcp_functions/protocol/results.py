@@ -85,16 +85,16 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
     """
     from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - other functions do not need it
 
-    result: dict[str, Any] = {}
-    if content_kind(value) == WHOLE_RESULT and hasattr(value, "messages"):
-        whole = content_blocks.to_wire(value)
-        description = whole.get("description", description)
-        if "_meta" in whole:
-            result["_meta"] = whole["_meta"]
-        value = value.messages
-    if description:
-        result["description"] = description
     items = value if isinstance(value, list | tuple) else [value]
+    whole: dict[str, Any] = {}
+    if content_kind(value) == WHOLE_RESULT and hasattr(value, "messages"):
+        items = value.messages
+        whole = content_blocks.to_wire(value)
+    result: dict[str, Any] = {}
+    if "_meta" in whole:
+        result["_meta"] = whole["_meta"]
+    if whole.get("description", description):
+        result["description"] = whole.get("description", description)
     result["messages"] = [message for item in items for message in content_blocks.messages(item)]
     return result
 
@@ -128,7 +128,7 @@ def read_resource_contents(value: object, uri: str, mime_type: str | None) -> li
 
 def _holds_content(values: Iterable[object]) -> bool:
     types = {type(value) for value in values}  # each type is looked up once, because a list may be long
-    return any(map(content_kind_of_type, types))
+    return any(content_kind_of_type(cls) for cls in types)
 
 
 def _text(text: str) -> dict[str, Any]:
