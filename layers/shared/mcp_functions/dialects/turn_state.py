@@ -17,7 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions import observability
 from mcp_functions.http import identity
 from mcp_functions.protocol import headers, results
-from mcp_functions.protocol.constants import CALLS, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, META_PROTOCOL_VERSION
+from mcp_functions.protocol.constants import (
+    CALL_METHODS,
+    META_CLIENT_CAPABILITIES,
+    META_LOG_LEVEL,
+    META_PROTOCOL_VERSION,
+)
 from mcp_functions.protocol.errors import HandlerError, InvalidRequest, InvalidRequestState
 from mcp_functions.protocol.messages import Result, complete
 from mcp_functions.seal.binding import Binding, caller_id, principal_digest
@@ -121,7 +126,7 @@ def repeat_call(http: HttpRequest, turn: Turn, answers: Mapping[str, Any]) -> Co
     answered = {"inputResponses": dict(answers), "requestState": turn.request_state}
     params = {**call["params"], **answered, "_meta": call["meta"]}
     message: JSONRPCRequest = {"jsonrpc": "2.0", "id": call["id"], "method": method, "params": params}
-    name = call["params"][CALLS[method]]  # the tool, prompt or resource
+    name = call["params"][CALL_METHODS[method]]  # the tool, prompt or resource
     repeated = {**call["headers"], "mcp-method": method, "mcp-name": headers.encode(name), **http.headers}
     return http._replace(headers=repeated), message
 

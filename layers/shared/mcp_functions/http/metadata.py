@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.protocol.constants import ENDPOINT
+from mcp_functions.protocol.constants import ENDPOINT_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcp_functions.settings import Settings
 
 ROOT = "/.well-known/oauth-protected-resource"  # the path of the metadata; the resource's own path may follow it
-DEFAULT_PATH = f"/{ENDPOINT}"  # the path of the resource
+DEFAULT_PATH = f"/{ENDPOINT_FOLDER}"  # the path of the resource
 
 
 def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, Any]]:

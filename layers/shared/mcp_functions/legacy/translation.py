@@ -14,8 +14,8 @@ from mcp_functions.handlers import lookup
 from mcp_functions.legacy.revisions import supports
 from mcp_functions.protocol import header_parameters, headers
 from mcp_functions.protocol.constants import (
-    CALLS,
-    LISTS,
+    CALL_METHODS,
+    LIST_METHODS,
     META_CLIENT_CAPABILITIES,
     META_CLIENT_INFO,
     META_CLIENT_REVISION,
@@ -79,8 +79,8 @@ def modern_headers(message: JSONRPCRequest, catalog: Mapping[str, Any], received
     modern["content-type"] = "application/json"
     modern["mcp-protocol-version"] = PROTOCOL_VERSION
     modern["mcp-method"] = method
-    if method in CALLS:
-        name = params.get(CALLS[method])  # the tool, prompt or resource
+    if method in CALL_METHODS:
+        name = params.get(CALL_METHODS[method])  # the tool, prompt or resource
         if isinstance(name, str):
             modern["mcp-name"] = headers.encode(name)
     if method == "tools/call":
@@ -119,8 +119,8 @@ def legacy_result(method: str, modern: Mapping[str, Any], revision: str) -> dict
     """Return the result of a request for a client of `revision`."""
     result = {name: value for name, value in modern.items() if name not in NEW_MEMBERS}
     meta = {name: value for name, value in result.pop("_meta", {}).items() if name != META_SERVER_INFO}
-    if method in LISTS:
-        listed = LISTS[method]  # the member of the result that has the entries, for example "tools"
+    if method in LIST_METHODS:
+        listed = LIST_METHODS[method]  # the member of the result that has the entries, for example "tools"
         result[listed] = [legacy_entry(each, revision) for each in result[listed]]
     elif method == "tools/call":
         result = _tool_result(result, revision)
