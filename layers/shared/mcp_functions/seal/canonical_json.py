@@ -39,14 +39,15 @@ def canonical_digest(label: bytes, value: object) -> bytes:
 
 def _write_value(value: object, write: Callable[[bytes], object], levels: int) -> None:
     """Give the canonical form to `write`; `levels` is how many levels of objects and arrays the value may have."""
-    if isinstance(value, str):
+    if levels == 0 and isinstance(value, (dict, list, tuple)):
+        message = f"nested deeper than {MAX_DEPTH}"
+        raise ValueError(message)
+    if isinstance(value, dict):
+        _write_object(value, write, levels - 1)
+    elif isinstance(value, (list, tuple)):
+        _write_array(value, write, levels - 1)
+    elif isinstance(value, str):
         _write_string(value, write)
-    elif isinstance(value, (dict, list, tuple)):
-        if levels == 0:
-            message = f"nested deeper than {MAX_DEPTH}"
-            raise ValueError(message)
-        write_container = _write_object if isinstance(value, dict) else _write_array
-        write_container(value, write, levels - 1)
     else:
         write(_number_or_constant(value))
 
