@@ -243,7 +243,7 @@ def test_an_item_of_dynamodbs_limit_is_stored_and_a_larger_one_is_refused_before
     assert backend.open().get(KEY) == kept
     with pytest.raises(ItemTooLarge) as refused:
         table.replace(kept, {"x": "x" * (largest + 3)})
-    assert refused.value.reason.startswith("an item of 4000")
+    assert refused.value.reason.startswith(f"a payload of {largest + 11} bytes")
     assert refused.value.status == 500
     with pytest.raises(ItemTooLarge):  # over what an envelope seals at all
         table.replace(kept, {"x": "x" * 4_000_000})
