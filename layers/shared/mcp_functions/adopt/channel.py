@@ -32,7 +32,7 @@ FORM_MEMBERS = (
     "type",
     "properties",
     "required",
-)  # all that a `requestedSchema` may have; pydantic adds more
+)  # a `requestedSchema` may have no others; pydantic adds some
 # The members of a question that 2026-07-28 does not have. `elicitationId` was for a message that a page was completed.
 DROPPED_MEMBERS = ("_meta", "elicitationId")
 
@@ -91,8 +91,7 @@ class Channel(SilentChannel):
             return {}
         if method not in QUESTIONS:
             raise NoBackChannelError(method)
-        request = _to_2026_07_28(method, params or {})
-        return dict(self._interview.ask(request))
+        return dict(self._interview.ask(_to_2026_07_28(method, params or {})))
 
     async def notify(self, method: str, params: Mapping[str, Any] | None, _opts: CallOptions | None = None) -> None:
         """Send a log message or progress; no other notification can reach the client of a Lambda."""

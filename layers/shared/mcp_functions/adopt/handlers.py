@@ -59,7 +59,9 @@ class AdoptedHandler(Handler[..., Any]):
         self._entry = dict(entry)
         self.key = str(entry.get(self.key_field, OTHERS))
         self.name = str(entry.get("name", OTHERS))
-        self._replays = self.name in options.replay or self.key in options.replay
+        # Errors and the log do not quote a name that is not listed: the client may have made it up.
+        self.name_in_errors = self.name if entry else UNLISTED_NAME
+        self.replays = self.name in options.replay or self.key in options.replay
         self.server_description = about
         self.answer_within = options.answer_within
         self.max_sheds = options.max_sheds
@@ -82,10 +84,8 @@ class AdoptedHandler(Handler[..., Any]):
         if round_ is None:  # `only_returns` is False, so dispatch always makes a round
             rule = "an adopted handler runs in a round"
             raise DeveloperError(rule)
-        # Errors and the log do not quote a name that is not listed: the client may have made it up.
-        name = self.name if self._entry else UNLISTED_NAME
         try:
-            result = self._server.call(self.method, params, round_, name=name, replays=self._replays)
+            result = self._server.call(self, params, round_)
         except McpError:  # the server answered with an error
             raise
         except Exception as error:  # noqa: BLE001 - the server's own code may raise anything

@@ -46,6 +46,7 @@ from mcp_functions.protocol.errors import McpError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from mcp_functions.adopt.handlers import AdoptedHandler
     from mcp_functions.rounds.round import Round
 
 REVISION_WITH_QUESTIONS = "2025-11-25"  # the last revision in which a server may send requests to its client
@@ -107,31 +108,20 @@ class AdoptedServer:
         state = self.enter_lifespan()
         return event_loop.run(self._answer("completion/complete", sent, SilentChannel(), PROTOCOL_VERSION, state))
 
-    def call(
-        self, method: str, params: Mapping[str, Any], round_: Round, *, name: str, replays: bool
-    ) -> dict[str, Any]:
+    def call(self, handler: AdoptedHandler, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
         """Run one round of a tool, prompt or resource; return its result, which may be an InputRequiredResult.
-
-        Args:
-            method: the method of the request.
-            params: the params of the request.
-            round_: the round that runs.
-            name: the name of the handler, for error messages.
-            replays: whether the handler may ask in the middle of its work.
 
         Raises:
             InputRequired: the round ends with a question.
             AdoptedError: the server answered with a JSON-RPC error.
         """
         self.enter_lifespan()  # here, because code that runs in the event loop cannot enter it
-        return event_loop.run(self._run_round(method, params, round_, name=name, replays=replays), round_)
+        return event_loop.run(self._run_round(handler, params, round_), round_)
 
-    async def _run_round(
-        self, method: str, params: Mapping[str, Any], round_: Round, *, name: str, replays: bool
-    ) -> dict[str, Any]:
-        interview = Interview(name, round_, accepted=replays)
+    async def _run_round(self, handler: AdoptedHandler, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
+        interview = Interview(handler.name_in_errors, round_, accepted=handler.replays)
         sent = {key: value for key, value in params.items() if key not in ROUND_PARAMS}
-        if replays:
+        if handler.replays:
             version = REVISION_WITH_QUESTIONS
             current_round.set(round_)
         else:
@@ -139,7 +129,8 @@ class AdoptedServer:
             current_round.set(None)
             sent |= _answers_and_state(round_)
         with _transport(KIND), _as_caller(round_):
-            result = await self._answer(method, sent, Channel(round_, interview), version, self.enter_lifespan())
+            state = self.enter_lifespan()  # entered before, so this only returns what the lifespan yielded
+            result = await self._answer(handler.method, sent, Channel(round_, interview), version, state)
         if result.get("isError") and FASTMCP_REFUSAL in str(result["content"]):
             interview.refuse()
         interview.check_complete()

@@ -117,9 +117,8 @@ class Keyring:
             Misconfigured: KMS fails until the operator acts.
         """
         self._check_header(header, max_age)
-        cache = (
-            self._cache
-        )  # read once: a reset in the middle of this call makes a new cache, which must not get the key
+        # Read once: a reset in the middle of this call makes a new cache, which must not get the key.
+        cache = self._cache
         key = cache.get(header)
         if key:
             return decrypt(key)

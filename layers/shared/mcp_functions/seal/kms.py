@@ -15,7 +15,7 @@ Everything that fails becomes one of three errors:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_functions import aws, observability
 from mcp_functions.aws.errors import read_failure
@@ -32,8 +32,6 @@ PURPOSE = "mcp-request-state"  # part of every EncryptionContext
 LIMITS = aws.CallLimits(connect_seconds=0.5, read_seconds=1.0, attempts=3)
 # Error codes of `kms:Decrypt` for bytes that KMS did not wrap, or wrapped under another key or with another context.
 _BAD_WRAPPED_KEY = {"InvalidCiphertextException", "IncorrectKeyException", "ValidationException"}
-
-T = TypeVar("T")
 
 
 class Wrapping(Protocol):
@@ -150,10 +148,13 @@ class WrappingKeys:
     def generate(self, born: int) -> DataKey:
         """Generate a data key. `born` is the current time in unix seconds."""
         with observability.KmsTimer():
+            wrapping = self.by_hint[self.first_hint]
             try:
-                plaintext, wrapped = _call_wrapping(self.by_hint[self.first_hint].generate, self._context(born))
+                plaintext, wrapped = wrapping.generate(self._context(born))
             except (TemporarilyUnavailable, Misconfigured):
                 raise
+            except OSError as error:
+                raise _outage(error) from None
             except Exception as error:  # noqa: BLE001 - an author's wrapping may raise anything; it is no client's fault
                 raise Misconfigured(reason=f"wrapping:{type(error).__name__}") from None
             return _check_length(DataKey(Header(born, self.first_hint, wrapped), plaintext))
@@ -161,12 +162,13 @@ class WrappingKeys:
     def unwrap(self, header: Header) -> DataKey:
         """Unwrap the data key of a token. The keyring has checked that its hint is in `by_hint`."""
         with observability.KmsTimer():
+            wrapping = self.by_hint[header.kek_hint]
             try:
-                plaintext = _call_wrapping(
-                    self.by_hint[header.kek_hint].unwrap, header.wrapped, self._context(header.born)
-                )
+                plaintext = wrapping.unwrap(header.wrapped, self._context(header.born))
             except (TemporarilyUnavailable, InvalidRequestState):
                 raise
+            except OSError as error:
+                raise _outage(error) from None
             except Misconfigured:
                 if header.kek_hint == self.first_hint:
                     raise
@@ -186,12 +188,9 @@ def _key_id(arn: str) -> str:
     return arn.rpartition("/")[2]
 
 
-def _call_wrapping(function: Callable[..., T], *arguments: object) -> T:
-    """Call a function of a `Wrapping`. An OSError becomes an outage: a connection is broken, for example."""
-    try:
-        return function(*arguments)
-    except OSError as error:
-        raise TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}") from None
+def _outage(error: OSError) -> TemporarilyUnavailable:
+    """Return the error for an OSError: the connection to the wrapping key is broken, for example."""
+    return TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}")
 
 
 def _check_length(key: DataKey) -> DataKey:
