@@ -148,7 +148,7 @@ class HttpExchange:
         lambda_deadline = events.lambda_deadline(self._context, now)
         gateway_deadline = events.gateway_deadline(http, lambda_deadline, now)
         # Basic/authorization: "MCP servers MUST validate access tokens before processing the request"
-        caller = identity.identify(http, settings, now)
+        caller = identity.admit(http, settings, now)
         headers.check_request(message, http.headers)
         return Request(
             message=message,
