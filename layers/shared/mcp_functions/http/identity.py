@@ -85,7 +85,7 @@ def _iam_principal(iam: object) -> Principal:
     account = value_at(iam, "accountId")
     user = value_at(iam, "userId")  # and not userArn: a user or role that is created again has another userId
     if not (_is_text(account) and _is_text(user)):
-        raise _no_caller("iam")
+        raise _no_caller(auth_mode="iam")
     subject = f"{account}/{user}"
     # All users of a Cognito identity pool share one role and one session name. Only the identity tells them apart.
     identity = value_at(iam, "cognitoIdentity", "identityId")
