@@ -1,4 +1,6 @@
-"""How a client proves at the token endpoint who it is (RFC 6749, section 2.3). A client registers one of these methods.
+"""How a client proves at the token endpoint who it is (RFC 6749, section 2.3).
+
+A client registers one of these methods, and proves itself by no other:
 
     none                  its client id alone
     client_secret_basic   its id and its secret in the Authorization header
