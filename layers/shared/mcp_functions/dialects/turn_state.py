@@ -77,7 +77,7 @@ def seal_turn(context: DialectContext, format_name: str, request: Request, turn:
 
 def open_turn(context: DialectContext, format_name: str, token: str, http: HttpRequest) -> Turn:
     """Return the turn in a token; see `open_turn_for`."""
-    principal = identity.identify(http, context.settings, context.now()).principal
+    principal = identity.admit(http, context.settings, context.now()).principal
     return open_turn_for(context, format_name, token, principal, http.address)
 
 
