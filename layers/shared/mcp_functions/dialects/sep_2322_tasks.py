@@ -40,29 +40,30 @@ if TYPE_CHECKING:
 
 NAME = "sep-2322-tasks"
 RELATED = "io.modelcontextprotocol/related-task"  # the member of `_meta` that names a task
-# All capabilities for questions. With them `tasks/get` refuses no client, whatever the task asks.
-ANYTHING: dict[str, Any] = {
+# All capabilities that a question may need. A `tasks/get` that declares them succeeds whatever the task asks.
+ALL_CAPABILITIES: dict[str, Any] = {
     "elicitation": {"form": {}, "url": {}},
     "sampling": {"tools": {}, "context": {}},
     "roots": {},
 }
 
-# `statusMessage` of a function that reports no progress; the sentences are the proposal's
-CREATED = "Task has been created for {} tool invocation."
+# The `statusMessage` of a task that reports no progress. The sentences are the proposal's.
+CREATED_MESSAGE = "Task has been created for {} tool invocation."
 STATUS_MESSAGES = {
     "input_required": "Input Required to Proceed call tasks/result",
     "completed": "Task has been completed successfully, call tasks/result",
 }
+# Messages of errors.
 INVALID_TASK = 'params.task must be {"ttl": …}, in milliseconds, a whole number from 1 on, or {}'
 TASK_REQUIRED = 'This tool can only be called as a task: send params.task, {"ttl": milliseconds} or {}'
 INVALID_RELATED = f'params._meta must hold "{RELATED}": {{"taskId": …}}'
 INVALID_ANSWERS = "params.inputResponses must be an object of objects"
-WORKING = "The task is still working: poll tasks/get until its status is input_required or completed"
+STILL_WORKING = "The task is still working: poll tasks/get until its status is input_required or completed"
 CANCELLED = "The task was cancelled, so it has no result"
 
 
 class TaskFailed(McpError):
-    """The error that a task ended with, as the call itself would have been answered."""
+    """A task has failed: `tasks/result` responds with the error that the call itself would have had."""
 
     status = 200
 
@@ -92,8 +93,9 @@ class TaskRequest(NamedTuple):
         request = _with_extension(self.request, capabilities)
         params = {"taskId": self.task_id, **(params or {}), "_meta": request.params["_meta"]}
         message: Any = {**request.message, "method": method, "params": params}
-        # This client need not send the headers of the released revision, but they must not contradict the body.
+        # This client need not send the header `mcp-name`. If it does, the header must not contradict the body.
         headers.check_task_id(message, {"mcp-name": self.task_id, **request.headers})
+        # The headers must name the method of the extension in place of the dialect's.
         modern_headers = {**request.headers, "mcp-method": method, "mcp-name": self.task_id}
         result = self.context.answer_modern(request._replace(message=message, headers=modern_headers))
         assert isinstance(result, Result)  # noqa: S101 - the extension's methods have results
@@ -139,14 +141,14 @@ def _call(context: DialectContext, request: Request) -> AnyResult:
     if not isinstance(result, Result) or result.result.get("resultType") != "task":
         return result  # the tool does not run as a task, or asks first
     status = _status(result.result)
-    status.setdefault("statusMessage", CREATED.format(request.params["name"]))
+    status.setdefault("statusMessage", CREATED_MESSAGE.format(request.params["name"]))
     return Result({"task": status, "_meta": dict(result.result["_meta"])})
 
 
 def _get(task: TaskRequest) -> Result:
     """Return a task's status, without questions and result: "the `tasks/get` call should have a consistent latency"."""
     # The result shows no question, so the client's capabilities do not matter.
-    found = task.send("tasks/get", ANYTHING)
+    found = task.send("tasks/get", ALL_CAPABILITIES)
     return Result({**_status(found), "_meta": dict(found["_meta"])})
 
 
@@ -175,7 +177,7 @@ def _result(task: TaskRequest) -> Result:
             raise TaskFailed(found["error"])
         case "cancelled":
             raise UnknownName(CANCELLED)
-    raise UnknownName(WORKING, {"task": _status(found)})
+    raise UnknownName(STILL_WORKING, {"task": _status(found)})
 
 
 def _input_response(task: TaskRequest) -> Result:
@@ -189,7 +191,7 @@ def _input_response(task: TaskRequest) -> Result:
     if not is_dict_of(dict, responses):
         raise InvalidParams(INVALID_ANSWERS)
     shown = _shown_questions(task)
-    found = task.send("tasks/get", ANYTHING)
+    found = task.send("tasks/get", ALL_CAPABILITIES)
     # "it SHOULD ignore any unexpected information"
     accepted: dict[str, Any] = {}
     for key, question in found.get("inputRequests", {}).items():
