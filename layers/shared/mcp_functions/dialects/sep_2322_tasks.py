@@ -130,12 +130,7 @@ def _call(context: DialectContext, request: Request) -> AnyResult:
     before the task.
     """
     if "task" not in request.params:
-        try:
-            return context.answer_modern(request)
-        except MissingRequiredClientCapability as error:
-            if value_at(error.data, "requiredCapabilities", "extensions", EXTENSION_TASKS) is None:
-                raise
-            raise InvalidParams(TASK_REQUIRED) from None  # the cause names the extension, which this client lacks
+        return _call_without_task(context, request)
     extended = _with_extension(request, request.capabilities)
     result = context.answer_modern(extended._replace(task_ttl=_ttl(request.params["task"])))
     if not isinstance(result, Result) or result.result.get("resultType") != "task":
@@ -145,9 +140,19 @@ def _call(context: DialectContext, request: Request) -> AnyResult:
     return Result({"task": status, "_meta": dict(result.result["_meta"])})
 
 
+def _call_without_task(context: DialectContext, request: Request) -> AnyResult:
+    """Call a tool; if the tool needs a task, the error says how this client asks for one."""
+    try:
+        return context.answer_modern(request)
+    except MissingRequiredClientCapability as error:
+        if value_at(error.data, "requiredCapabilities", "extensions", EXTENSION_TASKS) is None:
+            raise  # the tool needs another capability
+        raise InvalidParams(TASK_REQUIRED) from None
+
+
 def _get(task: TaskRequest) -> Result:
     """Return a task's status, without questions and result: "the `tasks/get` call should have a consistent latency"."""
-    # The result shows no question, so the client's capabilities do not matter.
+    # The result has no question, so the client needs no capability.
     found = task.send("tasks/get", ALL_CAPABILITIES)
     return Result({**_status(found), "_meta": dict(found["_meta"])})
 
@@ -163,13 +168,7 @@ def _result(task: TaskRequest) -> Result:
     found = task.send("tasks/get", task.request.capabilities)
     match found["status"]:
         case "input_required":
-            # "Servers MUST include an `inputRequests` field in the `tasks/result` response when the task is in state
-            # `input_required`."; "Servers MAY include a requestState field". With this one, the client returns the
-            # questions that it was shown, and its answers count for no others.
-            questions = found["inputRequests"]
-            token = _states(task).seal(_binding(task), None, asked=dict.fromkeys(questions, ""), record={})
-            asked = {"inputRequests": questions, "requestState": token}
-            return Result({"resultType": "input_required", **asked, "_meta": _about(task, found)})
+            return _questions(task, found)
         case "completed":
             result = found["result"]
             return Result({**result, "_meta": {**result.get("_meta", {}), **_about(task, found)}})
@@ -178,6 +177,26 @@ def _result(task: TaskRequest) -> Result:
         case "cancelled":
             raise UnknownName(CANCELLED)
     raise UnknownName(STILL_WORKING, {"task": _status(found)})
+
+
+def _questions(task: TaskRequest, found: Mapping[str, Any]) -> Result:
+    """Return the questions of a task, with a requestState that holds their keys.
+
+    "Servers MUST include an `inputRequests` field in the `tasks/result` response when the task is in state
+    `input_required`."; "Servers MAY include a requestState field". An answer counts only for a question whose key is in
+    the requestState that comes back with it.
+    """
+    questions = found["inputRequests"]
+    asked = dict.fromkeys(questions, "")  # only the keys are needed later, so their fingerprints are empty
+    token = _states(task).seal(_binding(task), None, asked=asked, record={})
+    return Result(
+        {
+            "resultType": "input_required",
+            "inputRequests": questions,
+            "requestState": token,
+            "_meta": _about(task, found),
+        }
+    )
 
 
 def _input_response(task: TaskRequest) -> Result:
@@ -212,7 +231,7 @@ def _with_extension(request: Request, capabilities: Mapping[str, Any]) -> Reques
 
 
 def _ttl(task: object) -> int:
-    """Return the time for which a client wants its task to be kept, in milliseconds; 0 if it names none."""
+    """Read `params.task`: the milliseconds for which the client wants its task to be kept; 0 if it names none."""
     if not isinstance(task, dict):
         raise InvalidParams(INVALID_TASK)
     ttl = task.get("ttl")
@@ -258,14 +277,14 @@ def _about(task: TaskRequest, found: Mapping[str, Any]) -> dict[str, Any]:
     return {RELATED: {"taskId": task.task_id}, META_SERVER_INFO: found["_meta"][META_SERVER_INFO]}
 
 
-def _fits(asked: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
-    """Return whether an answer fits its form."""
-    match asked, response:
-        case {"params": {"requestedSchema": dict(schema)}}, {"action": "accept", **more}:
-            from jsonschema import Draft202012Validator  # noqa: PLC0415 - only answers in this dialect need it
+def _fits(question: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
+    """Return whether an answer fits the form of its question. A declined answer, or one to no form, always fits."""
+    schema = value_at(question, "params", "requestedSchema")
+    if schema is None or response.get("action") != "accept":
+        return True
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - only answers in this dialect need it
 
-            return bool(Draft202012Validator(schema).is_valid(more.get("content", {})))
-    return True
+    return bool(Draft202012Validator(schema).is_valid(response.get("content", {})))
 
 
 def _shown_questions(task: TaskRequest) -> list[str] | None:
@@ -276,7 +295,9 @@ def _shown_questions(task: TaskRequest) -> list[str] | None:
     token = request.params["requestState"]
     if not isinstance(token, str):
         raise InvalidRequestState(reason="shape")
-    return list(_states(task).open(token, _binding(task), caller=caller_id(request.principal, request.address)).asked)
+    caller = caller_id(request.principal, request.address)
+    opened = _states(task).open(token, _binding(task), caller=caller)
+    return list(opened.asked)
 
 
 def _states(task: TaskRequest) -> RequestStates:
