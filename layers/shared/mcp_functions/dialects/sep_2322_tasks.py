@@ -83,13 +83,7 @@ class TaskRequest(NamedTuple):
     def send(
         self, method: str, capabilities: Mapping[str, Any], params: Mapping[str, Any] | None = None
     ) -> Mapping[str, Any]:
-        """Send a request of the extension about the task, and return its result.
-
-        Args:
-            method: the method of the extension.
-            capabilities: the capabilities that the request declares.
-            params: further params.
-        """
+        """Send a request of the extension about the task, as a client with these capabilities; return its result."""
         request = _with_extension(self.request, capabilities)
         params = {"taskId": self.task_id, **(params or {}), "_meta": request.params["_meta"]}
         message: Any = {**request.message, "method": method, "params": params}
@@ -103,11 +97,7 @@ class TaskRequest(NamedTuple):
 
 
 def answer(context: DialectContext, request: Request) -> AnyResult:
-    """Answer a request of a client that declares this dialect.
-
-    Raises:
-        McpError: the error of the extension.
-    """
+    """Answer a request of a client that declares this dialect; an McpError is the error of the extension."""
     method = request.method
     if method == "tools/call":
         return _call(context, request)
@@ -166,16 +156,16 @@ def _cancel(task: TaskRequest) -> Result:
 def _result(task: TaskRequest) -> Result:
     """Return the questions or the result of a task. It never waits, because a Lambda cannot wait that long."""
     found = task.send("tasks/get", task.request.capabilities)
-    match found["status"]:
-        case "input_required":
-            return _questions(task, found)
-        case "completed":
-            result = found["result"]
-            return Result({**result, "_meta": {**result.get("_meta", {}), **_about(task, found)}})
-        case "failed":
-            raise TaskFailed(found["error"])
-        case "cancelled":
-            raise UnknownName(CANCELLED)
+    status = found["status"]
+    if status == "input_required":
+        return _questions(task, found)
+    if status == "completed":
+        result = found["result"]
+        return Result({**result, "_meta": {**result.get("_meta", {}), **_about(task, found)}})
+    if status == "failed":
+        raise TaskFailed(found["error"])
+    if status == "cancelled":
+        raise UnknownName(CANCELLED)
     raise UnknownName(STILL_WORKING, {"task": _status(found)})
 
 
@@ -183,20 +173,14 @@ def _questions(task: TaskRequest, found: Mapping[str, Any]) -> Result:
     """Return the questions of a task, with a requestState that holds their keys.
 
     "Servers MUST include an `inputRequests` field in the `tasks/result` response when the task is in state
-    `input_required`."; "Servers MAY include a requestState field". An answer counts only for a question whose key is in
-    the requestState that comes back with it.
+    `input_required`."; "Servers MAY include a requestState field". Answers that come back with the requestState count
+    only for these questions.
     """
     questions = found["inputRequests"]
     asked = dict.fromkeys(questions, "")  # only the keys are needed later, so their fingerprints are empty
     token = _states(task).seal(_binding(task), None, asked=asked, record={})
-    return Result(
-        {
-            "resultType": "input_required",
-            "inputRequests": questions,
-            "requestState": token,
-            "_meta": _about(task, found),
-        }
-    )
+    result = {"resultType": "input_required", "inputRequests": questions, "requestState": token}
+    return Result({**result, "_meta": _about(task, found)})
 
 
 def _input_response(task: TaskRequest) -> Result:
@@ -211,22 +195,24 @@ def _input_response(task: TaskRequest) -> Result:
         raise InvalidParams(INVALID_ANSWERS)
     shown = _shown_questions(task)
     found = task.send("tasks/get", ALL_CAPABILITIES)
-    # "it SHOULD ignore any unexpected information"
+    questions = found.get("inputRequests", {})
     accepted: dict[str, Any] = {}
-    for key, question in found.get("inputRequests", {}).items():
+    for key, response in responses.items():
         was_shown = shown is None or key in shown
-        if was_shown and key in responses and _fits(question, responses[key]):
-            accepted[key] = responses[key]
+        if key in questions and was_shown and _fits(questions[key], response):
+            accepted[key] = response  # the others: "it SHOULD ignore any unexpected information"
     if accepted:
         task.send("tasks/update", task.request.capabilities, {"inputResponses": accepted})
     return Result({"_meta": _about(task, found)})
 
 
 def _with_extension(request: Request, capabilities: Mapping[str, Any]) -> Request:
-    """Return the request with the extension declared, which the client of this dialect supports under another name."""
-    declared = capabilities.get("extensions")
-    extensions = {**(declared if isinstance(declared, dict) else {}), EXTENSION_TASKS: {}}
-    meta = {**request.params["_meta"], META_CLIENT_CAPABILITIES: {**capabilities, "extensions": extensions}}
+    """Return the request of a client that declares these capabilities and the extension."""
+    extensions = capabilities.get("extensions")
+    if not isinstance(extensions, dict):
+        extensions = {}
+    declared = {**capabilities, "extensions": {**extensions, EXTENSION_TASKS: {}}}
+    meta = {**request.params["_meta"], META_CLIENT_CAPABILITIES: declared}
     return request.with_params({**request.params, "_meta": meta})
 
 
@@ -243,7 +229,7 @@ def _ttl(task: object) -> int:
 
 
 def _task_id(request: Request) -> str:
-    """Return the id of the named task: "`tasks/input_response` request that includes … `Task` metadata field"."""
+    """Return the id of the named task: in `params.taskId`, in `_meta` as `tasks/input_response` has it, or in both."""
     params = request.params
     ids: list[object] = []
     if "taskId" in params:
@@ -296,8 +282,8 @@ def _shown_questions(task: TaskRequest) -> list[str] | None:
     if not isinstance(token, str):
         raise InvalidRequestState(reason="shape")
     caller = caller_id(request.principal, request.address)
-    opened = _states(task).open(token, _binding(task), caller=caller)
-    return list(opened.asked)
+    state = _states(task).open(token, _binding(task), caller=caller)
+    return list(state.asked)
 
 
 def _states(task: TaskRequest) -> RequestStates:

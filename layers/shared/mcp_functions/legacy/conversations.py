@@ -22,18 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.http import events
-from mcp_functions.legacy import final_messages, sealed_ids, streams
+from mcp_functions.legacy import final_messages, round_records, sealed_ids, streams
 from mcp_functions.legacy.errors import UnknownQuestion
 from mcp_functions.legacy.final_messages import Obstacle
 from mcp_functions.legacy.responses import Reply
-from mcp_functions.legacy.round_records import (
-    WaitingCall,
-    answer_deadline,
-    record_end,
-    record_outcome,
-    record_question,
-    run_round,
-)
+from mcp_functions.legacy.round_records import WaitingCall
 from mcp_functions.legacy.sealed_ids import CallStream, StreamPosition
 from mcp_functions.protocol.errors import InvalidRequest, McpError, Misconfigured, StateTooLarge
 from mcp_functions.protocol.json_writer import base64url
@@ -78,10 +71,10 @@ def begin(exchange: Exchange, mailbox: Mailbox, call: Call, outcome: Outcome) ->
         request=call.id,
         nonce=base64url(os.urandom(NONCE_BYTES)),
         principal=exchange.principal,
-        ends=answer_deadline(exchange),
+        ends=round_records.answer_deadline(exchange),
     )
     try:
-        record = record_outcome(WaitingCall(exchange, mailbox, stream, 0, call), outcome)
+        record = round_records.record_outcome(WaitingCall(exchange, mailbox, stream, 0, call), outcome)
         if record.phase == "over":
             return Reply(tuple(record.messages))
         first_events = streams.events_after(mailbox, StreamPosition(stream, 0), record)
@@ -164,15 +157,15 @@ def _continue_call(
         observability.current().reason = "client_error"
         request = dict(stored.record.messages[-1])
         last = final_messages.client_error_message(question.call, request, message.get("error"))
-        return mailbox.replace(stored, record_end(waiting, [last]), deadline) is not None
+        return mailbox.replace(stored, round_records.record_end(waiting, [last]), deadline) is not None
     answer = {name: value for name, value in result.items() if name != "_meta"}
     answers = {**question.answers, question.key: answer}
     if question.rest:
-        next_question = mailbox.retry(lambda: record_question(waiting, question.rest, answers), deadline)
+        next_question = mailbox.retry(lambda: round_records.record_question(waiting, question.rest, answers), deadline)
         return mailbox.replace(stored, next_question, deadline) is not None
     # It was the last question of the round, so the next round runs.
     claim = mailbox.claim(stored, waiting.exchange)
     if claim is None:
         return False
-    run_round(waiting, claim, answers)
+    round_records.run_round(waiting, claim, answers)
     return True
