@@ -77,7 +77,12 @@ def command(
     tool reports an error; 2, the call is wrong, or was refused.
     """
     terminal = Terminal(sys.stderr if as_json else sys.stdout)
-    answers = Answers(terminal, chosen["answers"], chosen["keys_to_decline"], chosen["keys_to_cancel"])
+    answers = Answers(
+        terminal=terminal,
+        options=chosen["answers"],
+        keys_to_decline=chosen["keys_to_decline"],
+        keys_to_cancel=chosen["keys_to_cancel"],
+    )
     with _server(url, chosen, terminal) as chosen_server:
         call = conversation.read_call(chosen_server, target, arguments, terminal)
         result = conversation.run_call(chosen_server, call, answers, terminal)
