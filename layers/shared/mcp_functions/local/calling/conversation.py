@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.attack import messages
 from mcp_functions.local.calling import values
 from mcp_functions.local.calling.terminal import InputEnded, QuestionRefused
-from mcp_functions.local.problems import stop
+from mcp_functions.local.problems import Problem, stop
 from mcp_functions.local.task_client import Refused
 from mcp_functions.local.verification.candidates import Call
 
@@ -83,7 +83,7 @@ def _find_entry(server: Server, name: str) -> tuple[str, Mapping[str, Any]]:
         if name in entries:
             return list_name, entries[name]
         known_names += entries
-    stop(f"there is no tool or prompt {name}; {_suggestion(name, known_names, 'there are')}")
+    raise Problem(message=f"there is no tool or prompt {name}; {_suggestion(name, known_names, 'there are')}")
 
 
 def _suggestion(unknown_name: str, known_names: Collection[str], introduction: str) -> str:
