@@ -11,8 +11,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.local.calling.texts import block_text
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mcp_functions.local.calling.terminal import Terminal
 
@@ -92,7 +94,7 @@ def _ask_url(terminal: Terminal, params: Mapping[str, Any]) -> dict[str, Any]:
 def _ask_model(terminal: Terminal, params: Mapping[str, Any]) -> dict[str, Any]:
     terminal.write("\nThe server asks your model:", bold=True)
     for message in params.get("messages", ()):
-        terminal.write(f"  {message.get('role')}: {_text(message.get('content'))}")
+        terminal.write(f"  {message['role']}: {_message_text(message['content'])}")
     return completion(terminal.ask_line("  what the model says: "))
 
 
@@ -101,7 +103,7 @@ def _ask_roots(terminal: Terminal) -> dict[str, Any]:
     return roots(terminal.ask_line("  folders, with commas (Enter: none): "))
 
 
-def _text(content: object) -> str:
-    """Return the text of a message's blocks; a block without text is shown as its type, e.g. "[image]"."""
+def _message_text(content: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:
+    """Return the text of a sampling message, whose content is one block or a list of blocks."""
     blocks = content if isinstance(content, list) else [content]
-    return " ".join(str(block.get("text", f"[{block.get('type')}]")) for block in blocks if isinstance(block, dict))
+    return " ".join(map(block_text, blocks))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from mcp_functions.attack import messages
 from mcp_functions.handlers import lookup
 from mcp_functions.local import catalog, verification
-from mcp_functions.local.calling.terminal import notification_text
+from mcp_functions.local.calling.texts import notification_text
 from mcp_functions.local.harness import Harness
 from mcp_functions.local.problems import stop
 from mcp_functions.local.task_client import ENDED, TaskClient

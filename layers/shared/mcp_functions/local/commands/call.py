@@ -12,7 +12,8 @@ import click
 from mcp_functions.local import catalog
 from mcp_functions.local.calling import conversation, server
 from mcp_functions.local.calling.answering import Answers
-from mcp_functions.local.calling.terminal import Terminal, result_text
+from mcp_functions.local.calling.terminal import Terminal
+from mcp_functions.local.calling.texts import result_text
 from mcp_functions.local.commands import options
 
 if TYPE_CHECKING:
