@@ -31,7 +31,8 @@ from mcp_functions.local.lambdas.in_process import InProcess
 from mcp_functions.local.lambdas.invoke_api import InvokeApi
 from mcp_functions.local.lambdas.own_variables import layered
 from mcp_functions.local.loopback import Loopback
-from mcp_functions.local.page import Page
+from mcp_functions.local.page.controls import Controls
+from mcp_functions.local.page.routes import Page
 from mcp_functions.local.problems import stop
 from mcp_functions.local.runtime.fleet import Fleet
 from mcp_functions.local.runtime.launcher import Launcher
@@ -210,14 +211,13 @@ class Harness:
 
         # 5. The API for clients, and the page, which answers other routes.
         api = Api(self._lambdas, authorizer=access.authorizer, has_sign_in=self.auth == "oauth")
-        page = Page(
-            port=api_loopback.port,
-            token=secrets.token_urlsafe(32),
+        controls = Controls(
             key_arn=self.key_arn,
             lambdas=self._lambdas,
-            access=partial(authorization.make_token, self.issuer, self.directory),
+            make_access_token=partial(authorization.make_token, self.issuer, self.directory),
             now=time.time,
         )
+        page = Page(port=api_loopback.port, token=secrets.token_urlsafe(32), controls=controls)
         api_loopback.start(lambda request: page.answer(request) or api.answer(request))
         self._running.callback(api_loopback.stop)  # stops first, so that no client calls while the rest stops
 

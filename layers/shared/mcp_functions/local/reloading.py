@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_functions.local import catalog, failures, template
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, find
-from mcp_functions.local.lambdas.loading import common
+from mcp_functions.local.lambdas.modules import common
 from mcp_functions.local.problems import Problem
 from mcp_functions.local.runtime import fingerprints
 

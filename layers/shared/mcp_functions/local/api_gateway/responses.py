@@ -37,7 +37,7 @@ def response(payload: bytes, moment: Moment) -> HttpResponse:
     except ValueError:
         return INTERNAL_ERROR
     request_id = ("apigw-requestid", moment.request_id)
-    # "If your Lambda function returns valid JSON and doesn't return a statusCode", API Gateway answers 200 with the JSON.
+    # "If your Lambda function returns valid JSON and doesn't return a statusCode", the JSON is the body.
     if not isinstance(result, dict) or "statusCode" not in result:
         return HttpResponse(200, (("content-type", "application/json"), request_id), payload)
     try:
