@@ -3,8 +3,8 @@
     a file of functions/<folder>/                this function is loaded again
     a file of layers/common, or template.yaml    every function is loaded again
 
-Functions in this process are imported again; with `--runtime`, new processes take the next requests. A function that
-does not load keeps its version before the save. Calls that wait for an answer go on with the new version.
+Functions in this process are imported again; if one does not load, its version before the save stays. With `--runtime`,
+new processes take the next requests. Calls that wait for an answer go on with the new version.
 """
 
 from __future__ import annotations
