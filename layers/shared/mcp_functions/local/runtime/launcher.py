@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mcp_functions.local import environment, template
-from mcp_functions.local.lambdas.loading import common
+from mcp_functions.local.lambdas.modules import common
 from mcp_functions.local.problems import stop
 from mcp_functions.local.runtime import author_process, fingerprints, variables
 from mcp_functions.local.runtime.api import RuntimeApi
