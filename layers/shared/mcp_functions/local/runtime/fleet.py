@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from dataclasses import dataclass, field
 from threading import Condition, Event, Thread
 from typing import TYPE_CHECKING, Self
 
@@ -39,23 +38,29 @@ CONCURRENT_STARTS = max(2, os.cpu_count() or 1)
 CHECK_SECONDS = 0.05  # pause between two checks of the processes' memory
 
 
-@dataclass(eq=False)
 class Fleet:
     """The environments of every function, inside a `with` block."""
 
-    launcher: Launcher  # makes the environments
-    reuse: bool  # whether an environment takes a second request
-    # The lock guards the fields below. It is notified when a waiting request may find an environment.
-    _lock: Condition = field(default_factory=Condition, init=False)
-    _idle: dict[str, list[Sandbox]] = field(default_factory=dict, init=False)  # by the folder of the function
-    _busy: dict[Sandbox, str] = field(default_factory=dict, init=False)  # environment -> folder of the function
-    _ending: list[Sandbox] = field(default_factory=list, init=False)  # `_supervise` waits for their ends
-    _free_starts: int = field(default_factory=lambda: CONCURRENT_STARTS, init=False)  # how many more processes may start now
-    _stopped: Event = field(default_factory=Event, init=False)
+    def __init__(self, launcher: Launcher, *, reuse: bool) -> None:
+        """Start without environments.
+
+        Args:
+            launcher: makes the environments.
+            reuse: whether an environment takes a second request.
+        """
+        self._launcher = launcher
+        self._reuse = reuse
+        self._stopped = Event()
+        # The lock guards the fields below. It is notified when a waiting request may find an environment.
+        self._lock = Condition()
+        self._idle: dict[str, list[Sandbox]] = {}  # by the folder of the function
+        self._busy: dict[Sandbox, str] = {}  # environment -> folder of the function
+        self._ending: list[Sandbox] = []  # `_supervise` waits for their ends
+        self._free_starts = CONCURRENT_STARTS  # how many more processes may start now
+        self._supervisor = Thread(target=self._supervise, daemon=True)
 
     def __enter__(self) -> Self:
         """Start the thread that checks memory."""
-        self._supervisor = Thread(target=self._supervise, daemon=True)
         self._supervisor.start()
         return self
 
@@ -109,7 +114,7 @@ class Fleet:
         Raises:
             Throttled: the concurrency limit is reached, or no environment was free in time.
         """
-        fingerprint = self.launcher.fingerprint(folder)
+        fingerprint = self._launcher.fingerprint(folder)
         deadline = time.monotonic() + WAIT_SECONDS
         with self._lock:
             while not self._stopped.is_set() and not self._is_full(folder):
@@ -123,7 +128,7 @@ class Fleet:
 
     def _is_full(self, folder: str) -> bool:
         """Whether the reserved concurrency of a function is used up. Lambda refuses such a request at once."""
-        reserved = self.launcher.reserved(folder)
+        reserved = self._launcher.reserved(folder)
         return reserved is not None and self._count_busy(folder) >= reserved
 
     def _count_busy(self, folder: str) -> int:
@@ -140,7 +145,7 @@ class Fleet:
         if self._free_starts == 0 or self._count_busy(folder) >= CONCURRENCY:
             return None
         self._free_starts -= 1
-        return self.launcher.make(folder, fingerprint)
+        return self._launcher.make(folder, fingerprint)
 
     def _initialize(self, sandbox: Sandbox) -> None:
         """Start the process of an environment; then the next process may start."""
@@ -154,7 +159,7 @@ class Fleet:
     def _give_back(self, sandbox: Sandbox) -> None:
         with self._lock:
             folder = self._busy.pop(sandbox)
-            if self.reuse and sandbox.alive and not self._stopped.is_set():
+            if self._reuse and sandbox.alive and not self._stopped.is_set():
                 self._idle[folder].append(sandbox)
             else:
                 self._end([sandbox])
