@@ -48,7 +48,7 @@ class Fleet:
             launcher: makes the environments.
             reuse: whether an environment takes a second request.
         """
-        self._launcher = launcher
+        self.launcher = launcher
         self._reuse = reuse
         self._stopped = Event()
         # The lock guards the fields below. It is notified when a waiting request may find an environment.
@@ -114,7 +114,7 @@ class Fleet:
         Raises:
             Throttled: the concurrency limit is reached, or no environment was free in time.
         """
-        fingerprint = self._launcher.fingerprint(folder)
+        fingerprint = self.launcher.fingerprint(folder)
         deadline = time.monotonic() + WAIT_SECONDS
         with self._lock:
             while not self._stopped.is_set() and not self._is_full(folder):
@@ -128,7 +128,7 @@ class Fleet:
 
     def _is_full(self, folder: str) -> bool:
         """Whether the reserved concurrency of a function is used up. Lambda refuses such a request at once."""
-        reserved = self._launcher.reserved(folder)
+        reserved = self.launcher.reserved(folder)
         return reserved is not None and self._count_busy(folder) >= reserved
 
     def _count_busy(self, folder: str) -> int:
@@ -145,7 +145,7 @@ class Fleet:
         if self._free_starts == 0 or self._count_busy(folder) >= CONCURRENCY:
             return None
         self._free_starts -= 1
-        return self._launcher.make(folder, fingerprint)
+        return self.launcher.make(folder, fingerprint)
 
     def _initialize(self, sandbox: Sandbox) -> None:
         """Start the process of an environment; then the next process may start."""
