@@ -239,7 +239,7 @@ class Harness:
             watchdog=self._running.enter_context(contextlib.closing(Watchdog())),
         )
         launcher.configure(folders)
-        self._fleet = self._running.enter_context(Fleet(launcher, self.reuse))
+        self._fleet = self._running.enter_context(Fleet(launcher, reuse=self.reuse))
         self._template_variables.load(folders)
         return self._fleet.run
 
