@@ -30,7 +30,7 @@ from mcp_functions.http import forwarding, identity, metadata
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol import headers
-from mcp_functions.protocol.constants import APP_FORM, CALLS, TASKS
+from mcp_functions.protocol.constants import APP_FORM_URI, CALL_METHODS, TASK_METHODS
 from mcp_functions.protocol.errors import FunctionStopped
 from mcp_functions.settings import read as read_settings
 
@@ -145,14 +145,14 @@ class FrontDoor:
         catalog = self._catalog
         method = request.method
         params = request.params
-        if method == "resources/read" and params.get("uri") == APP_FORM and catalog.get("asks"):
+        if method == "resources/read" and params.get("uri") == APP_FORM_URI and catalog.get("asks"):
             # The page of the toolkit's form, an app that shows questions to the user, is the same for all tools.
             return lookup.form_result(self._settings.server_info)
-        if method in TASKS and catalog.get("tasks"):
+        if method in TASK_METHODS and catalog.get("tasks"):
             headers.check_task_id(request.message, request.headers)
             request.require_tasks_extension()
             return self.forward(lookup.task_function(catalog, method, params), request)
-        if method in CALLS:
+        if method in CALL_METHODS:
             target = lookup.find(catalog, method, params)
         elif method == "completion/complete":
             target = lookup.find_reference(catalog, params)

@@ -31,7 +31,7 @@ from mcp_functions.handlers.runner import read_errors
 from mcp_functions.http import identity, metadata
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
-from mcp_functions.protocol.constants import ENDPOINT, WORKER
+from mcp_functions.protocol.constants import ENDPOINT_FOLDER, WORKER_SUFFIX
 from mcp_functions.protocol.errors import Misconfigured
 from mcp_functions.protocol.json_reader import GcPause
 from mcp_functions.settings import read as read_settings
@@ -163,12 +163,12 @@ class EndpointFactory:
         """
         folder = settings.folder(function_name)
         # A worker must open what its function sealed. So it uses the folder of that function.
-        self._folder = folder.removesuffix(WORKER) if options.has_tasks else folder
+        self._folder = folder.removesuffix(WORKER_SUFFIX) if options.has_tasks else folder
         # Functions with the same audience open each other's states.
         self._service = options.audience or f"{settings.stack}/{self._folder}"
         self._audience = f"{self._service}/{settings.stage}"
         # A function that is the endpoint of the server keeps sessions and questions of clients of 2025 in the table.
-        needs_table = options.needs_table or self._folder == ENDPOINT
+        needs_table = options.needs_table or self._folder == ENDPOINT_FOLDER
         needs_keys = needs_table or options.needs_state
         self._settings = settings.without_unused_resources(needs_keys=needs_keys, needs_table=needs_table)
         self._options = options
@@ -229,7 +229,7 @@ class EndpointFactory:
         settings = self._settings
         now = self._now
         # The worker of the same version or alias (qualifier) is invoked: another version might not know these states.
-        name = f"{settings.function_name(self._folder)}{WORKER}{settings.qualifier}"
+        name = f"{settings.function_name(self._folder)}{WORKER_SUFFIX}{settings.qualifier}"
         invoke_worker = WorkerInvoker(name, lambda_client)
         table = self._seals.table(settings.max_task_ttl)
         tasks = Tasks(self._options.handlers, settings, self._folder, table, invoke_worker, now=now)

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from mcp_functions.protocol import scopes
-from mcp_functions.protocol.constants import WORKER
+from mcp_functions.protocol.constants import WORKER_SUFFIX
 from mcp_functions.protocol.errors import Misconfigured
 from mcp_functions.tuples import NamedTuple
 
@@ -61,7 +61,7 @@ class Settings(NamedTuple):
 
     # Callers
     auth_mode: AuthMode = "iam"
-    caller_name_key: str = ""  # the ARN of the HMAC key that makes pseudonyms of callers for the log; "": no pseudonyms
+    caller_key_arn: str = ""  # the ARN of the HMAC key for callers' pseudonyms in the log; "": no pseudonyms
     stopped_callers: frozenset[str] = frozenset()  # pseudonyms of callers whom every function refuses
     stopped_functions: frozenset[str] = frozenset()  # the folders of functions that refuse every request
     allowed_origins: frozenset[str] = frozenset()  # the web pages that may call, by origin (CORS)
@@ -100,19 +100,19 @@ class Settings(NamedTuple):
         return f"{self.stack}_{folder}"
 
     def folder(self, function_name: str) -> str:
-        """Return the folder of a Lambda function, with the suffix `WORKER` if it is the worker of that folder.
+        """Return the folder of a Lambda function, with `WORKER_SUFFIX` if it is the worker of that folder.
 
         Under `sam local`, the name of a function is its logical id in the template:
 
             AuditYear          audit_year
-            AuditYearWorker    audit_year, with the suffix
+            AuditYearWorker    audit_year-worker
         """
         name = function_name.removeprefix(f"{self.stack}_")
         if not self.sam_local:
             return name
         before_inner_capitals = "(?<!^)(?=[A-Z])"
         folder = re.sub(before_inner_capitals, "_", name.removesuffix("Worker")).lower()
-        return folder + WORKER if name.endswith("Worker") else folder
+        return folder + WORKER_SUFFIX if name.endswith("Worker") else folder
 
     def without_unused_resources(self, *, needs_keys: bool, needs_table: bool) -> Settings:
         """Return the settings without the KMS keys, or without the table, if a function does not need them.
@@ -158,7 +158,7 @@ def read(environ: Mapping[str, str]) -> Settings:
     settings = Settings(**values)
     if settings.takes_tokens:
         _check_tokens(environ, settings.auth_mode)
-    if settings.stopped_callers and not settings.caller_name_key:
+    if settings.stopped_callers and not settings.caller_key_arn:
         message = "MCP_STOPPED_CALLERS needs MCP_LOG_CALLERS: without its key nobody knows these callers"
         raise Misconfigured(message)
     return settings
@@ -271,7 +271,7 @@ VARIABLES: dict[str, tuple[str, Callable[[Mapping[str, str], str], Any]]] = {
     "MCP_TABLE": ("table", read_text),
     "MCP_BLOBS": ("blobs", read_text),
     "MCP_AUTH_MODE": ("auth_mode", read_auth_mode),
-    "MCP_LOG_CALLERS": ("caller_name_key", read_text),
+    "MCP_LOG_CALLERS": ("caller_key_arn", read_text),
     "MCP_STOPPED_CALLERS": ("stopped_callers", read_set),
     "MCP_STOPPED_FUNCTIONS": ("stopped_functions", read_set),
     "MCP_ALLOWED_ORIGINS": ("allowed_origins", read_set),

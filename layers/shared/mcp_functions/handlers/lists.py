@@ -16,7 +16,7 @@ from mcp_functions.handlers.lookup import check_advertised, list_capabilities
 from mcp_functions.protocol.constants import (
     EXTENSION_APPS,
     EXTENSION_TASKS,
-    LISTS,
+    LIST_METHODS,
     META_CLIENT_CAPABILITIES,
     SUPPORTED_VERSIONS,
 )
@@ -89,8 +89,8 @@ class Lists:
             cache = {**cache, "cacheScope": "private"}
         if method == "server/discover":
             result = self._discover(catalog)
-        elif method in LISTS:
-            result = self._page(catalog, LISTS[method], params)
+        elif method in LIST_METHODS:
+            result = self._page(catalog, LIST_METHODS[method], params)
         else:
             raise MethodNotFound
         result = complete({**result, **cache}, self._server_info)

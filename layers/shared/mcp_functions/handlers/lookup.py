@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers.catalog import CAPABILITIES, COMPANION_SUFFIXES, LIST_NAMES, UNLISTED_KEY
 from mcp_functions.protocol import header_parameters
-from mcp_functions.protocol.constants import TASKS
+from mcp_functions.protocol.constants import TASK_METHODS
 from mcp_functions.protocol.errors import InvalidParams, MethodNotFound, ResourceNotFound, UnknownName, UnknownTask
 from mcp_functions.protocol.messages import Result, complete
 from mcp_functions.tuples import NamedTuple
@@ -149,7 +149,7 @@ def task_function(catalog: Mapping[str, Any], method: str, params: Mapping[str, 
     functions: list[str] = catalog.get("tasks", [])
     if not functions:
         raise MethodNotFound
-    function = _text_param(params, TASKS[method]).partition(".")[0]
+    function = _text_param(params, TASK_METHODS[method]).partition(".")[0]
     if function not in functions:
         raise UnknownTask
     return function

@@ -89,7 +89,7 @@ class Resource(CompletableHandler[P, R]):
         if annotations is not None:
             from mcp_functions.protocol import hints  # noqa: PLC0415 - many resources have none
 
-            self._entry["annotations"] = hints.read_annotations(annotations, hints.CONTENT)
+            self._entry["annotations"] = hints.read_annotations(annotations, hints.CONTENT_ANNOTATIONS)
 
     def bind(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read the variables of the template from the URI of a `resources/read`."""

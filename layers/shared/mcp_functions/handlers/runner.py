@@ -53,7 +53,7 @@ def run_round(
         error = raised
     if round_:
         round_.close()
-        if round_.input_required or round_.error:
+        if round_.has_ended or round_.error:
             # The round ended before the function did. What the function did afterwards does not count.
             result = None
             error = round_.error

@@ -17,7 +17,7 @@ import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from mcp_functions.schemas.parameters import MISSING, UNNAMED, Parameter, read_parameter
+from mcp_functions.schemas.parameters import MISSING, PARAMETER_RULE, Parameter, read_parameter
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _list_with_inspect(function: Callable[..., Any]) -> tuple[list[Parameter], l
         elif parameter.kind is parameter.KEYWORD_ONLY:
             after_star.append(name)
         else:
-            message = f"parameter {name!r}: {UNNAMED}"
+            message = f"parameter {name!r}: {PARAMETER_RULE}"
             raise TypeError(message)
     return before_star, after_star
 

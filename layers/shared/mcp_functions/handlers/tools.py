@@ -91,7 +91,7 @@ class Tool(FunctionHandler[P, R]):
         if annotations is not None:
             from mcp_functions.protocol import hints  # noqa: PLC0415 - many tools have none
 
-            self._entry["annotations"] = hints.read_annotations(annotations, hints.TOOL)
+            self._entry["annotations"] = hints.read_annotations(annotations, hints.TOOL_ANNOTATIONS)
 
     def _check_task(self) -> None:
         if not callable(self.task) and not _is_task_support(self.task):
