@@ -214,9 +214,8 @@ class EndpointFactory:
         """Make the part that runs rounds."""
         from mcp_functions.dispatch.conversations import Conversations  # noqa: PLC0415 - imported at init where needed
 
-        states = self._seals.states if self._has_keys else None
-        audit = self._options.audit
-        return Conversations(self._audience, states, self._seals.table, now=self._now, audit=audit, tasks=tasks)
+        seals = self._seals if self._has_keys else None
+        return Conversations(self._audience, seals, now=self._now, audit=self._options.audit, tasks=tasks)
 
     def _make_tasks(self) -> tuple[Tasks, Worker]:
         """Make the part that answers requests about tasks, and the part that runs tasks in the worker."""
