@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from mcp_functions.seal.request_state import RequestStates, RoundStart
     from mcp_functions.tasks import Tasks
 
-# What the model reads when there is no result.
+# Texts for the model, in place of a result.
 RESULT_NOT_KEPT = "This was done before, and its answer was not kept."
 STATE_TOO_LARGE = "This conversation has more to remember than it can carry. Answer more briefly."
 

@@ -85,7 +85,7 @@ class RoundClaim:
         """
         conversation_seconds = max_flow_seconds(handler.answer_within) + SKEW_MS // 1000
         self._table = make_table(conversation_seconds + SPARE_SECONDS + ROUNDING_SECONDS)
-        # In unix seconds. After this time every state of the conversation has expired, so nobody needs the item.
+        # In unix seconds. After this time every state of the conversation has expired, and the item is not needed.
         self._expires = math.ceil(state.flow_deadline / 1000) + SPARE_SECONDS
         self._rejects_repeated = handler.single_use == "reject"  # otherwise a repeated request gets the recorded result
         self._key = Key(KIND, state.flow, state.binding.principal)
@@ -113,7 +113,7 @@ class RoundClaim:
             return recorded
         try:
             result = run_round()
-        except BaseException:  # also if the process is told to stop: the round has no result, so it may run again
+        except BaseException:  # also when the process must stop: the round has no result, so it may run again
             self._end_lease(item)
             raise
         self._record(item, result)
@@ -181,7 +181,7 @@ class RoundClaim:
 
     def _record(self, item: Item, result: dict[str, Any]) -> None:
         """Write the result before the client gets it."""
-        answer = None if self._rejects_repeated else result  # nobody reads the result again if repeats are refused
+        answer = None if self._rejects_repeated else result  # a refused request never gets the result
         try:
             self._write_answer(item, answer)
         except ItemTooLarge as error:

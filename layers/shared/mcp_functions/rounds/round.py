@@ -1,6 +1,6 @@
 """One round: one request of a call that may ask its user.
 
-Such a call takes several requests. The author's function runs from its first line in each of them:
+The call takes several requests. The author's function runs from its first line in each of them:
 
     def book(city: str, *, elicit: Elicit, step: Step) -> str:
         flight = step("reserve", reserve, city)           runs in round 1; round 2 gets the recorded result
@@ -8,7 +8,7 @@ Such a call takes several requests. The author's function runs from its first li
         return f"{flight}, {seat}"                        the result of the call, in round 2
 
 The record has the results of steps and the answers. It reaches the next round in a sealed (encrypted) state that the
-client carries; for a task, a table has it. Whoever runs the function uses a round in this order:
+client carries; for a task, a table has it. The caller of the function uses a round in this order:
 
     1. Round(request, record, asked)    reads the record, and adds the client's responses to it
     2. ask, end_if_step_must_wait       the function asks and runs steps, maybe in several threads or asyncio tasks
