@@ -171,8 +171,8 @@ class StepCall:
     async def _run_in_task(self) -> None:
         """Await the function in a separate task, which goes on if another task ends the round with a question.
 
-        The question cancels this call, like all tasks of the handler. The function still runs to its end, and its result
-        is recorded; otherwise the next round would run it again.
+        The question cancels this call, like all tasks of the handler. The function still runs to its end. Its result is
+        recorded, because the next round would run it again otherwise.
         """
         import asyncio  # noqa: PLC0415 - whoever awaits this has imported it; steps that are not async do not need it
 
