@@ -8,8 +8,8 @@
 A handler that never asks its user runs here. Every other handler runs as one round of a conversation: its call may take
 several requests (`conversations`).
 
-A client that cannot ask its user gets the questions as the form APP_FORM, or in words for its model. A second tool, the
-companion `<tool>-form` or `<tool>-answer`, brings the answers (`apps.companions`).
+A client that cannot ask its user gets the questions as the form APP_FORM_URI, or in words for its model. A second
+tool, the companion `<tool>-form` or `<tool>-answer`, brings the answers (`apps.companions`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mcp_functions.handlers.lazy_values import lazy_value
 from mcp_functions.handlers.lookup import form_result
 from mcp_functions.handlers.runner import crash_result, run_round
 from mcp_functions.protocol import headers
-from mcp_functions.protocol.constants import APP_FORM, CALLS, LOG_LEVELS, META_LOG_LEVEL, TASKS
+from mcp_functions.protocol.constants import APP_FORM_URI, CALL_METHODS, LOG_LEVELS, META_LOG_LEVEL, TASK_METHODS
 from mcp_functions.protocol.errors import Crash, InvalidParams
 from mcp_functions.protocol.messages import MAX_ID_CHARS, Result, complete, is_dict_of, is_id, value_at
 
@@ -69,11 +69,11 @@ class Dispatcher:
     def answer(self, request: Request) -> Result:
         """Answer one request whose headers have been checked."""
         method = request.method
-        if method in CALLS:
+        if method in CALL_METHODS:
             return self._call(request)
         if method == "completion/complete":
             return self._result(self._complete_argument(request))
-        if method in TASKS and self._tasks:
+        if method in TASK_METHODS and self._tasks:
             headers.check_task_id(request.message, request.headers)
             request.require_tasks_extension()
             return self._result(self._tasks.answer(request))
@@ -83,7 +83,7 @@ class Dispatcher:
         """Find the handler that a call names, check the call, and run the handler."""
         method = request.method
         params = request.params
-        asks_for_form = method == "resources/read" and params.get("uri") == APP_FORM
+        asks_for_form = method == "resources/read" and params.get("uri") == APP_FORM_URI
         if asks_for_form and self.catalog.get("asks"):  # `asks`: the tools of this function that ask their user
             return form_result(self._server_info)
         target = lookup.find(self.catalog, method, params)

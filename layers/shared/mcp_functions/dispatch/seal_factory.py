@@ -91,9 +91,9 @@ class SealFactory:
 
             return CodecAdapter(self._codec, label)
         from mcp_functions.seal.envelope import Envelope  # noqa: PLC0415 - an author's codec needs no cryptography
-        from mcp_functions.seal.token_format import CEILING  # noqa: PLC0415
+        from mcp_functions.seal.token_format import MAX_TOKEN_CHARS  # noqa: PLC0415
 
-        limit = CEILING if max_chars is None else max_chars
+        limit = MAX_TOKEN_CHARS if max_chars is None else max_chars
         return Envelope(self._data_keys, label=label, max_age=max_age, max_chars=limit)
 
     def _make_states(self, lifetime: int, label: bytes) -> RequestStates:
