@@ -5,7 +5,7 @@ response. So a table has an item for each conversation. A request claims its rou
 and writes the result into the item before the client gets it:
 
     while round 2 runs    {"round": 2, "print": …, "lease": 1785000030}
-    after round 2         {"round": 2, "print": …, "answer": the result, or null if it was too large to keep}
+    after round 2         {"round": 2, "print": …, "answer": the result, or null if it is not kept}
 
     print    the fingerprint: a digest of the state and the answers in the request; stored items need the short name
     lease    in unix seconds: until then Lambda has ended the invocation, and no other request may run the round
