@@ -90,9 +90,7 @@ class RoundClaim:
         self._rejects_repeated = handler.single_use == "reject"  # otherwise a repeated request gets the recorded result
         self._key = Key(KIND, state.flow, state.binding.principal)
         self._round = state.round + 1  # the round to run; the state is from the round before
-        token: str = request.params["requestState"]
-        answers = dict(request.params.get("inputResponses", {}))
-        self._fingerprint = base64url(canonical_digest(FINGERPRINT_LABEL + token.encode() + b"\0", answers))
+        self._fingerprint = _digest_request(request)
         self._lease = math.ceil(request.lambda_deadline) + LEASE_MARGIN_SECONDS  # in unix seconds
 
     def run(self, run_round: Callable[[], dict[str, Any]], now: float) -> dict[str, Any] | None:
@@ -193,3 +191,11 @@ class RoundClaim:
             self._table.replace(item, {"round": self._round, "print": self._fingerprint, "answer": answer})
         except Conflict:  # another invocation has claimed the round, and its result counts
             raise TemporarilyUnavailable(SingleUseReason.OVERTAKEN, retry_after=1) from None
+
+
+def _digest_request(request: Request) -> str:
+    """Return the digest of the state and the answers in a request."""
+    token: str = request.params["requestState"]
+    answers = dict(request.params.get("inputResponses", {}))
+    digest = canonical_digest(FINGERPRINT_LABEL + token.encode() + b"\0", answers)
+    return base64url(digest)
