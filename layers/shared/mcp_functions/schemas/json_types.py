@@ -26,7 +26,7 @@ Number: TypeAlias = int | float  # a JSON number: an int where it has no fractio
 
 
 class NeedsPydantic(Exception):
-    """A type is not one that is read here. `type_reader` then asks pydantic to read it."""
+    """Only pydantic can read a type. `type_reader` catches this exception, and lets pydantic read the type."""
 
 
 class JsonType(NamedTuple):
@@ -58,8 +58,7 @@ class JsonType(NamedTuple):
         return self.read(value)
 
 
-# `type_reader` passes such a function to the functions below, which read the parts of a type with it. It raises
-# NeedsPydantic.
+# The function of `type_reader` that reads an annotation. Functions that read a type with parts take it as a parameter.
 ReadType: TypeAlias = "Callable[[object], JsonType]"
 
 
@@ -99,7 +98,7 @@ def read_choice(values: tuple[object, ...]) -> JsonType:
 
     def read(value: object) -> object:
         if (type(value), value) not in accepted:
-            message = "must be one of " + ", ".join(dumps(value) for value in values)
+            message = "must be one of " + ", ".join(dumps(choice) for choice in values)
             raise ValueError(message)
         return value
 

@@ -82,7 +82,7 @@ def _adapt(annotation: object) -> tuple[TypeAdapter[Any], dict[str, Any]]:
     except PydanticSchemaGenerationError as error:  # pydantic's text only advises how to skip the check of the type
         message = f"{annotation!r} cannot be written as JSON"
         raise TypeError(message) from error
-    except PydanticUserError as error:  # only the first sentence is a reason; the others advise as above
+    except PydanticUserError as error:  # its first sentence is the reason, the others are advice
         reason = error.message.partition("\n")[0].partition(". ")[0]
         message = f"{annotation!r} cannot be written as JSON: {reason}"
         raise TypeError(message) from error
