@@ -64,7 +64,7 @@ class Form:
         self._prefix = f"{class_name}." if class_name else ""  # errors name a field by its path, as in "City.zip"
         properties = type_.schema["properties"]
         # The name of each property on the wire, by the name of the type's member.
-        self._wire_names = {name: to_camel_case(name) if camel_case else name for name in properties}
+        self.wire_names = {name: to_camel_case(name) if camel_case else name for name in properties}
         self._requested: dict[str, Any] = {}  # the result of `schema`; {} before its first call
 
     def schema(self) -> dict[str, Any]:
@@ -85,10 +85,10 @@ class Form:
         definitions = schema.get("$defs", {})
         properties = {}
         for name, member in schema["properties"].items():
-            properties[self._wire_names[name]] = _property(self._prefix + name, name, member, definitions)
+            properties[self.wire_names[name]] = _property(self._prefix + name, name, member, definitions)
         requested = {"type": "object", "properties": properties}
         if schema.get("required"):
-            requested["required"] = [self._wire_names[name] for name in schema["required"]]
+            requested["required"] = [self.wire_names[name] for name in schema["required"]]
         return requested
 
     def accept(self, content: object) -> Any:  # noqa: ANN401 - a value of the author's type
@@ -104,7 +104,7 @@ class Form:
             message = "the form came back without content"
             raise InvalidAnswer(message)
         members = {}
-        for name, wire_name in self._wire_names.items():
+        for name, wire_name in self.wire_names.items():
             if wire_name in content:
                 members[name] = content[wire_name]
         try:
