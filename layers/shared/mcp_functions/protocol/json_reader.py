@@ -68,8 +68,8 @@ def copy_json(value: JSONValue) -> JSONValue:
 
 
 def is_deeper(value: object, levels: int) -> bool:
-    """Tell whether containers are nested deeper than `levels`, without recursion."""
-    return any(depth > levels for depth, _containers in enumerate(by_level(value), start=1))
+    """Tell whether arrays and objects are nested in more than `levels` levels."""
+    return any(level > levels for level, _container in walk(value))
 
 
 def check_size(value: object) -> None:
@@ -78,7 +78,7 @@ def check_size(value: object) -> None:
     Raises:
         ValueError: the value holds more than MAX_VALUES values.
     """
-    count = sum(len(container) for containers in by_level(value) for container in containers)
+    count = sum(len(container) for _level, container in walk(value))
     if count > MAX_VALUES:
         message = f"holds more than {MAX_VALUES} values"
         raise ValueError(message)
@@ -98,19 +98,21 @@ class GcPause:
             gc.enable()
 
 
-def by_level(value: object) -> Iterator[list[Any]]:
-    """Yield the containers of each level, the outermost level first.
+def walk(value: object) -> Iterator[tuple[int, Any]]:
+    """Yield every dict, list and tuple in a value, with its level. The value itself has level 1, and comes first.
 
-    For [[1], {"a": []}], the levels are: the outer list; [1] and {"a": []}; and [].
+    There is no recursion, so the value may be nested without limit.
     """
+    level = 1
     containers: list[Any] = [value] if isinstance(value, CONTAINERS) else []
     while containers:
-        yield containers
-        inner = []
+        inner: list[Any] = []
         for container in containers:
+            yield level, container
             children = container.values() if isinstance(container, dict) else container
             inner += [child for child in children if isinstance(child, CONTAINERS)]
         containers = inner
+        level += 1
 
 
 def _read_object(members: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -153,9 +155,8 @@ def _check_unicode(value: object) -> None:
 
     Each string is encoded alone. One text of all strings would need four bytes for each character if it had an emoji.
     """
-    for containers in by_level([value]):
-        for container in containers:
-            strings = [*container, *container.values()] if isinstance(container, dict) else container
-            for string in strings:
-                if isinstance(string, str):
-                    string.encode()
+    for _level, container in walk([value]):
+        items = [*container, *container.values()] if isinstance(container, dict) else container
+        for item in items:
+            if isinstance(item, str):
+                item.encode()

@@ -15,7 +15,7 @@ from pydantic.warnings import UnsupportedFieldAttributeWarning
 from pydantic_core import SchemaError, ValidationError
 
 from mcp_functions.protocol.errors import shortened
-from mcp_functions.protocol.json_reader import by_level, check_size
+from mcp_functions.protocol.json_reader import check_size, walk
 from mcp_functions.protocol.json_writer import encode_in_pieces
 from mcp_functions.schemas.json_types import JsonType
 
@@ -60,11 +60,8 @@ def _has_iterable(core_schema: object) -> bool:
     Args:
         core_schema: pydantic's description of the type: nested dicts and lists.
     """
-    for containers in by_level(core_schema):
-        for container in containers:
-            if isinstance(container, dict) and container.get("type") == "generator":
-                return True
-    return False
+    parts = [container for _level, container in walk(core_schema) if isinstance(container, dict)]
+    return any(part.get("type") == "generator" for part in parts)
 
 
 def _adapt(annotation: object) -> tuple[TypeAdapter[Any], dict[str, Any]]:
