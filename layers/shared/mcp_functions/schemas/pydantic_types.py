@@ -1,6 +1,11 @@
-"""Reads with pydantic each type that `type_reader` does not read itself, in pydantic's strict mode.
+"""Reads with pydantic each type that `type_reader` does not read itself.
 
-Only a handler with such a type imports this module, and pydantic with it.
+    read_type(UUID)
+
+    schema    {"type": "string", "format": "uuid"}
+    read      turns "0b9d81e2-…" into a UUID
+
+A handler without these types does not import this module, so it does not import pydantic.
 """
 
 from __future__ import annotations
@@ -35,6 +40,7 @@ def read_type(annotation: object) -> JsonType:
     def read(value: object) -> object:
         check_size(value)
         try:
+            # In strict mode, "5" is no int. Text is a UUID or a date only if it comes from JSON.
             return adapter.validate_json(encode_in_pieces(value), strict=True)
         except ValidationError as error:
             raise ValueError(_first_reason(error)) from None  # pydantic's own text quotes the value
