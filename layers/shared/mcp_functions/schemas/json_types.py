@@ -1,9 +1,10 @@
 """The types of JSON as Python annotations name them: scalars, choices, unions, arrays and objects.
 
-    int           SCALARS[int]
-    "a" or "b"    read_choice(("a", "b"))
-    int | None    read_union((int, None), …)
-    list[int]     read_array((int,), …)
+    int                  SCALARS[int]
+    Literal["a", "b"]    read_choice(("a", "b"))
+    int | None           read_union((int, None), …)
+    list[int]            read_array((int,), …)
+    dict[str, int]       read_object((str, int), …)
 
 Each becomes a `JsonType`: a JSON Schema, and a function that reads values. That function never quotes a value that it
 refuses, because its message goes to the client and into logs.
