@@ -172,10 +172,11 @@ def _property(path: str, name: str, field: dict[str, Any], definitions: Mapping[
         definitions: the schemas to which a `$ref` in the field refers, by name.
     """
     # "Servers MUST NOT request sensitive information through form mode": it would pass through client and model.
-    if name.lower().replace("_", "").replace("-", "") in SECRET_NAMES:
+    plain_name = name.lower().replace("_", "").replace("-", "")
+    if plain_name in SECRET_NAMES:
         _refuse(path, "a form is no place for secrets: elicit.url(…) leads to a page of your own")
     schema = _simplify(field, definitions)
-    # Pydantic makes a title from the name. Clients do the same, so it is left out.
+    # pydantic makes a title from the name. Clients do the same, so this title is left out.
     if schema.get("title") == name.replace("_", " ").title().strip():
         del schema["title"]
     if schema.get("type") == "array":
