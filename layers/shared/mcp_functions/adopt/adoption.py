@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.adopt.handlers import AdoptedPrompt, AdoptedResource, AdoptedTemplate, AdoptedTool, AdoptOptions
 from mcp_functions.adopt.server import AdoptedServer
 from mcp_functions.handlers.base import to_seconds
-from mcp_functions.protocol.constants import LISTS, PROTOCOL_VERSION
+from mcp_functions.protocol.constants import LIST_METHODS, PROTOCOL_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -78,7 +78,7 @@ def adopt(
 def _read_lists(adopted: AdoptedServer) -> dict[str, list[dict[str, Any]]]:
     """Read the lists that the server has; for each, its name ("tools", "prompts") -> its entries."""
     lists = {}
-    for method, list_name in LISTS.items():
+    for method, list_name in LIST_METHODS.items():
         if adopted.low_level.get_request_handler(method):
             lists[list_name] = _read_list(adopted, method, list_name)
     return lists

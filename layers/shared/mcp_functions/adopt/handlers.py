@@ -1,7 +1,7 @@
 """The tools, prompts and resources of an adopted server, as handlers of this toolkit.
 
 Each handler has an entry of the server's lists, and passes its requests to the server. One more handler of each kind
-has no entry, and the name `OTHERS`. It serves the names that the lists leave out.
+has no entry, and the name `UNLISTED_KEY`. It serves the names that the lists leave out.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from mcp_functions import observability
 from mcp_functions.adopt.server import AdoptedError
 from mcp_functions.handlers.base import Handler
-from mcp_functions.handlers.catalog import OTHERS
+from mcp_functions.handlers.catalog import UNLISTED_KEY
 from mcp_functions.protocol import header_parameters, results
 from mcp_functions.protocol.errors import DeveloperError, InternalError, McpError
 from mcp_functions.tuples import NamedTuple
@@ -57,8 +57,8 @@ class AdoptedHandler(Handler[..., Any]):
         """
         self._server = server
         self._entry = dict(entry)
-        self.key = str(entry.get(self.key_field, OTHERS))
-        self.name = str(entry.get("name", OTHERS))
+        self.key = str(entry.get(self.key_field, UNLISTED_KEY))
+        self.name = str(entry.get("name", UNLISTED_KEY))
         # Errors and the log do not quote a name that is not listed: the client may have made it up.
         self.name_in_errors = self.name if entry else UNLISTED_NAME
         self.replays = self.name in options.replay or self.key in options.replay

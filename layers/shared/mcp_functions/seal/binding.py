@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.protocol.constants import CALLS
+from mcp_functions.protocol.constants import CALL_METHODS
 from mcp_functions.protocol.errors import InvalidParams
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.canonical_json import canonical_digest
@@ -36,7 +36,7 @@ def bind_request(audience: str, method: str, params: Mapping[str, Any], principa
 
     Args:
         audience: the server that the state is for: "<service>/<stage>".
-        method: the method of the request, one of `CALLS`.
+        method: the method of the request, one of `CALL_METHODS`.
         params: the params of the request; the target and `arguments` count, `_meta` and `inputResponses` may change.
         principal: the authenticated caller; None without authentication.
 
@@ -53,7 +53,7 @@ def bind_request(audience: str, method: str, params: Mapping[str, Any], principa
     return Binding(
         audience=audience,
         method=method,
-        target=str(params.get(CALLS[method], "")),  # CALLS has the name of the param: "name" or "uri"
+        target=str(params.get(CALL_METHODS[method], "")),  # the name of the param: "name" or "uri"
         arguments_digest=base64url(digest),
         principal=principal_digest(principal),
     )
