@@ -103,7 +103,7 @@ class SealedTable:
         raise UnreadableItem
 
     def create(self, key: Key, payload: Mapping[str, Any], *, expires: int) -> Item:
-        """Write a new item, which expires at unix seconds that are at most `max_age` from now.
+        """Write a new item. `expires` is in unix seconds, and at most `max_age` seconds from now.
 
         Raises:
             Conflict: the item exists and has not expired.
@@ -112,7 +112,7 @@ class SealedTable:
         return self._write(Item(key, version=1, payload=payload, expires=expires), replaced_version=None)
 
     def replace(self, item: Item, payload: Mapping[str, Any], *, expires: int | None = None) -> Item:
-        """Replace an item that was read or written before; without `expires` it keeps its expiry time.
+        """Replace an item that was read or written before. Without `expires`, the item keeps its expiry time.
 
         Raises:
             Conflict: the item has another version now, or is gone.
@@ -120,9 +120,9 @@ class SealedTable:
         """
         if expires is None:
             expires = item.expires
-        after = self._write(Item(item.key, item.version + 1, payload, expires), replaced_version=item.version)
+        new_item = self._write(Item(item.key, item.version + 1, payload, expires), replaced_version=item.version)
         self._delete_blob(item.blob)
-        return after
+        return new_item
 
     def delete(self, item: Item) -> None:
         """Delete an item, if it has not changed since it was read. An item that is gone already is no conflict.
