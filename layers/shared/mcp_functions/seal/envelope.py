@@ -42,7 +42,7 @@ class Codec(Protocol):
         """Return a text that hides and authenticates `payload`."""
 
     def unseal(self, token: str, /) -> bytes:
-        """Return the payload, or raise `InvalidRequestState`; any other exception counts as that."""
+        """Return the payload, or raise `InvalidRequestState`; any other exception counts as this error."""
 
 
 class Envelope:

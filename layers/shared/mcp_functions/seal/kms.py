@@ -74,7 +74,9 @@ class KmsKey:
         self.arn = arn
         self.id = _key_id(arn)
         if not self.id:
-            raise Misconfigured(reason="MCP_KMS_KEYS holds an ARN without the id of a key")
+            raise Misconfigured(
+                reason="MCP_KMS_KEYS holds an ARN without an id: give key ARNs (arn:aws:kms:...:key/...)"
+            )
         if "alias/" in arn:
             message = "MCP_KMS_KEYS holds an alias: give key ARNs (arn:aws:kms:...:key/...), an alias may be moved"
             raise Misconfigured(message)
