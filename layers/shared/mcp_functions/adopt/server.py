@@ -69,7 +69,7 @@ class AdoptedError(McpError):
 
 
 class AdoptedServer:
-    """The low-level server of an adopted one, with this toolkit's seal in the place of its own.
+    """The low-level server of an adopted server. This toolkit seals its states, and not the server's own library.
 
     Attributes:
         enter_lifespan: enters the server's lifespan at its first call; each call returns what the lifespan yields.

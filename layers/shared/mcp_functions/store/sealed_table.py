@@ -152,16 +152,15 @@ class SealedTable:
 
     def _open(self, key: Key, row: Row) -> Item:
         """Return the item of a row; ObjectNotFound if its payload is in an object that is gone."""
-        payload = _decode(self._seal.unseal(row, row.sealed))
-        if not isinstance(payload, list):  # a list refers to an object (`BlobReference.to_json`)
-            return Item(key, row.version, payload, row.expires)
+        content = _decode(self._seal.unseal(row, row.sealed))
+        if not isinstance(content, list):  # a list refers to an object (`BlobReference.to_json`)
+            return Item(key, row.version, content, row.expires)
         if self._blobs is None:
             log.error("an item has an object, and MCP_BLOBS is not set")
             raise UnreadableItem
-        _mark, object_key, digest = payload
-        reference = BlobReference(object_key, digest)
-        payload = _decode(self._blobs.get(row, reference))
-        return Item(key, row.version, payload, row.expires, reference.key)
+        _mark, object_key, digest = content
+        payload = _decode(self._blobs.get(row, BlobReference(object_key, digest)))
+        return Item(key, row.version, payload, row.expires, object_key)
 
     def _write(self, item: Item, *, replaced_version: int | None) -> Item:
         now = int(self._now())
@@ -170,8 +169,8 @@ class SealedTable:
             rule = "an item of kind {kind!r} may live {most} s at most, and not {seconds} s"
             raise DeveloperError(rule, kind=item.key.kind, seconds=lifetime, most=self._max_age)
         nonce = base64url(os.urandom(_NONCE_BYTES))
-        row = Row(self._row_key(item.key), item.version, item.expires, nonce, sealed="")
-        row, blob = self._seal_row(row, item.payload)
+        empty_row = Row(self._row_key(item.key), item.version, item.expires, nonce, sealed="")
+        row, blob = self._seal_row(empty_row, item.payload)
         try:
             self._rows.write(row, replaced_version=replaced_version, now=now)
         except Conflict:
