@@ -74,7 +74,7 @@ def seal_states(  # noqa: PLR0913 - each is an option of the public API
 
     Raises:
         TypeError: neither `principal` nor `anonymous` is given, or both; or the server is none of the three kinds.
-        Misconfigured: there is no key, or one that is not an ARN.
+        Misconfigured: there is no key, a key twice, or an alias.
     """
     if principal is None and not anonymous:
         raise TypeError(NOT_CHOSEN_MESSAGE)
