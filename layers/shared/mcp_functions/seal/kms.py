@@ -69,11 +69,15 @@ class KmsKey:
             client: the function that builds a KMS client with boto3's methods.
 
         Raises:
-            Misconfigured: the ARN names an alias, or has no id.
+            Misconfigured: the ARN names an alias, or no key.
         """
         self.arn = arn
         self.id = _key_id(arn)
-        if "alias/" in arn or not self.id:
+        if not self.id:
+            raise Misconfigured(
+                reason="MCP_KMS_KEYS holds an ARN without an id: give key ARNs (arn:aws:kms:...:key/...)"
+            )
+        if "alias/" in arn:
             message = "MCP_KMS_KEYS holds an alias: give key ARNs (arn:aws:kms:...:key/...), an alias may be moved"
             raise Misconfigured(message)
         self._client = PerProcess(client)
