@@ -1,8 +1,10 @@
 """The Lambda function of the sign-in front: `handler = serve_oauth()`.
 
+    event -> HttpRequest -> front.answer(services) -> response
+                                 └ exception -> error response (`answers`), and its reason in the log line
+
 The front is an OAuth authorization server for MCP clients, before the OpenID Connect provider of a deployment. It keeps
-nothing between two requests that another container would need. If a request fails, a browser shows a page without
-details, a client gets an error of OAuth, and the log has the reason.
+nothing between two requests that another container would need.
 """
 
 from __future__ import annotations
@@ -39,11 +41,12 @@ def serve_oauth(
 
     Args:
         wrapping: what encrypts data keys in place of the keys of MCP_KMS_KEYS, as in `serve`.
-        network: the network for fetches of metadata documents, which tests replace.
-        logger: the logger that writes the line of each request, as in `serve`.
+        network: the network for fetches of clients' metadata documents, which tests replace.
+        logger: the author's logger, as in `serve`.
         now: the clock, unix seconds, which tests replace.
     """
-    aws.prepare(aws.find_endpoint(os.environ, "kms"))  # now, because Lambda gives a full CPU while it initializes
+    # What calls of KMS need is loaded here and not at the first call: Lambda gives a full CPU while it initializes.
+    aws.prepare(aws.find_endpoint(os.environ, "kms"))
     return SignInFunction(wrapping, network, logger, now)
 
 
@@ -63,7 +66,7 @@ class SignInFunction:
         now: Callable[[], float],
     ) -> None:
         """Keep what the first event needs; see `serve_oauth`."""
-        self.__name__ = "handler"  # Powertools' Tracer names a segment after the function that it wraps
+        self.__name__ = "handler"  # Powertools' Tracer reads the name of the entry point; an object has none by itself
         self.handlers: tuple[Any, ...] = ()
         self.now = now
         self._wrapping = wrapping
@@ -85,7 +88,7 @@ class SignInFunction:
             except OAuthError as error:
                 error.note()
                 response = answers.refused(error, http)
-            except BaseException as error:  # also SystemExit, which must not end the environment
+            except BaseException as error:  # also SystemExit, which would end the environment
                 if is_ctrl_c(error):
                     raise
                 notes.add_error(error)
