@@ -136,26 +136,17 @@ def _with_keys(client: Client, metadata: Mapping[str, Any]) -> Client:
 
     "The jwks_uri and jwks parameters MUST NOT both be present" (RFC 7591, section 2).
     """
-    has_keys = metadata.get("jwks") is not None
-    has_url = metadata.get("jwks_uri") is not None
-    has_one = has_keys != has_url
+    keys = metadata.get("jwks")
+    url = metadata.get("jwks_uri")
+    has_one = (keys is None) != (url is None)
     if not has_one:
         raise OAuthError(errors.INVALID_CLIENT_METADATA, "private_key_jwt needs jwks or jwks_uri, and not both")
-    if has_url:
-        return client._replace(keys_url=_keys_url(metadata["jwks_uri"]))
-    return client._replace(keys=_key_set(metadata["jwks"]))
-
-
-def _keys_url(url: object) -> str:
-    if not isinstance(url, str) or not may_be_fetched(url):
-        raise OAuthError(errors.INVALID_CLIENT_METADATA, "jwks_uri must be an https URL with a host name and a path")
-    return url
-
-
-def _key_set(jwks: object) -> Mapping[str, Any]:
-    """Return a JWK set without members other than `keys`."""
-    if not isinstance(jwks, dict) or not isinstance(jwks.get("keys"), list):
+    if url is not None:
+        if not isinstance(url, str) or not may_be_fetched(url):
+            raise OAuthError(errors.INVALID_CLIENT_METADATA, "jwks_uri must be an https URL with a host name")
+        return client._replace(keys_url=url)
+    if not isinstance(keys, dict) or not isinstance(keys.get("keys"), list):
         raise OAuthError(errors.INVALID_CLIENT_METADATA, "jwks is not a JWK set")
-    if len(dumps_ascii(jwks)) > MAX_JWKS_CHARS:
-        raise OAuthError(errors.INVALID_CLIENT_METADATA, "jwks is too large: use jwks_uri")
-    return {"keys": jwks["keys"]}
+    if len(dumps_ascii(keys)) > MAX_JWKS_CHARS:
+        raise OAuthError(errors.INVALID_CLIENT_METADATA, "jwks is too long: use jwks_uri")
+    return client._replace(keys={"keys": keys["keys"]})

@@ -78,6 +78,6 @@ def _leads_elsewhere(client: Client, redirect: str) -> bool:
 
 def _checkbox(sign_in: SignIn) -> str:
     """Return the checkbox with which the user has the browser remember the consent."""
-    if not sign_in.may_be_remembered:
+    if not sign_in.consent:  # the browser may not remember it
         return ""
     return '<p><label><input type="checkbox" name="remember" value="yes"> Do not ask again in this browser</label></p>'

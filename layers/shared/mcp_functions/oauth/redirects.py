@@ -52,7 +52,8 @@ def may_be_registered(uri: str) -> bool:
     """Check whether a URI has one of the three forms, and no parameter that this server will add."""
     if len(uri) > MAX_CHARS or _has_answer_parameter(uri):
         return False
-    return is_web(uri) or _is_loopback(uri) or _has_own_scheme(uri)
+    is_loopback = re.fullmatch(LOOPBACK, uri) is not None
+    return is_web(uri) or is_loopback or _has_own_scheme(uri)
 
 
 def matches(uri: str, registered: Collection[str]) -> bool:
@@ -89,10 +90,6 @@ def with_answer(uri: str, answer: Mapping[str, str]) -> str:
     """Return a registered URI with the parameters of an answer."""
     separator = "&" if "?" in uri else "?"
     return f"{uri}{separator}{urlencode(answer)}"
-
-
-def _is_loopback(uri: str) -> bool:
-    return re.fullmatch(LOOPBACK, uri) is not None
 
 
 def _has_own_scheme(uri: str) -> bool:

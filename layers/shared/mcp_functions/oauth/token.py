@@ -5,13 +5,8 @@
     a refresh token of the front      the provider's refresh token         the same, anew
 
 The front is this package's authorization server. Its codes and refresh tokens hold the provider's, sealed: encrypted
-and authenticated, for one client alone. A code also holds the client's PKCE challenge, and the seed from which the
-front's own PKCE verifier and nonce derive (`provider`).
-
-The provider's code is valid once. So the front checks everything before it sends that code: a refused request of a
-stranger does not cost the client its code.
-
-`services` has what all endpoints share: the settings, the sealed values, the clients and the provider.
+and authenticated, for one client alone. The provider's code is valid once. So the front checks everything before it
+sends that code: a refused request of a stranger does not cost the client its code.
 """
 
 from __future__ import annotations
