@@ -147,18 +147,19 @@ def _answer_other_method(http: HttpRequest, methods: list[str]) -> Response:
 def make_services(
     environ: Mapping[str, str],
     function_name: str,
-    wrapping: Sequence[Wrapping] | None,
-    network: Network | None,
     now: Callable[[], float],
+    *,
+    wrapping: Sequence[Wrapping] | None = None,
+    network: Network | None = None,
 ) -> Services:
     """Make the services of one deployment.
 
     Args:
         environ: the environment, as `os.environ`.
         function_name: the physical name of the Lambda function.
-        wrapping: what encrypts data keys in place of the keys of MCP_KMS_KEYS; None outside of tests.
-        network: the network for fetches of clients' URLs; None outside of tests.
         now: the clock, unix seconds.
+        wrapping: what encrypts data keys in place of the keys of MCP_KMS_KEYS.
+        network: the network for fetches of clients' URLs, which tests replace.
 
     Raises:
         FunctionStopped: the operator stopped the front.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +48,8 @@ def serve_oauth(
     """
     # What calls of KMS need is loaded here and not at the first call: Lambda gives a full CPU while it initializes.
     aws.prepare(aws.find_endpoint(os.environ, "kms"))
-    return SignInFunction(wrapping, network, logger, now)
+    make_services = partial(front.make_services, os.environ, wrapping=wrapping, network=network)
+    return SignInFunction(make_services, now=now, logger=logger)
 
 
 class SignInFunction:
@@ -60,17 +62,22 @@ class SignInFunction:
 
     def __init__(
         self,
-        wrapping: Sequence[Wrapping] | None,
-        network: Network | None,
-        logger: Logger | None,
+        make_services: Callable[[str, Callable[[], float]], front.Services],
+        *,
         now: Callable[[], float],
+        logger: Logger | None,
     ) -> None:
-        """Keep what the first event needs; see `serve_oauth`."""
+        """Keep what the first event needs.
+
+        Args:
+            make_services: makes the services of the front, from the name of the Lambda function and the clock.
+            now: the clock, unix seconds.
+            logger: the author's logger; None if the lines go to this package's own logger.
+        """
         self.__name__ = "handler"  # Powertools' Tracer reads the name of the entry point; an object has none by itself
         self.handlers: tuple[Any, ...] = ()
         self.now = now
-        self._wrapping = wrapping
-        self._network = network
+        self._make_services = make_services
         self._log = RequestLog(logger)
         self._services: front.Services | None = None
         self._lock = Lock()
@@ -98,13 +105,11 @@ class SignInFunction:
 
     def fresh(self, *, now: Callable[[], float] | None = None) -> SignInFunction:
         """Make the same function as in a new container, with nothing cached. Tests pass their own clock."""
-        return SignInFunction(self._wrapping, self._network, self._log.logger, now or self.now)
+        return SignInFunction(self._make_services, now=now or self.now, logger=self._log.logger)
 
     def _get_services(self, context: LambdaContext) -> front.Services:
         """Make the services once. Lambda runs one request at a time, but the local harness runs several."""
         with self._lock:
             if self._services is None:
-                self._services = front.make_services(
-                    os.environ, context.function_name, self._wrapping, self._network, self.now
-                )
+                self._services = self._make_services(context.function_name, self.now)
             return self._services
