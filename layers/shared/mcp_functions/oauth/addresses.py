@@ -31,7 +31,7 @@ def is_public(text: str) -> bool:
     return _is_public(address)
 
 
-def network(text: str) -> str:
+def network_of(text: str) -> str:
     """Return the network of one customer: an IPv4 address alone, or the /64 of an IPv6 address.
 
     The limits of a caller count by network, because a customer can use every address in it.
@@ -48,7 +48,7 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
         embedded = _embedded_ipv4(address)
         if embedded:
             return all(_is_public(each) for each in embedded)
-    if any(address in network for network in _NOT_PUBLIC):  # False for a network of the other version of IP
+    if any(address in each for each in _NOT_PUBLIC):  # False for a network of the other version of IP
         return False
     return address.is_global and not address.is_multicast and not address.is_reserved
 

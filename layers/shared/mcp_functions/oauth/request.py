@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 from mcp_functions.http import events
 from mcp_functions.oauth import errors
-from mcp_functions.oauth.addresses import network
+from mcp_functions.oauth.addresses import network_of
 from mcp_functions.oauth.errors import OAuthError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def read(event: Mapping[str, Any], http: HttpRequest) -> OAuthRequest:
         http=http,
         parameters=read_parameters(text),
         cookies=_cookies(event.get("cookies")),
-        caller_id=f"oauth:{network(http.address)}",
+        caller_id=f"oauth:{network_of(http.address)}",
     )
 
 
