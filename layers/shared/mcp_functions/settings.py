@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from mcp_functions.protocol import scopes
-from mcp_functions.protocol.constants import WORKER
+from mcp_functions.protocol.constants import WORKER_SUFFIX
 from mcp_functions.protocol.errors import Misconfigured
 from mcp_functions.tuples import NamedTuple
 
@@ -94,7 +94,7 @@ class Settings(NamedTuple):
             return name
         # The pattern matches before each capital letter but the first one.
         folder = re.sub("(?<!^)(?=[A-Z])", "_", name.removesuffix("Worker")).lower()
-        return folder + WORKER if name.endswith("Worker") else folder
+        return folder + WORKER_SUFFIX if name.endswith("Worker") else folder
 
     def without_unused_resources(self, *, needs_keys: bool, needs_table: bool) -> Settings:
         """Return the settings without the keys, or without the table, if the function does not need them.

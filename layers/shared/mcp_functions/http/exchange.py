@@ -21,7 +21,7 @@ from mcp_functions import observability
 from mcp_functions.http import cors, events, identity, metadata, responses
 from mcp_functions.http.request_log import trace_id
 from mcp_functions.protocol import headers, json_reader
-from mcp_functions.protocol.constants import CALLS, METHODS, PROTOCOL_VERSION
+from mcp_functions.protocol.constants import CALL_METHODS, METHODS, PROTOCOL_VERSION
 from mcp_functions.protocol.errors import FunctionStopped, InvalidRequest, ParseError, to_mcp_error
 from mcp_functions.protocol.messages import ForwardedResponse, Request, is_request, to_message
 from mcp_functions.tuples import NamedTuple
@@ -192,7 +192,7 @@ class HttpExchange:
 def note_method(notes: Notes, method: str) -> None:
     """Note the method for the log line. The handler is "unknown" until one with the requested name is found."""
     notes.method = method if method in METHODS else observability.UNKNOWN
-    if method in CALLS or method == "completion/complete":
+    if method in CALL_METHODS or method == "completion/complete":
         notes.handler = observability.UNKNOWN
 
 

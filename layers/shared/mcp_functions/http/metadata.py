@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.protocol.constants import ENDPOINT
+from mcp_functions.protocol.constants import ENDPOINT_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcp_functions.settings import Settings
 
 WELL_KNOWN = "/.well-known/oauth-protected-resource"  # the path of the document; the path of the MCP server may follow
-DEFAULT_PATH = f"/{ENDPOINT}"  # the path of the MCP server, if the settings name no URL
+DEFAULT_PATH = f"/{ENDPOINT_FOLDER}"  # the path of the MCP server, if the settings name no URL
 
 
 def documents(settings: Settings, scopes: Sequence[str]) -> dict[str, dict[str, Any]]:
