@@ -97,7 +97,7 @@ class ProviderApi:
         """Send a form to the token endpoint.
 
         Raises:
-            OAuthError: the provider does not accept the code or the refresh token.
+            OAuthError: the provider refuses the code, the refresh token or the scope.
             TemporarilyUnavailable, Misconfigured: as `metadata`.
         """
         response = self._post(str(self.metadata()["token_endpoint"]), form)

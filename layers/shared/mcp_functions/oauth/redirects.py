@@ -23,13 +23,14 @@ CHARACTER = r"[A-Za-z0-9._~:/?@!$&'()*+,;=%\[\]-]"
 PORT = r"(?: : [0-9]{1,5} )?"
 PATH_AND_QUERY = rf"(?P<path_and_query> (?: [/?] {CHARACTER}* )? )"
 
-# The three forms of a redirect URI. "(?x)" lets a pattern have spaces and comments.
+# The three forms of a redirect URI. "(?x)" lets a pattern have spaces and comments. The last label of a host begins with
+# a letter: browsers read any other host as an IPv4 address ("https://2130706433").
 WEB = rf"""(?x)
     https://
     (?P<host>
-        (?: [A-Za-z0-9] [A-Za-z0-9.-]* \. )?     # the labels before the last one
-        [A-Za-z] (?: [A-Za-z0-9-]* [A-Za-z0-9] )?  # the last label, which begins with a letter: browsers would
-    )                                            # read "https://2130706433" as an IPv4 address
+        (?: [A-Za-z0-9] [A-Za-z0-9.-]* \. )?       # the labels before the last one
+        [A-Za-z] (?: [A-Za-z0-9-]* [A-Za-z0-9] )?  # the last label
+    )
     {PORT} {PATH_AND_QUERY}
 """
 LOOPBACK = rf"""(?x)

@@ -1,14 +1,14 @@
-"""Fetches a client's metadata document or its keys from a URL that the client chose, and so a stranger.
+"""Fetches a client's metadata document or its keys. Anybody can be a client, so the URL may be an attacker's.
 
 `fetch` has one rule for each step:
 
-    URL          https on port 443, with a host name                  `locate`
-    addresses    the host is resolved once; all must be public        `_public_addresses`
-    connection   to one of these addresses: the name is not asked     `_open`
-                 again, because its owner may have changed it
-    response     a small JSON object; a redirect is an error          `https.exchange`
+    1. URL          https on port 443, with a host name                    `locate`
+    2. addresses    the host is resolved once; every address is public     `_public_addresses`
+    3. connection   to one of these addresses, also if the owner of the    `_open`
+                    host has changed its addresses by now
+    4. response     a small JSON object; a redirect is an error            `https.exchange`
 
-Without these rules a stranger could make this server call private networks (server-side request forgery).
+Without these rules an attacker could make this server call private networks (server-side request forgery).
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def locate(url: str) -> tuple[str, str]:
         raise NoAnswer(reason="the URL has no host name, or it has a user or another port")
     if not parts.path:
         raise NoAnswer(reason="the URL has no path")
-    # Servers resolve "." and "..". So many URLs would name one document, and a user who is asked for consent could read
-    # another path than the one that is fetched.
+    # A server resolves "." and "..": it reads "/good/../evil" as "/evil". A document would have many URLs, and a user
+    # could be shown a URL that looks like another document's.
     for segment in parts.path.split("/"):
         if unquote(segment) in {".", ".."}:
             raise NoAnswer(reason="the path of the URL has a dot segment")
