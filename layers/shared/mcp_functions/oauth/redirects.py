@@ -23,8 +23,8 @@ CHARACTER = r"[A-Za-z0-9._~:/?@!$&'()*+,;=%\[\]-]"
 PORT = r"(?: : [0-9]{1,5} )?"
 PATH_AND_QUERY = rf"(?P<path_and_query> (?: [/?] {CHARACTER}* )? )"
 
-# The three forms of a redirect URI. "(?x)" lets a pattern have spaces and comments. The last label of a host begins with
-# a letter: browsers read any other host as an IPv4 address ("https://2130706433").
+# The three forms of a redirect URI. "(?x)" lets a pattern have spaces and comments.
+# The last label of a host begins with a letter: browsers read any other host as an IPv4 address ("https://2130706433").
 WEB = rf"""(?x)
     https://
     (?P<host>
