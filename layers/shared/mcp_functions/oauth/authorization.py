@@ -87,7 +87,7 @@ def _find_client(request: OAuthRequest, services: Services) -> Client:
     client = services.clients.find(request.parameters.get("client_id", ""), request.caller_id)
     if not client.may_receive_at(request.parameters.get("redirect_uri", "")):
         raise OAuthError(errors.INVALID_REQUEST, "redirect_uri is not registered for this client")
-    if not re.fullmatch(STATE, request.parameters.get("state", "")):  # without its `state` a client reads no response
+    if not re.fullmatch(STATE, request.parameters.get("state", "")):  # a client ignores a response without its `state`
         raise OAuthError(errors.INVALID_REQUEST, "state is too long, or not in ASCII")
     return client
 

@@ -81,6 +81,10 @@ class Client(NamedTuple):
 def read(metadata: object, client_id: str = "") -> Client:
     """Read the metadata of a client.
 
+    Args:
+        metadata: the metadata, as JSON.
+        client_id: the client's id; "" if the client gets one later.
+
     Raises:
         OAuthError: the metadata is not that of a client that can sign in here.
     """
@@ -111,14 +115,15 @@ def _check_flow(metadata: Mapping[str, Any]) -> None:
 
 
 def _redirect_uris(uris: object) -> tuple[str, ...]:
+    """Return the redirect URIs of a client, if all may be registered."""
     if not isinstance(uris, list) or not uris or not all(isinstance(uri, str) for uri in uris):
         raise OAuthError(errors.INVALID_REDIRECT_URI, "redirect_uris must be a list of URIs")
     characters = sum(len(uri) for uri in uris)
     if len(uris) > MAX_REDIRECTS or characters > MAX_REDIRECT_CHARS:
         raise OAuthError(errors.INVALID_REDIRECT_URI, "redirect_uris are too many or too long")
     if not all(redirects.may_be_registered(uri) for uri in uris):
-        sentence = "a redirect URI must be https, http on loopback, or of an application's own scheme, without fragment"
-        raise OAuthError(errors.INVALID_REDIRECT_URI, sentence)
+        description = "a redirect URI must be https, http on loopback, or an application's own scheme, without fragment"
+        raise OAuthError(errors.INVALID_REDIRECT_URI, description)
     return tuple(uris)
 
 
