@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.apps import companions, form
 from mcp_functions.apps.channels import APP, MODEL
 from mcp_functions.apps.hosts import carries_empty_rounds
-from mcp_functions.protocol.constants import APP_FORM, META_CLIENT_CAPABILITIES
+from mcp_functions.protocol.constants import APP_FORM_URI, META_CLIENT_CAPABILITIES
 from mcp_functions.protocol.messages import shows_apps, shows_forms
 from mcp_functions.tuples import NamedTuple
 
@@ -114,5 +114,5 @@ def _ui(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 def _with_form(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Link a tool to the form. It promises no structured content, because a result that asks has none."""
     linked = {name: value for name, value in entry.items() if name != "outputSchema"}
-    linked["_meta"] = {**entry.get("_meta", {}), "ui": {**_ui(entry), "resourceUri": APP_FORM}}
+    linked["_meta"] = {**entry.get("_meta", {}), "ui": {**_ui(entry), "resourceUri": APP_FORM_URI}}
     return linked

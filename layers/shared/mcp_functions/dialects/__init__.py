@@ -20,7 +20,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions.dialects import turn_state
 from mcp_functions.dialects.dialect import DialectContext, declaration
 from mcp_functions.handlers import lookup
-from mcp_functions.protocol.constants import META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION, RESUME
+from mcp_functions.protocol.constants import (
+    META_CLIENT_CAPABILITIES,
+    META_PROTOCOL_VERSION,
+    PROTOCOL_VERSION,
+    RESUME_METHOD,
+)
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, StateTooLarge
 
 if TYPE_CHECKING:
@@ -128,8 +133,13 @@ class FrontDoorDialects(NamedTuple):
         if folder not in known_folders:
             raise InvalidRequestState(UNKNOWN_FUNCTION)
         meta: dict[str, Any] = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: {}}
-        message: Any = {"jsonrpc": "2.0", "id": None, "method": RESUME, "params": {"function": folder, "_meta": meta}}
-        return http._replace(headers={**http.headers, "mcp-method": RESUME}), message
+        message: Any = {
+            "jsonrpc": "2.0",
+            "id": None,
+            "method": RESUME_METHOD,
+            "params": {"function": folder, "_meta": meta},
+        }
+        return http._replace(headers={**http.headers, "mcp-method": RESUME_METHOD}), message
 
 
 def _load(names: Iterable[str]) -> list[Dialect]:

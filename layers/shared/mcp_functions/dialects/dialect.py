@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp_functions.protocol.constants import CALLS, META_CLIENT_REVISION
+from mcp_functions.protocol.constants import CALL_METHODS, META_CLIENT_REVISION
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.messages import Result
 
@@ -65,7 +65,7 @@ def declaration(request: Request, name: str) -> Mapping[str, Any] | None:
 
 def is_unfinished(result: AnyResult, request: Request) -> TypeGuard[Result]:
     """Return whether a result says that a call needs another round, with or without questions."""
-    if not isinstance(result, Result) or request.method not in CALLS:
+    if not isinstance(result, Result) or request.method not in CALL_METHODS:
         return False
     return result.result.get("resultType") == "input_required"
 

@@ -17,7 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions import observability
 from mcp_functions.http import identity
 from mcp_functions.protocol import headers, results
-from mcp_functions.protocol.constants import CALLS, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, META_PROTOCOL_VERSION
+from mcp_functions.protocol.constants import (
+    CALL_METHODS,
+    META_CLIENT_CAPABILITIES,
+    META_LOG_LEVEL,
+    META_PROTOCOL_VERSION,
+)
 from mcp_functions.protocol.errors import HandlerError, InvalidRequest, InvalidRequestState
 from mcp_functions.protocol.messages import Result, complete
 from mcp_functions.seal.binding import Binding, caller_id, principal_digest
@@ -72,7 +77,7 @@ def seal_turn(context: DialectContext, format_name: str, request: Request, turn:
 
 def open_turn(context: DialectContext, format_name: str, token: str, http: HttpRequest) -> Turn:
     """Return the turn in a token; see `open_turn_for`."""
-    principal = identity.identify(http, context.settings, context.now()).principal
+    principal = identity.admit(http, context.settings, context.now()).principal
     return open_turn_for(context, format_name, token, principal, http.address)
 
 
@@ -123,7 +128,7 @@ def repeat_call(http: HttpRequest, turn: Turn, answers: Mapping[str, Any]) -> Co
         "_meta": call["meta"],
     }
     message: JSONRPCRequest = {"jsonrpc": "2.0", "id": call["id"], "method": method, "params": params}
-    name = call["params"][CALLS[method]]  # the tool, prompt or resource
+    name = call["params"][CALL_METHODS[method]]  # the tool, prompt or resource
     expected_headers = {**call["headers"], "mcp-method": method, "mcp-name": headers.encode(name)}
     # The received headers win. If one contradicts the call, the released revision refuses the request.
     return http._replace(headers={**expected_headers, **http.headers}), message

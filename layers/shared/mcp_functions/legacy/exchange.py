@@ -77,7 +77,7 @@ def read_exchange(
     now = deployment.now()
     # 2025-11-25, basic/security_best_practices: "MCP Servers MUST NOT use sessions for authentication". So the caller
     # is known before the session is read.
-    caller = identity.identify(http, deployment.settings, now)
+    caller = identity.admit(http, deployment.settings, now)
     principal = principal_digest(caller.principal)
     counted_as = caller_id(caller.principal, http.address)
     observability.current().caller_id = counted_as

@@ -17,7 +17,7 @@ from mcp_functions.legacy import conversations, final_messages, revisions, sessi
 from mcp_functions.legacy.final_messages import Obstacle
 from mcp_functions.legacy.responses import Reply, error_message, result_message
 from mcp_functions.legacy.runner import Call, run_call, run_request
-from mcp_functions.protocol.constants import CALLS, LISTS, LOG_LEVELS, META_SERVER_INFO
+from mcp_functions.protocol.constants import CALL_METHODS, LIST_METHODS, LOG_LEVELS, META_SERVER_INFO
 from mcp_functions.protocol.errors import InvalidParams, McpError, MethodNotFound
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def error_reply(id_: RequestId, error: McpError) -> Reply:
 
 
 def _reply_by_method(exchange: Exchange, call: Call) -> Reply:
-    if call.method in CALLS or call.method in LISTS or call.method == "completion/complete":
+    if call.method in CALL_METHODS or call.method in LIST_METHODS or call.method == "completion/complete":
         return _run(exchange, call)
     if call.method == "initialize":
         return _initialize(exchange, call)

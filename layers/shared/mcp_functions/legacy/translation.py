@@ -15,8 +15,8 @@ from mcp_functions.handlers import lookup
 from mcp_functions.legacy.revisions import supports
 from mcp_functions.protocol import header_parameters, headers
 from mcp_functions.protocol.constants import (
-    CALLS,
-    LISTS,
+    CALL_METHODS,
+    LIST_METHODS,
     META_CLIENT_CAPABILITIES,
     META_CLIENT_INFO,
     META_CLIENT_REVISION,
@@ -80,8 +80,8 @@ def modern_headers(message: JSONRPCRequest, catalog: Mapping[str, Any], received
     modern["content-type"] = "application/json"
     modern["mcp-protocol-version"] = PROTOCOL_VERSION
     modern["mcp-method"] = method
-    if method in CALLS:
-        name = params.get(CALLS[method])  # the tool, prompt or resource
+    if method in CALL_METHODS:
+        name = params.get(CALL_METHODS[method])  # the tool, prompt or resource
         if isinstance(name, str):
             modern["mcp-name"] = headers.encode(name)
     if method == "tools/call":
@@ -120,8 +120,8 @@ def legacy_result(method: str, modern: Mapping[str, Any], revision: str) -> dict
     """Return the result of a request for a client of `revision`."""
     result = {name: value for name, value in modern.items() if name not in NEW_RESULT_MEMBERS}
     meta = {name: value for name, value in result.pop("_meta", {}).items() if name != META_SERVER_INFO}
-    if method in LISTS:
-        member = LISTS[method]  # the member of the result that has the entries, for example "tools"
+    if method in LIST_METHODS:
+        member = LIST_METHODS[method]  # the member of the result that has the entries, for example "tools"
         result[member] = [legacy_entry(entry, revision) for entry in result[member]]
     elif method == "tools/call":
         result = _tool_result(result, revision)

@@ -20,7 +20,7 @@ from mcp_functions.local.environment import arn, function_name
 from mcp_functions.local.lambdas.own_variables import running_function
 from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Outcome
 from mcp_functions.observability import listener, progress_listener
-from mcp_functions.protocol.constants import WORKER
+from mcp_functions.protocol.constants import WORKER_SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,7 +88,7 @@ class InProcess:
 
     def _call(self, folder: str, event: bytes) -> Outcome:
         """Call the function in a context of its own, so that no variable of the context outlives the call."""
-        name = folder.removesuffix(WORKER)
+        name = folder.removesuffix(WORKER_SUFFIX)
         context = _context(function_name(folder), TIMEOUT if folder == name else WORKER_TIMEOUT)
         running_function.set(name)  # chooses the environment variables that the function sees
         listener.set(lambda notes: self._show(folder, notes.raised))  # the toolkit tells it what a handler raised

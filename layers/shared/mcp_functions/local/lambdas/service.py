@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from mcp_functions.local.environment import STACK
 from mcp_functions.local.loopback import json_object
-from mcp_functions.protocol.constants import WORKER
+from mcp_functions.protocol.constants import WORKER_SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -97,10 +97,10 @@ class Lambdas:
     def folder(self, name: str) -> str | None:
         """Return the folder of a function's name in AWS; None if no function has it.
 
-        The name of a worker, which continues the tasks of a function, gives the folder with the suffix WORKER.
+        The name of a worker, which continues the tasks of a function, gives the folder with the suffix WORKER_SUFFIX.
         """
         folder = name.removeprefix(f"{STACK}_")
-        if folder == name or folder.removesuffix(WORKER) not in self.folders:
+        if folder == name or folder.removesuffix(WORKER_SUFFIX) not in self.folders:
             return None
         return folder
 

@@ -19,7 +19,7 @@ from mcp_functions.local.loopback import HttpResponse, json_response
 from mcp_functions.local.page.guard import SECURITY_HEADERS, Guard, refusal
 from mcp_functions.local.problems import Problem
 from mcp_functions.protocol import json_reader
-from mcp_functions.protocol.constants import CALLS
+from mcp_functions.protocol.constants import CALL_METHODS
 from mcp_functions.protocol.errors import ParseError
 from mcp_functions.seal.kms import KmsKey
 
@@ -133,8 +133,8 @@ class Page:
         A state holds the record of a call: the answers of its user, and the result of each step that has run.
         """
         # `in` of a tuple compares, so that a list or an object as the method is refused, not hashed.
-        if "method" in request and request["method"] not in tuple(CALLS):
-            message = f"method must be one of {', '.join(CALLS)}"
+        if "method" in request and request["method"] not in tuple(CALL_METHODS):
+            message = f"method must be one of {', '.join(CALL_METHODS)}"
             raise BadRequest(message)
         if "target" in request:
             _read_text(request, "target")
