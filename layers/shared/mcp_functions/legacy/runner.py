@@ -39,7 +39,7 @@ ACCESS_DENIED_ERROR = {"code": InsufficientScope.code, "message": InsufficientSc
 class ModernServer(NamedTuple):
     """The server of 2026-07-28 behind the translation."""
 
-    answer: Callable[[Request], Result | ForwardedResponse]
+    answer: Callable[[Request], Result | ForwardedResponse]  # runs a handler, or forwards the request to its function
     catalog: Mapping[str, Any]  # its tools, prompts and resources
     # True if it forwards requests to other functions. A forwarded request needs an event as API Gateway would send it.
     forwards: bool = True
@@ -70,9 +70,9 @@ class Outcome(NamedTuple):
     @property
     def questions(self) -> Mapping[str, Any]:
         """The questions of a round that has not finished the call (`inputRequests`), by key."""
-        questions: Mapping[str, Any] = {}
-        if self.result and self.is_unfinished:
-            questions = self.result.get("inputRequests", {})
+        if self.result is None or not self.is_unfinished:
+            return {}
+        questions: Mapping[str, Any] = self.result.get("inputRequests", {})
         return questions
 
     @property
