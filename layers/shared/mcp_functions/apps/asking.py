@@ -33,31 +33,31 @@ AT_WORK = "The work is not finished, and nothing is lost."
 def choose_channel(
     handler: channels.AskingHandler,
     request: Request,
-    channel: channels.Channel | None,
+    last_channel: channels.Channel | None,
     questions: Mapping[str, JSONObject],
-    lacking: Mapping[str, Any],
+    missing: Mapping[str, Any],
 ) -> channels.Channel:
     """Choose the channel for the questions of a round.
 
     Args:
         handler: the handler that asks.
         request: the request of the round.
-        channel: the channel of the answers that the request brought; None if it called the handler itself.
+        last_channel: the channel of the last round, in which the call goes on; None if this is the first round.
         questions: the questions, by key; empty if the round ended only because its time was up.
-        lacking: the capabilities that the client would need, as ClientCapabilities.
+        missing: the capabilities that the client would need, as ClientCapabilities.
 
     Raises:
         ToolError: the user cannot be asked, and the text tells the model what to do.
         MissingRequiredClientCapability: the handler cannot do without what the client lacks.
     """
     declared = dict(request.capabilities)
-    if channel:  # the client has no elicitation for this call, even if it declares elicitation by now
+    if last_channel:  # the call keeps its channel, even if the client declares elicitation by now
         declared.pop("elicitation", None)
     chosen = channels.choose(handler, questions, declared)
-    is_other_channel = channel is not None and chosen is not channel  # a call keeps the channel on which it began
-    if chosen is None or is_other_channel or channels.is_required(handler, lacking):
-        earlier = META_CLIENT_REVISION in request.params["_meta"]
-        raise ToolError(channels.not_asked(handler, questions, lacking, earlier=earlier))
+    is_other_channel = last_channel is not None and chosen is not last_channel
+    if chosen is None or is_other_channel or channels.is_required(handler, missing):
+        is_of_2025 = META_CLIENT_REVISION in request.params["_meta"]
+        raise ToolError(channels.not_asked(handler, questions, missing, earlier=is_of_2025))
     return chosen
 
 

@@ -104,7 +104,7 @@ def run_call(
     while True:
         outcome = run_request(exchange, call, capabilities, answers)
         notifications += outcome.notifications
-        seconds_left = exchange.deadline - exchange.deployment.now()
+        seconds_left = exchange.gateway_deadline - exchange.deployment.now()
         if not outcome.needs_time or seconds_left < MIN_ROUND_SECONDS:
             return outcome._replace(notifications=notifications)
         call = call._replace(state=outcome.state)
@@ -150,10 +150,10 @@ def _modern_request(
         headers=headers,
         principal=exchange.caller.principal,
         address=exchange.http.address,
-        gateway_deadline=exchange.deadline - SPARE_SECONDS,
+        gateway_deadline=exchange.gateway_deadline - SPARE_SECONDS,
         event=event,
         scopes=exchange.caller.scopes,
-        lambda_deadline=exchange.ends,
+        lambda_deadline=exchange.lambda_deadline,
     )
 
 

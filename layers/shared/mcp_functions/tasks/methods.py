@@ -178,11 +178,11 @@ class Tasks:
         questions = {wire_key: question for wire_key, (_elicit_key, question) in task.requests.items()}
         # Tasks extension: "MUST NOT send an inputRequests that the client has not declared support for in its
         # capabilities"
-        lacking = missing_capabilities(questions.values(), request.capabilities)
-        if lacking:
+        missing = missing_capabilities(questions.values(), request.capabilities)
+        if missing:
             from mcp_functions.apps import channels  # noqa: PLC0415 - only for clients without elicitation
 
-            raise channels.refusal(lacking, questions)  # an McpError that names the missing capabilities
+            raise channels.refusal(missing, questions)  # an McpError that names the missing capabilities
         description = _description(task_id, task, self._now_ms())
         if task.status == INPUT_REQUIRED:
             return {**description, "inputRequests": questions}
