@@ -1,11 +1,12 @@
 """The response that ends a call for its client.
 
-the outcome of the call          the response
-a result                         the result, as the client's revision has it
-questions for pages alone        error -32042, with which the client opens the pages
-other questions, or no time      an explanation why the call is not finished
-error: a capability is missing   an explanation
-another error                    the error
+The outcome of the call decides:
+
+    a result                         the result, as the client's revision has it
+    questions for pages alone        error -32042, with which the client opens the pages
+    other questions, or no time      an explanation why the call is not finished
+    error: a capability is missing   an explanation
+    another error                    the error
 """
 
 from __future__ import annotations
