@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONObject
 
 META_FORM = "mcp-functions/form"  # the member of the result's `_meta` with what the form shows and returns
+# Parts of the texts for the model.
 ONLY_THE_USER = "Only the user can answer this. Do not answer for the user, and do not call the tool again meanwhile."
 FORM_REPORTS = (
     "The form reports the outcome here when the user has answered. If it reports none, ask the user, who sees it."
 )
-AT_WORK = "The work is not finished, and nothing is lost."
+STILL_AT_WORK = "The work is not finished, and nothing is lost."
 
 
 def choose_channel(
@@ -103,7 +104,7 @@ def _for_app(
         asks = " / ".join(map(channels.describe_request, questions.values()))
         text = f"Not finished yet: a form asks the user: {asks}. {ONLY_THE_USER} {FORM_REPORTS}"
     else:
-        text = f"{AT_WORK} The form beside this result continues it by itself. {FORM_REPORTS}"
+        text = f"{STILL_AT_WORK} The form beside this result continues it by itself. {FORM_REPORTS}"
     return {"content": [{"type": "text", "text": text}], "isError": False, "_meta": {META_FORM: form}}
 
 
@@ -118,7 +119,7 @@ def _for_model(handler: channels.AskingHandler, questions: Mapping[str, JSONObje
             '"cancel") and, if accepted, its "content", an object of the fields.'
         )
     else:
-        text = f"{AT_WORK} To continue it, {call}."
+        text = f"{STILL_AT_WORK} To continue it, {call}."
     # Official clients accept a result without the structured content of an `outputSchema` only as an error.
     must_be_error = "outputSchema" in handler.describe()
     return {"content": [{"type": "text", "text": text}], "isError": must_be_error}

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
             """Write its entry in a list."""
 
 
+# Parts of the text for a call that is not finished.
 EFFECTS = "Effects of earlier steps remain; later steps did not run."
 NO_WAY = "this client declares no way to ask its user"
 NO_TIME = "the work takes longer than one request, and this client does not continue it"
@@ -144,7 +145,7 @@ def not_asked(
 
 
 def unfinished(because: str, questions: Iterable[str], advice: str = ADVICE) -> str:
-    """Say why a call did not finish, what it asks, and what to do instead.
+    """Return the text that says why a call is not finished, what it asks, and what to do instead.
 
     Args:
         because: why the user was not asked.
