@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_functions.local.api_gateway.events import INTERNAL_ERROR, Moment, event, response
+from mcp_functions.local.api_gateway.events import Moment, event
+from mcp_functions.local.api_gateway.responses import INTERNAL_ERROR, response
 from mcp_functions.local.loopback import HttpRequest
 
 MOMENT = Moment(now=1795203843.5, request_id="JKJaXmPLvHcESHA=", trace_id="Root=1-6b00f3c3-0123456789abcdef01234567")

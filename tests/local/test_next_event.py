@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from mcp_functions.local.next_event import fill
 from mcp_functions.local.problems import Problem
-from mcp_functions.local.recording import follow
 
 STATE = 'ks1.AbC-_"\\'
 
@@ -33,7 +33,7 @@ def carried(made: str) -> Any:  # noqa: ANN401 - JSON is any value
 
 
 def test_every_state_is_escaped_in_the_body() -> None:
-    made = follow(response(ASKS), event())
+    made = fill(response(ASKS), event())
     assert carried(made) == STATE
     assert json.loads(made) == {**json.loads(event()), "body": json.loads(made)["body"]}
 
@@ -41,19 +41,19 @@ def test_every_state_is_escaped_in_the_body() -> None:
 def test_a_state_comes_out_of_a_stream_too() -> None:
     progress = 'event: message\r\ndata: {"jsonrpc": "2.0", "method": "notifications/progress"}\r\n\r\n'
     stream = f"{progress}: comment\r\nid: 7\r\nevent: message\r\ndata: {json.dumps(ASKS)}\r\n\r\n"
-    assert carried(follow(response(stream), event())) == STATE
+    assert carried(fill(response(stream), event())) == STATE
 
 
 def test_bodies_in_base64_are_read_and_written_so() -> None:
     sent = base64.b64encode(json.dumps(ASKS).encode()).decode()
     waiting = json.loads(event())
     waiting |= {"isBase64Encoded": True, "body": base64.b64encode(waiting["body"].encode()).decode()}
-    made = json.loads(follow(response(sent, isBase64Encoded=True), json.dumps(waiting)))
+    made = json.loads(fill(response(sent, isBase64Encoded=True), json.dumps(waiting)))
     assert json.loads(base64.b64decode(made["body"])) == {"params": {"requestState": STATE}}
 
 
 def test_the_length_that_the_event_states_stays_true() -> None:
-    made = json.loads(follow(response(ASKS), event(headers={"Content-Length": "1"})))
+    made = json.loads(fill(response(ASKS), event(headers={"Content-Length": "1"})))
     assert made["headers"] == {"Content-Length": str(len(made["body"]))}
 
 
@@ -84,16 +84,16 @@ def test_the_length_that_the_event_states_stays_true() -> None:
 )
 def test_the_error_for_a_response_without_a_state_gives_the_reason(given: str, said: str) -> None:
     with pytest.raises(Problem) as refused:
-        follow(given, event())
+        fill(given, event())
     assert str(refused.value) == said
 
 
 @pytest.mark.parametrize("given", [event({"params": {}}), '{"version": "2.0"}'])
 def test_an_event_that_continues_nothing_is_refused(given: str) -> None:
     with pytest.raises(Problem, match=r"EVENT has no \{\{requestState\}\} in its body"):
-        follow(response(ASKS), given)
+        fill(response(ASKS), given)
 
 
 def test_an_event_that_is_no_event_is_refused() -> None:
     with pytest.raises(Problem, match="EVENT is not a JSON object"):
-        follow(response(ASKS), "7")
+        fill(response(ASKS), "7")

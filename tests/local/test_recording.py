@@ -16,7 +16,7 @@ def test_an_update_deletes_the_rounds_that_a_conversation_no_longer_has(tmp_path
     assert recording.check(tmp_path, "add", [first, second], ["call", "consent"], update=True) == []
     (tmp_path / "add" / "notes.json").write_text("{}", encoding="utf-8")
 
-    left = f"{tmp_path.name}/add/2-consent.json is of no round: pytest --update-events"
+    left = f"{tmp_path.name}/add/2-consent.json belongs to no round: pytest --update-events"
     assert recording.check(tmp_path, "add", [first], ["call"]) == [left]
     assert recording.check(tmp_path, "add", [first], ["call"], update=True) == []
     assert sorted(path.name for path in (tmp_path / "add").iterdir()) == ["1-call.json", "notes.json"]

@@ -239,7 +239,7 @@ def test_under_the_runtime_a_broken_save_fails_with_its_place_and_the_next_save_
     serve: Callable[..., Serving],
 ) -> None:
     serving = serve("--runtime")
-    serving.save("functions/other/app.py", "def broken(:\n", "other: its processes fail until a save loads")
+    serving.save("functions/other/app.py", "def broken(:\n", "other: its requests fail until a saved version loads")
     assert serving.call(name="other")["code"] == -32603
     serving.save("functions/other/app.py", OTHER, "reloaded other")
     assert text(serving.call(name="other")) == "theirs hello hidden"

@@ -1,13 +1,13 @@
 """Runs the functions of a project on this machine, behind copies of API Gateway, Lambda, KMS and DynamoDB.
 
-    client -> Api: routes and authorizer -> Lambdas: run one function, record the invocation
-                                                 ^ InvokeApi: one function calls another
+    with Harness(Path("functions")) as harness:
+        print(harness.url)  # the URL of the MCP server, for any client
 
-`Harness` takes a directory with a folder for each function, and gives the URL of its MCP server. `Lambdas` runs a
-function in one of two places:
+A request takes this way:
 
-    InProcess    in this process: fast, and easy to debug
-    Fleet        with `runtime`, in another process, as on Lambda; `Launcher` starts the processes
+    client -> Api: routes and authorizer -> Lambdas: records the invocation -> InProcess: runs the function here
+                                            ^                               or Fleet: runs it in another process
+                                            InvokeApi: one function calls another
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import sys
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -31,7 +31,8 @@ from mcp_functions.local.lambdas.in_process import InProcess
 from mcp_functions.local.lambdas.invoke_api import InvokeApi
 from mcp_functions.local.lambdas.own_variables import layered
 from mcp_functions.local.loopback import Loopback
-from mcp_functions.local.page import Page
+from mcp_functions.local.page.controls import Controls
+from mcp_functions.local.page.routes import Page
 from mcp_functions.local.problems import stop
 from mcp_functions.local.runtime.fleet import Fleet
 from mcp_functions.local.runtime.launcher import Launcher
@@ -57,26 +58,26 @@ def _write_to_stderr(folder: str, line: str) -> None:
 
 @dataclass(eq=False)
 class Harness:
-    """API Gateway, Lambda, KMS and DynamoDB for one directory of functions, while its block runs.
+    """API Gateway, Lambda, KMS and DynamoDB for one directory of functions, from the start of its block to the end.
 
-    It changes the environment of the whole process, so only one harness can run at a time.
+    A harness changes the environment variables of the whole process, so only one can run at a time.
 
     Attributes:
         directory: contains a folder for each function.
         port: the port for clients; 0 for any free port.
         state_dir: keeps the KMS key and the table between runs.
-        auth: who may call, as with the AuthMode of a deployment:
+        auth: who may call, like the AuthMode of a deployment:
             "none": everybody.
-            "jwt": who has an access token of a local issuer, which gives one to every client.
-            "oauth": the same, and the sign-in front, functions/oauth, runs before the issuer, which asks who signs in.
+            "jwt": clients with an access token. A local issuer gives one to every client.
+            "oauth": clients whose user has signed in at functions/oauth, the sign-in front before that issuer.
         runtime: whether functions run in processes of the real Lambda runtime. Otherwise they run in this process.
         reuse: with `runtime`, whether a process takes a second invocation.
         debug: without `runtime`, whether tracebacks of functions include the toolkit's own frames.
-        on_log: called with a function's folder and one line of its log, or one line about its configuration. The
-            default writes to stderr.
+        on_log: called with a function's folder and one line of its log, or with "template" and one line about
+            template.yaml. The default writes to stderr.
         on_invocation: called after every invocation of a function.
-        watcher: shows an author each call that has ended, and how far a call is. An author who watches needs whole
-            tracebacks too, so the processes write them. Without a watcher they log only what they log on Lambda.
+        watcher: shows an author each call that has ended, and the progress of calls. With a watcher and `runtime`, the
+            processes also log whole tracebacks, which they do not on Lambda.
 
     While the block runs, it has these attributes too:
         url: the server's URL for clients, e.g. "http://127.0.0.1:8000/mcp".
@@ -99,18 +100,19 @@ class Harness:
     issuer: Issuer | None = field(default=None, init=False)
     _running: ExitStack = field(default_factory=ExitStack, init=False)  # stops everything when it is closed
     _fleet: Fleet | None = field(default=None, init=False)  # the processes of the functions; None without `runtime`
-    # `__enter__` sets these two.
+    _loaded: Functions | None = field(default=None, init=False)  # the functions in this process; None until needed
+    # These two exist while the block runs.
     _lambdas: Lambdas = field(init=False)
     _template_variables: TemplateVariables = field(init=False)
 
     @property
     def functions(self) -> Mapping[str, Function]:
-        """The functions by folder, loaded into this process; with `runtime` they are loaded when they are first needed.
+        """The functions by folder. With `runtime` they are loaded into this process when they are first asked for.
 
         Raises:
             Problem: a function does not load.
         """
-        return self._loaded.by_folder
+        return self._load().by_folder
 
     @property
     def invocations(self) -> list[Invocation]:
@@ -119,10 +121,8 @@ class Harness:
 
     @property
     def skipped_folders(self) -> frozenset[str]:
-        """The folders that are not served: the sign-in front belongs to "oauth" alone."""
-        if self.auth == "oauth":
-            return frozenset()
-        return frozenset({SIGN_IN})
+        """The folders that are not served: without `auth="oauth"` the sign-in front."""
+        return frozenset() if self.auth == "oauth" else frozenset({SIGN_IN})
 
     def configure(self, folders: Sequence[str]) -> list[str]:
         """Serve these folders, with the variables that template.yaml gives them now.
@@ -131,7 +131,7 @@ class Harness:
             A new line for each variable that only a deployment knows.
 
         Raises:
-            Problem: the template cannot be read; the last one stays.
+            Problem: the template cannot be read. The configuration before stays.
         """
         if self._fleet:
             self._fleet.launcher.configure(folders)
@@ -145,17 +145,20 @@ class Harness:
         Raises:
             Problem: it does not load.
         """
-        self._loaded.load(self.directory.resolve() / folder / "app.py")
+        self._load().load(self.directory.resolve() / folder / "app.py")
 
     def unload(self, folder: str) -> None:
-        """Forget a function."""
-        self._loaded.unload(folder)
+        """Remove a function whose folder is gone."""
+        self._load().unload(folder)
 
     def kill_only_process(self, folder: str) -> bool:
         """With `runtime`, kill the process that runs a request of a function, if there is exactly one.
 
         Args:
-            folder: the function's folder; with the suffix WORKER, its worker is meant.
+            folder: the function's folder; with the suffix WORKER, the worker that continues its tasks.
+
+        Returns:
+            Whether a process was killed.
         """
         return self._fleet is not None and self._fleet.kill_only_process(folder)
 
@@ -177,13 +180,12 @@ class Harness:
         self._running.close()
 
     def _start(self) -> None:
-        """Start all parts, each before those that need it; `_running` stops them in the opposite order."""
-        # The most frequent mistake is the wrong directory: report it before anything is opened.
-        folders = self._find_folders()
-        self.__dict__.pop("_loaded", None)  # the functions of an earlier run have ended with it
-        shell = dict(os.environ)
+        """Start all parts, each before the parts that need it. `_running` stops them in the opposite order."""
+        folders = self._find_folders()  # before anything is opened: a wrong directory is the most frequent mistake
+        self._loaded = None  # a harness may run twice, and the functions of its first run are closed
+        shell = dict(os.environ)  # as the developer has it, before step 3 changes it
 
-        # 1. The addresses, which the other parts must know. They answer requests from steps 4 and 5 on.
+        # 1. The addresses, which the other parts must know. Steps 4 and 5 start to answer requests there.
         api_loopback = self._running.enter_context(Loopback(port=self.port, max_body=MAX_BODY))
         invoke_loopback = self._running.enter_context(Loopback(max_body=2 * MAX_PAYLOAD))
         self.url = f"{api_loopback.url}/{FRONT_DOOR}"
@@ -193,33 +195,32 @@ class Harness:
         access = authorization.start(self._running, self.auth, api_loopback.url, self.url, self.directory)
         self.issuer = access.issuer
 
-        # 3. The environment variables: those of a deployment, and those that lead to the copies of AWS's services.
+        # 3. The environment variables: `settings` are those of a deployment, and `endpoints` lead to the copies of AWS.
         name = self.directory.resolve().parent.name or "mcp-functions"
         settings = environment.settings(port=api_loopback.port, name=name, key_arn=self.key_arn) | access.settings
         endpoints = environment.CREDENTIALS | aws
         self._running.enter_context(environment.applied(settings | endpoints))
-        own = self._running.enter_context(layered())
-        self._template_variables = TemplateVariables(self.directory, settings | endpoints, shell, own)
+        own_variables = self._running.enter_context(layered())
+        self._template_variables = TemplateVariables(self.directory, settings | endpoints, shell, own_variables)
 
-        # 4. The functions, which can now call each other.
+        # 4. The functions, which can call each other from now on.
         run = self._start_processes(folders, settings, endpoints) if self.runtime else self._load_functions(folders)
         self._lambdas = Lambdas(folders, run, watcher=self.watcher, on_invocation=self.on_invocation)
         invoke_api = InvokeApi(self._lambdas)
         self._running.callback(invoke_api.drain)
         invoke_loopback.start(invoke_api.answer)
 
-        # 5. The API for clients, and the page, which answers other routes.
+        # 5. The API for clients, and the page for the developer's browser.
         api = Api(self._lambdas, authorizer=access.authorizer, has_sign_in=self.auth == "oauth")
-        page = Page(
-            port=api_loopback.port,
-            token=secrets.token_urlsafe(32),
+        controls = Controls(
             key_arn=self.key_arn,
             lambdas=self._lambdas,
-            access=partial(authorization.make_token, self.issuer, self.directory),
+            make_access_token=partial(authorization.make_token, self.issuer, self.directory),
             now=time.time,
         )
+        page = Page(port=api_loopback.port, token=secrets.token_urlsafe(32), controls=controls)
         api_loopback.start(lambda request: page.answer(request) or api.answer(request))
-        self._running.callback(api_loopback.stop)  # stops first, so that no client calls while the rest stops
+        self._running.callback(api_loopback.stop)  # stops first, so that no client calls while the other parts stop
 
     def _find_folders(self) -> list[str]:
         folders = [app.parent.name for app in find(self.directory, self.skipped_folders)]
@@ -228,7 +229,7 @@ class Harness:
         return folders
 
     def _start_processes(self, folders: Sequence[str], settings: Variables, endpoints: Variables) -> Run:
-        """Get the functions ready as processes; return what runs one of them."""
+        """Prepare the processes of the functions; return the callable that runs one function."""
         launcher = Launcher(
             directory=self.directory,
             settings=settings,
@@ -243,11 +244,13 @@ class Harness:
         return self._fleet.run
 
     def _load_functions(self, folders: Sequence[str]) -> Run:
-        """Load the functions into this process; return what runs one of them."""
+        """Load the functions into this process; return the callable that runs one function."""
         for line in self._template_variables.load(folders):
             self.on_log("template", line)
-        return InProcess(self._loaded.by_folder, debug=self.debug, watcher=self.watcher).run
+        return InProcess(self.functions, debug=self.debug, watcher=self.watcher).run
 
-    @cached_property
-    def _loaded(self) -> Functions:
-        return self._running.enter_context(Functions(self.directory, without=self.skipped_folders))
+    def _load(self) -> Functions:
+        """Load all functions into this process, if they are not loaded yet."""
+        if self._loaded is None:
+            self._loaded = self._running.enter_context(Functions(self.directory, without=self.skipped_folders))
+        return self._loaded

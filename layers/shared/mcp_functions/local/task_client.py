@@ -1,7 +1,10 @@
-"""A small HTTP client that supports tasks, which the official clients do not yet. It follows a call to its end.
+"""An HTTP client of MCP 2026-07-28 with tasks, which the official clients do not support yet.
 
-rounds    a response asks ("input_required"), and the client sends the call again with the answers
-a task    a response names a task, and the client polls it, answers its questions, or cancels it
+A call does not always return its result at once. The client continues by the `resultType` of the response:
+
+input_required    the response asks questions: send the call again with the answers
+task              the response names a task: poll the task, and answer its questions, until it ends
+any other         the response is the result
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.attack.client import Response
 
-    Answer = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]  # (key, request) -> response
+    Answer = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]  # (the question's key, the question) -> its answer
 
 WITH_TASKS: dict[str, Any] = {
     "elicitation": {"form": {}, "url": {}},
@@ -28,7 +31,7 @@ WITH_TASKS: dict[str, Any] = {
     "roots": {},
     "extensions": {EXTENSION_TASKS: {}, EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}},
 }
-ENDED = ("completed", "failed", "cancelled")
+ENDED = ("completed", "failed", "cancelled")  # the statuses of a task that does not go on
 
 
 class Refused(Exception):
@@ -50,7 +53,7 @@ class TaskClient:
         headers: more headers for every request, e.g. an access token.
         capabilities: the capabilities that the client declares.
         timeout: seconds for one request.
-        told: called with the task of every poll.
+        told: called with the task after every poll.
         sleep: waits for a number of seconds.
     """
 
@@ -63,12 +66,12 @@ class TaskClient:
     _ids: Iterator[int] = field(default_factory=lambda: count(1), init=False)  # the ids of requests
 
     def run(self, name: str, arguments: Mapping[str, Any], answer: Answer | None = None) -> dict[str, Any]:
-        """Call a tool and follow it to its end, through rounds and as a task.
+        """Call a tool, answer its questions, and wait for its task if it becomes one.
 
         Args:
             name: the tool's name.
             arguments: the arguments by their names in the tool's schema.
-            answer: returns the answer to a question, from its key and request; without it the tool may not ask.
+            answer: answers a question; without it the tool may not ask.
 
         Returns:
             The tool's result.
@@ -85,36 +88,46 @@ class TaskClient:
         answer: Answer | None = None,
         header_parameters: Sequence[tuple[str, str]] = (),
     ) -> dict[str, Any]:
-        """Send a request, and follow it to its end like `run`.
+        """Send a request of any method, and continue like `run` until there is a result.
 
         Args:
             method: the method of the protocol, e.g. "prompts/get".
             params: the method's params without `_meta`.
-            answer: returns the answer to a question, from its key and request; without it the server may not ask.
+            answer: answers a question; without it the server may not ask.
             header_parameters: each argument that a header repeats, and the header (`x-mcp-header` of the schema).
+
+        Returns:
+            The result.
 
         Raises:
             Refused: the call, or its task, ended with an error, or was cancelled.
         """
         result = self.request(method, params, header_parameters)
         while result.get("resultType") == "input_required":
-            further = {**params, "inputResponses": _answers(result, answer)}
-            if "requestState" in result:
-                further["requestState"] = result["requestState"]
-            result = self.request(method, further, header_parameters)
+            next_params = {**params, "inputResponses": _answer_all(result, answer)}
+            if "requestState" in result:  # the server's state of the call, which the client returns unchanged
+                next_params["requestState"] = result["requestState"]
+            result = self.request(method, next_params, header_parameters)
         if result.get("resultType") == "task":
             return self.follow(result, answer)
         return result
 
     def follow(self, task: Mapping[str, Any], answer: Answer | None = None) -> dict[str, Any]:
-        """Follow a task to its end: poll at the server's interval, and answer its questions.
+        """Poll a task at the server's interval, and answer its questions, until it ends.
+
+        Args:
+            task: the task, as a response named it.
+            answer: answers a question; without it the task may not ask.
+
+        Returns:
+            The result of the call.
 
         Raises:
             Refused: the task failed, or was cancelled.
         """
         while task["status"] not in ENDED:
             if task["status"] == "input_required" and "inputRequests" in task:
-                self.update(task["taskId"], _answers(task, answer))
+                self.update(task["taskId"], _answer_all(task, answer))
             else:
                 self.sleep(task.get("pollIntervalMs", 1000) / 1000)
             task = self.get(task["taskId"])
@@ -124,7 +137,7 @@ class TaskClient:
         raise Refused(task.get("error", {"message": f"the task was {task['status']}"}))
 
     def call(self, name: str, arguments: Mapping[str, Any], **inputs: object) -> dict[str, Any]:
-        """Call a tool once (`tools/call`), with `inputResponses` and `requestState` if it is a further round."""
+        """Send one `tools/call`; a later request of the same call has `inputResponses` and `requestState` too."""
         return self.request("tools/call", {"name": name, "arguments": dict(arguments), **inputs})
 
     def get(self, task_id: str) -> dict[str, Any]:
@@ -166,11 +179,11 @@ class TaskClient:
         return response
 
 
-def _answers(asking: Mapping[str, Any], answer: Answer | None) -> dict[str, Any]:
-    """Answer each question of a response or of a task."""
-    requests: Mapping[str, Any] = asking.get("inputRequests") or {}
-    if not requests:
+def _answer_all(result_or_task: Mapping[str, Any], answer: Answer | None) -> dict[str, Any]:
+    """Answer each question of a result or of a task. A result may ask none: the server only wants another request."""
+    questions: Mapping[str, Any] = result_or_task.get("inputRequests") or {}
+    if not questions:
         return {}
     if answer is None:
-        raise Refused({"message": f"this client has no answer to {', '.join(requests)}"})
-    return {key: dict(answer(key, request)) for key, request in requests.items()}
+        raise Refused({"message": f"this client has no answer to {', '.join(questions)}"})
+    return {key: dict(answer(key, question)) for key, question in questions.items()}

@@ -23,7 +23,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         from mcp_functions.local.lambdas.loading import Folder  # noqa: PLC0415 - only a project with functions needs it
 
         for app in sorted(directory.glob("*/app.py")):
-            early_config.add_cleanup(Folder(app.parent, f"{directory.name}.{app.parent.name}").close)
+            early_config.add_cleanup(Folder.in_tests(app.parent).close)
 
 
 @pytest.hookimpl(wrapper=True)

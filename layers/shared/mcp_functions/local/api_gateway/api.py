@@ -3,12 +3,12 @@
     route                     function             authorizer                exists
     ANY /mcp                  functions/mcp        yes                       always
     ANY /mcp/<name>           functions/<name>     yes                       always; never for functions/oauth
-    OPTIONS /mcp              functions/mcp        no: a preflight request   always
-                                                   of a browser has no token
+    OPTIONS /mcp              functions/mcp        no, see below             always
     METADATA_PATHS            functions/mcp        no                        if the API has an authorizer
     SIGN_IN_PATHS             functions/oauth      no                        with AuthMode oauth
 
-Every other request gets 404.
+Every other request gets 404. A browser sends OPTIONS without a token, to ask which requests a web page may send (CORS
+preflight).
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ import json
 import re
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 from mcp_functions.local.api_gateway.authorizer import Denied
-from mcp_functions.local.api_gateway.events import INTERNAL_ERROR, Moment, event, response
+from mcp_functions.local.api_gateway.events import Moment, event
+from mcp_functions.local.api_gateway.responses import INTERNAL_ERROR, response
 from mcp_functions.local.lambdas import MAX_PAYLOAD, Throttled
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, SIGN_IN
 from mcp_functions.local.loopback import json_response
 from mcp_functions.local.open_routes import METADATA_PATHS, SIGN_IN_PATHS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from mcp_functions.local.api_gateway.authorizer import JwtAuthorizer
     from mcp_functions.local.lambdas import Lambdas
@@ -65,34 +66,39 @@ class Api:
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one request as API Gateway does."""
-        route = self._route(request.method, unquote(request.target.partition("?")[0]))
+        path = unquote(request.target.partition("?")[0])
+        route = self._find_route(request.method, path)
         if route is None or route.folder not in self.lambdas.folders:
             return json_response(404, {"message": "Not Found"})
-        moment = Moment.at(self.now())
-        caller = None  # who calls, as `requestContext.authorizer` of the event tells it
+        claims = None  # of the caller's token
         if self.authorizer and route.has_authorizer:
             try:
-                caller = self.authorizer.authorize(request)
+                claims = self.authorizer.authorize(request)
             except Denied as denied:
                 return denied.response
-        payload = event(request, route.path, moment, caller, method=route.method)
-        text = json.dumps(payload, ensure_ascii=False).encode()
-        if len(text) > MAX_PAYLOAD:
+        return self._invoke(request, route, claims)
+
+    def _invoke(self, request: HttpRequest, route: Route, claims: Mapping[str, Any] | None) -> HttpResponse:
+        """Call the function of a route, and return its response."""
+        moment = Moment.at(self.now())
+        event_json = json.dumps(event(request, route.path, moment, claims, method=route.method), ensure_ascii=False)
+        payload = event_json.encode()
+        if len(payload) > MAX_PAYLOAD:
             return json_response(413, {"message": "Request Entity Too Large"})
         try:
-            outcome = self.lambdas.invoke(route.folder, text)
+            outcome = self.lambdas.invoke(route.folder, payload)
         except Throttled:
-            return INTERNAL_ERROR  # reports of the real service show the same answer
+            return INTERNAL_ERROR  # the real service answers so too
         if outcome.failed:
             return INTERNAL_ERROR
         return response(outcome.payload, moment)
 
-    def _route(self, method: str, path: str) -> Route | None:
+    def _find_route(self, method: str, path: str) -> Route | None:
         if self.authorizer and path in METADATA_PATHS:
             return Route("ANY", path, FRONT_DOOR, has_authorizer=False)
         if self.has_sign_in and path in SIGN_IN_PATHS:
             return Route("ANY", path, SIGN_IN, has_authorizer=False)
-        if (method, path) == ("OPTIONS", f"/{FRONT_DOOR}"):
+        if method == "OPTIONS" and path == f"/{FRONT_DOOR}":
             return Route(method, path, FRONT_DOOR, has_authorizer=False)
         endpoint = ENDPOINT.fullmatch(path)
         if endpoint is None or endpoint[1] == SIGN_IN:

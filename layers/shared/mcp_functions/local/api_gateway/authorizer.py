@@ -1,8 +1,12 @@
-"""The JWT authorizer of an HTTP API: it checks access tokens and passes their claims to the function.
+"""The JWT authorizer of an HTTP API: it checks access tokens, and passes their claims to the function.
 
-Its sources are AWS's documentation ("Control access to HTTP APIs with JWT authorizers") and reports of the real
-service: claims reach the function as text, a missing token gets a bare `Bearer`, and no refusal names the resource's
-metadata. AWS documents the `error_description` of a wrong audience only; the other texts are this module's.
+This follows AWS's documentation ("Control access to HTTP APIs with JWT authorizers") and reports of the real service:
+
+no token         401, `www-authenticate: Bearer`
+invalid token    401, `www-authenticate: Bearer scope="" error="invalid_token" error_description="…"`
+valid token      the function gets the claims, each as text
+
+AWS documents the `error_description` of a wrong audience only. The other descriptions are this module's.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ class Denied(Exception):
     """The authorizer refuses a request, so it does not reach a function."""
 
     def __init__(self, response: HttpResponse) -> None:
-        """Keep the response for the client."""
+        """Refuse with a response for the client."""
         super().__init__(response.status)
         self.response = response
 
@@ -37,7 +41,7 @@ class JwtAuthorizer:
 
     Attributes:
         issuer: the required `iss`.
-        audiences: a token must have one of them.
+        audiences: a token's `aud` must have one of them.
         jwks: returns the issuer's public keys, a JSON Web Key Set.
         now: the clock, unix seconds.
     """
@@ -48,34 +52,32 @@ class JwtAuthorizer:
     now: Callable[[], float] = field(default=time.time, kw_only=True)
 
     def authorize(self, request: HttpRequest) -> dict[str, Any]:
-        """Return `requestContext.authorizer` of a request.
+        """Check the token of a request, and return the value of `requestContext.authorizer` in its event.
 
         Raises:
             Denied: the token is missing or invalid.
         """
-        header = request.header("authorization").strip()
-        if not header:
+        token = _read_token(request)
+        if not token:
             raise Denied(_unauthorized("Bearer"))
-        scheme, _, rest = header.partition(" ")
-        token = rest.strip() if scheme.lower() == "bearer" and rest else header
         try:
             claims = json_web_tokens.verify(token, self.jwks())
-        except BadToken as bad:
-            raise Denied(_invalid(str(bad))) from None  # a refusal is an answer, so the cause says nothing more
-        refusal = self._refusal(claims)
-        if refusal:
-            raise Denied(_invalid(refusal))
+        except BadToken as error:
+            raise Denied(_invalid_token(str(error))) from None  # the response has the whole text of the error
+        problem = self._find_problem(claims)
+        if problem:
+            raise Denied(_invalid_token(problem))
         texts = {name: _as_text(value) for name, value in claims.items()}
         return {"jwt": {"claims": texts, "scopes": None}}  # None: the routes of template.yaml require no scopes
 
-    def _refusal(self, claims: Mapping[str, Any]) -> str | None:
-        """Return why the claims of a token are refused; None if they are accepted."""
+    def _find_problem(self, claims: Mapping[str, Any]) -> str:
+        """Return why the claims of a token are refused; "" if they are accepted."""
         now = self.now()
         if claims.get("iss") != self.issuer:
             return "invalid issuer"
         # "API Gateway validates client_id only if aud is not present"
         audience = claims["aud"] if "aud" in claims else claims.get("client_id")
-        if _texts(audience).isdisjoint(self.audiences):
+        if _strings(audience).isdisjoint(self.audiences):
             return "the token does not have a valid audience"
         if not _is_time(claims.get("exp")) or claims["exp"] <= now:
             return "the token has expired"
@@ -84,24 +86,34 @@ class JwtAuthorizer:
                 continue
             if not _is_time(claims[name]) or claims[name] > now:
                 return "the token is not valid yet"
-        return None
+        return ""
+
+
+def _read_token(request: HttpRequest) -> str:
+    """Return the token of the header Authorization, which may stand there without "Bearer"; "" if there is none."""
+    header = request.header("authorization").strip()
+    scheme, _, token = header.partition(" ")
+    if scheme.lower() == "bearer" and token:
+        return token.strip()
+    return header
 
 
 def _unauthorized(challenge: str) -> HttpResponse:
     return json_response(401, {"message": "Unauthorized"}, ("www-authenticate", challenge))
 
 
-def _invalid(description: str) -> HttpResponse:
+def _invalid_token(description: str) -> HttpResponse:
     return _unauthorized(f'Bearer scope="" error="invalid_token" error_description="{description}"')
 
 
-def _texts(claim: object) -> set[str]:
-    """Return the texts of a claim that is a text or a list, as `aud` may be."""
+def _strings(claim: object) -> set[str]:
+    """Return the strings of a claim that may be a string or a list of strings."""
     values = claim if isinstance(claim, list) else [claim]
     return {value for value in values if isinstance(value, str)}
 
 
 def _is_time(claim: object) -> bool:
+    """Whether a claim is a number; for Python a bool is an int too, but not in JSON."""
     return isinstance(claim, int | float) and not isinstance(claim, bool)
 
 

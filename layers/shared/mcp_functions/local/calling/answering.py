@@ -1,22 +1,18 @@
-"""Answers the questions of a call: from the options of the command, or from the user at the terminal.
+"""Answers the questions that a server asks during one call: with an option of the command, or by asking the user.
 
-    the server's question       the answer
-    elicitation/create, form    fields, from --answer or typed
-    elicitation/create, URL     the user has opened the page
-    sampling/createMessage      what a model would say
-    roots/list                  folders
-
-Instead of an answer, the user may decline or cancel.
+--answer KEY=VALUE          the answer to the question with this key, or the only field of its form
+--answer KEY.FIELD=VALUE    one field of its form
+--answer KEY={JSON}         several fields of its form
+--decline KEY, --cancel KEY
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcp_functions.local.calling import values
+from mcp_functions.local.calling import questions, values
 from mcp_functions.local.calling.terminal import CANCEL, DECLINE, InputEnded, QuestionRefused
 from mcp_functions.local.problems import stop
 
@@ -25,135 +21,102 @@ if TYPE_CHECKING:
 
     from mcp_functions.local.calling.terminal import Terminal
 
-HELP = "(/decline or /cancel instead of an answer)"
-ACCEPT = "accept"
-REJECTED = {"code": -1, "message": "The user rejected the request."}
 
-
-@dataclass
+@dataclass(kw_only=True)
 class Answers:
-    """The user of one call, and the answers that the options of the command contain."""
+    """Answers the questions of one call.
 
-    terminal: Terminal  # asks the user what the options do not answer
-    options: Mapping[str, str]  # --answer: by the key of a question, or by "key.field"
-    keys_to_decline: Collection[str]  # --decline
-    keys_to_cancel: Collection[str]  # --cancel
-    _used_keys: set[str] = field(default_factory=set, init=False)  # keys of the questions that an option has answered
+    Attributes:
+        terminal: asks the user the questions that no option answers.
+        options: the values of --answer, by KEY or KEY.FIELD.
+        keys_to_decline: the keys of --decline.
+        keys_to_cancel: the keys of --cancel.
+    """
+
+    terminal: Terminal
+    options: Mapping[str, str]
+    keys_to_decline: Collection[str]
+    keys_to_cancel: Collection[str]
+    _used_keys: set[str] = field(default_factory=set, init=False)  # questions that an option has answered
 
     def answer(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """Answer one question.
 
-        Raises:
-            Problem: the option does not fit, or was refused; or there is none, and no more input.
+        Args:
+            key: the question's key in `inputRequests`.
+            request: the question, with `method` and `params`.
 
+        Returns:
+            The answer for `inputResponses`.
+
+        Raises:
+            Problem: the option does not fit the question, the server asks again after an option has answered, or there
+                is no option and the user's input has ended.
         """
+        method = str(request.get("method"))
         params: Mapping[str, Any] = request.get("params", {})
         if key in self._used_keys:
             stop(f"the server refused the answer to {key}, and asks: {params.get('message', '')}")
+        if key in self._option_keys():
+            self._used_keys.add(key)
+            return self._answer_by_option(key, method, params)
         try:
-            return self._response(key, str(request.get("method")), params)
+            return questions.ask(self.terminal, method, params)
+        except QuestionRefused as refused:
+            return questions.refusal(method, refused.action)
         except InputEnded:
             stop(f"{key} has no answer: --answer {key}=..., --decline {key}, or type it at a terminal")
-        except QuestionRefused as refusal:
-            if request.get("method") == "elicitation/create":
-                return {"action": refusal.action}
-            return dict(REJECTED)  # other methods have no action, only an error
 
     def unused_keys(self) -> list[str]:
-        """List the keys in options for which no question came."""
-        keys = {name.partition(".")[0] for name in self.options} | {*self.keys_to_decline, *self.keys_to_cancel}
-        return sorted(keys - self._used_keys)
+        """List the keys in options that the server has not asked about."""
+        return sorted(self._option_keys() - self._used_keys)
 
-    def _response(self, key: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the answer of the options, or else ask the user.
+    def _option_keys(self) -> set[str]:
+        answered = {name.partition(".")[0] for name in self.options}
+        return answered.union(self.keys_to_decline, self.keys_to_cancel)
 
-        Raises:
-            QuestionRefused: it is declined or cancelled.
-            InputEnded: the options have no answer, and there is no more input.
-        """
-        options = {name: text for name, text in self.options.items() if name.partition(".")[0] == key}
-        if options or key in self.keys_to_cancel or key in self.keys_to_decline:
-            self._used_keys.add(key)
+    def _answer_by_option(self, key: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         if key in self.keys_to_cancel:
-            raise QuestionRefused(CANCEL)
+            return questions.refusal(method, CANCEL)
         if key in self.keys_to_decline:
-            raise QuestionRefused(DECLINE)
+            return questions.refusal(method, DECLINE)
         if method == "sampling/createMessage":
-            return _completion(options.get(key) or self._ask_model(params))
+            return questions.completion(self.options.get(key, ""))
         if method == "roots/list":
-            return _roots(options.get(key, "") if options else self._ask_roots())
+            return questions.roots(self.options.get(key, ""))
         if params.get("mode") == "url":
-            return {"action": ACCEPT} if options else self._ask_url(params)
-        schema: Mapping[str, Any] = params.get("requestedSchema", {})
-        content = _content(key, options, schema) if options else self._ask_form(params, schema)
-        return {"action": ACCEPT, "content": content}
+            return {"action": questions.ACCEPT}  # whatever the option's value is
+        return {"action": questions.ACCEPT, "content": self._read_form(key, params.get("requestedSchema", {}))}
 
-    def _ask_form(self, params: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-        self.terminal.write(f"\n{params.get('message', '')}", bold=True)
-        self.terminal.write(f"  {HELP}", dim=True)
-        content = {}
-        for name, member in schema.get("properties", {}).items():
-            if "description" in member:
-                self.terminal.write(f"  {member['description']}")
-            label = member.get("title") or name
-            value = self.terminal.ask_value(label, member, schema, required=name in schema.get("required", ()))
-            if value is not None:
-                content[name] = value
+    def _read_form(self, key: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """Read the fields of a form from the options of its key."""
+        content: dict[str, Any] = {}
+        for name, text in self.options.items():
+            option_key, _, field_name = name.partition(".")
+            if option_key == key:
+                content |= _read_fields(key, field_name, text, schema.get("properties", {}))
+        problem = values.find_problem(content, schema, schema)
+        if problem:
+            stop(f"the answer to {key} does not fit: {problem}")
         return content
 
-    def _ask_url(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        self.terminal.write(f"\n{params.get('message', '')}", bold=True)
-        self.terminal.write(f"  {params.get('url', '')}")
-        self.terminal.ask_line(f"  open it in a browser, then press Enter {HELP}: ")
-        return {"action": ACCEPT}
 
-    def _ask_model(self, params: Mapping[str, Any]) -> str:
-        self.terminal.write("\nThe server asks your model:", bold=True)
-        for message in params.get("messages", ()):
-            self.terminal.write(f"  {message.get('role')}: {_text(message.get('content'))}")
-        return self.terminal.ask_line("  what the model says: ")
-
-    def _ask_roots(self) -> str:
-        self.terminal.write("\nThe server asks which folders it may know.", bold=True)
-        return self.terminal.ask_line("  folders, with commas (Enter: none): ")
+def _read_fields(key: str, field_name: str, text: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the fields that one option names; `field_name` is "" in `KEY=VALUE` and `KEY={JSON}`."""
+    if not field_name:
+        if len(properties) != 1 or text.startswith("{"):
+            return _read_json(key, text, properties)
+        field_name = next(iter(properties))
+    if field_name not in properties:
+        stop(f"the form has no {field_name}; it has: {', '.join(properties)}")
+    try:
+        return {field_name: values.read(text, properties[field_name])}
+    except ValueError as error:
+        stop(f"the answer to {key} does not fit: {error}")
 
 
-def _content(key: str, options: Mapping[str, str], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Fill in a form from options: `key=value` for one field, `key.field=value` for each, or `key={JSON}`."""
-    properties: Mapping[str, Any] = schema.get("properties", {})
-    content: dict[str, Any] = {}
-    for name, text in options.items():
-        member = name.partition(".")[2]
-        if not member and len(properties) == 1:
-            (member,) = properties
-        is_json = not member or (name == key and text.startswith("{"))
-        try:
-            if is_json:
-                content |= json.loads(text)
-            elif member in properties:
-                content[member] = values.read(text, properties[member])
-            else:
-                stop(f"the form has no {member}; it has: {', '.join(properties)}")
-        except (ValueError, TypeError) as error:
-            reason = str(error) if member else f"give {key}.FIELD=VALUE for: {', '.join(properties)}"
-            stop(f"the answer to {key} does not fit: {reason}")
-    problem = values.find_problem(content, schema, schema)
-    if problem:
-        stop(f"the answer to {key} does not fit: {problem}")
-    return content
-
-
-def _completion(text: str) -> dict[str, Any]:
-    content = {"type": "text", "text": text}
-    return {"role": "assistant", "content": content, "model": "terminal", "stopReason": "endTurn"}
-
-
-def _roots(names: str) -> dict[str, Any]:
-    """Return the folders of a list with commas."""
-    folders = [Path(name.strip()).expanduser().resolve() for name in names.split(",") if name.strip()]
-    return {"roots": [{"uri": folder.as_uri(), "name": folder.name} for folder in folders]}
-
-
-def _text(content: object) -> str:
-    blocks = content if isinstance(content, list) else [content]
-    return " ".join(str(block.get("text", f"[{block.get('type')}]")) for block in blocks if isinstance(block, dict))
+def _read_json(key: str, text: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return dict(json.loads(text))
+    except (ValueError, TypeError):  # not JSON, or no object
+        stop(f"the answer to {key} does not fit: give {key}.FIELD=VALUE for: {', '.join(properties)}")

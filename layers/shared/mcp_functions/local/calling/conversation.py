@@ -1,7 +1,7 @@
-"""One call, from the words of a command to its result.
+"""Reads a call from the words of the command `call`, and runs it to its result.
 
-`read_call` finds the tool, the prompt or the resource, and reads the arguments. `run_call` sends the call, answers the
-server's questions in further requests (rounds), and waits if the server makes the call an MCP task.
+`read_call` finds the tool, the prompt or the resource, and reads its arguments. `run_call` sends the call, answers the
+server's questions, and waits for the end if the server makes the call an MCP task.
 """
 
 from __future__ import annotations
@@ -25,26 +25,25 @@ if TYPE_CHECKING:
     from mcp_functions.local.calling.terminal import Terminal
     from mcp_functions.protocol.wire_types import JSONValue
 
-METHODS = {"tools": "tools/call", "prompts": "prompts/get"}
+METHODS = {"tools": "tools/call", "prompts": "prompts/get"}  # by the key of an entry's list in the catalog
 
 
 def read_call(server: Server, target: str, words: Sequence[str], terminal: Terminal) -> Call:
-    """Find a tool, a prompt or a resource, and read its arguments; ask the user for required ones that are missing.
+    """Find a tool, a prompt or a resource, and read its arguments. The user is asked for missing required ones.
 
     Args:
         server: the server that is called.
-        target: a name, or a URI.
-        words: arguments as `key=value`, or a JSON object.
+        target: the name of a tool or a prompt, or the URI of a resource.
+        words: the arguments, each as `name=value`, or several as a JSON object.
         terminal: asks the user for missing arguments.
 
     Raises:
         Problem: there is no such name, or an argument is unknown, wrong or missing.
-
     """
     if "://" in target:
         return Call("resources/read", {"uri": target})
-    list_name, entry = _find(server, target)
-    schema = entry["inputSchema"] if list_name == "tools" else _schema_of_prompt(entry)
+    list_name, entry = _find_entry(server, target)
+    schema = entry["inputSchema"] if list_name == "tools" else _prompt_schema(entry)
     arguments = _read_arguments(target, words, schema)
     for name in schema.get("required", ()):
         if name not in arguments:
@@ -57,16 +56,18 @@ def read_call(server: Server, target: str, words: Sequence[str], terminal: Termi
 
 
 def run_call(server: Server, call: Call, answers: Answers, terminal: Terminal) -> dict[str, Any]:
-    """Call, answer what is asked, and follow the task that a call may become; return the result.
+    """Send the call, answer its questions, wait for its task if it becomes one, and return the result.
 
     Raises:
-        Problem: the server refuses, the task failed, or a question has no answer.
+        Problem: the server refuses the call, its task failed, or a question has no answer.
     """
     try:
         result = server.converse(call.method, call.params, answers.answer, call.header_parameters)
     except Refused as error:
-        stop(f"the server refuses: {error} ({error.code})" if error.code else str(error), after=error)
-    except ValueError as error:
+        if error.code is None:  # not the server's error, but the client's own text
+            stop(str(error), after=error)
+        stop(f"the server refuses: {error} ({error.code})", after=error)
+    except ValueError as error:  # the response is not JSON-RPC
         stop(str(error), after=error)
     unused = answers.unused_keys()
     if unused:
@@ -74,27 +75,27 @@ def run_call(server: Server, call: Call, answers: Answers, terminal: Terminal) -
     return result
 
 
-def _find(server: Server, name: str) -> tuple[str, Mapping[str, Any]]:
-    """Return the list that has a name, "tools" or "prompts", and its entry."""
-    names = []
+def _find_entry(server: Server, name: str) -> tuple[str, Mapping[str, Any]]:
+    """Find the entry of a tool or a prompt; return "tools" or "prompts", and the entry."""
+    known_names: list[str] = []
     for list_name in METHODS:
-        for entry in server.entries(list_name):
-            if entry["name"] == name:
-                return list_name, entry
-            names.append(str(entry["name"]))
-    raise Problem(message=f"there is no tool or prompt {name}; {_suggestion(name, names, 'there are')}")
+        entries = {entry["name"]: entry for entry in server.entries(list_name)}
+        if name in entries:
+            return list_name, entries[name]
+        known_names += entries
+    raise Problem(message=f"there is no tool or prompt {name}; {_suggestion(name, known_names, 'there are')}")
 
 
-def _suggestion(name: str, known: Collection[str], introduction: str) -> str:
-    """Return the known name that is most like an unknown one, or all known names after the introduction."""
-    near = difflib.get_close_matches(name, known, n=1)
-    if near:
-        return f"did you mean {near[0]}?"
-    return f"{introduction}: {', '.join(known) or 'none'}"
+def _suggestion(unknown_name: str, known_names: Collection[str], introduction: str) -> str:
+    """Return the known name that is most like the unknown one; if none is, the introduction and all known names."""
+    similar = difflib.get_close_matches(unknown_name, known_names, n=1)
+    if similar:
+        return f"did you mean {similar[0]}?"
+    return f"{introduction}: {', '.join(known_names) or 'none'}"
 
 
-def _schema_of_prompt(prompt: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a prompt, which are texts, as a schema."""
+def _prompt_schema(prompt: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of a prompt's arguments, which are all strings."""
     arguments = prompt.get("arguments", ())
     return {
         "type": "object",
@@ -111,12 +112,15 @@ def _read_arguments(target: str, words: Sequence[str], schema: Mapping[str, Any]
             arguments |= _read_argument(word, properties)
         except ValueError as error:
             stop(f"{word!r} is no argument of {target}: {error}")
-    for name in arguments.keys() - properties.keys():  # the first one stops
-        stop(f"{target} has no argument {name}; {_suggestion(name, properties, 'it has')}")
+    unknown_names = sorted(arguments.keys() - properties.keys())
+    if unknown_names:
+        first = unknown_names[0]
+        stop(f"{target} has no argument {first}; {_suggestion(first, properties, 'it has')}")
     return arguments
 
 
 def _read_argument(word: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Read `name=value`, or a JSON object with several arguments."""
     if word.lstrip().startswith("{"):
         return dict(json.loads(word))
     name, equals, text = word.partition("=")

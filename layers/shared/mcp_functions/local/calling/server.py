@@ -1,7 +1,8 @@
-"""The server of a call: the functions of a folder, in this process, or a URL.
+"""The server that the command `call` calls: a URL, or the functions of a folder.
 
-A URL is asked for its lists. For functions of a folder, the catalog is made here: it lists the tools, prompts and
-resources with their folders, and each call goes to the function's own route.
+of a URL       the server lists its tools and prompts, and gets every call
+of a folder    this module starts the functions and makes their catalog, which lists the tools and prompts with
+               their functions; each call goes to the function's own route
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from mcp_functions.handlers import lookup
 from mcp_functions.local import catalog, verification
-from mcp_functions.local.calling.terminal import notification_text
+from mcp_functions.local.calling.texts import notification_text
 from mcp_functions.local.harness import Harness
 from mcp_functions.local.problems import stop
 from mcp_functions.local.task_client import ENDED, TaskClient
@@ -34,49 +35,51 @@ if TYPE_CHECKING:
 
 
 class Access(TypedDict):
-    """What a URL may need: a token, or AWS credentials."""
+    """The credentials for a URL; None where the user gave none."""
 
-    token: str | None
-    region: str | None
-    profile: str | None
+    token: str | None  # an access token
+    region: str | None  # the AWS Region
+    profile: str | None  # the profile with AWS credentials
 
 
 class Server(TaskClient):
-    """A server, as one client reaches it; the terminal shows its notifications and the states of a task."""
+    """A client of the called server. The user's terminal shows notifications, and how a task goes on."""
 
     def __init__(
-        self, endpoint: verification.server.Server, known_catalog: Mapping[str, Any] | None, terminal: Terminal
+        self, connection: verification.server.Server, function_catalog: Mapping[str, Any] | None, terminal: Terminal
     ) -> None:
-        """Call an endpoint.
+        """Call one server.
 
         Args:
-            endpoint: sends requests.
-            known_catalog: the catalog of the functions, whose own routes are called; None: the endpoint itself lists
-                what it has, and is called.
-            terminal: shows the user what happens.
+            connection: sends requests with the user's credentials.
+            function_catalog: the catalog of the functions of a folder; None for a URL.
+            terminal: the user's terminal.
         """
-        super().__init__(endpoint.url, capabilities=CAPABILITIES, told=self._write_status)
-        self._endpoint = endpoint
-        self._catalog = known_catalog
+        super().__init__(connection.url, capabilities=CAPABILITIES, told=self._write_status)
+        self._endpoint = connection
+        self._catalog = function_catalog
         self._terminal = terminal
-        self._last_status = ""  # the last line about a task
+        self._last_line = ""  # the last line about a task
 
     def entries(self, list_name: str) -> Sequence[Mapping[str, Any]]:
-        """List the tools or the prompts."""
+        """Return the entries of a list, "tools" or "prompts"."""
         if self._catalog is not None:
             return list(self._catalog[list_name])
         return list(lists.read(self._endpoint, [list_name])[list_name])
 
     def _write_status(self, task: Mapping[str, Any]) -> None:
-        """Write a line about a task that goes on, if it differs from the last one."""
+        """Write the status of a task that has not ended, if it has changed since the last poll."""
+        if task["status"] in ENDED:
+            return
         line = f"  task {task['taskId']}  {task['status']}"
         if task.get("statusMessage"):
             line += f"  {task['statusMessage']}"
-        if line != self._last_status and task["status"] not in ENDED:
+        if line != self._last_line:
             self._terminal.write(line, dim=True)
-            self._last_status = line
+            self._last_line = line
 
     def _send(self, message: dict[str, Any], header_parameters: Sequence[tuple[str, str]]) -> Response:
+        """Send a request that asks for notifications of progress and log messages, and show them."""
         params = message["params"]
         params["_meta"] |= {"progressToken": message["id"], META_LOG_LEVEL: "info"}
         folder = self._folder(message["method"], params)
@@ -88,7 +91,7 @@ class Server(TaskClient):
         return response
 
     def _folder(self, method: str, params: Mapping[str, Any]) -> str:
-        """Return the folder of the function that answers; "" for the endpoint."""
+        """Return the folder of the function whose route gets a request; "" for a URL, which gets all of them."""
         if self._catalog is None:
             return ""
         if "taskId" in params:
@@ -101,7 +104,12 @@ class Server(TaskClient):
 
 @contextlib.contextmanager
 def of_folder(functions: Path, terminal: Terminal, *, runtime: bool) -> Iterator[Server]:
-    """Run the functions of a folder; nothing of the call is kept, and what they print goes to stderr.
+    """Run the functions of a folder until the end of the block. What they print goes to stderr.
+
+    Args:
+        functions: contains a folder for each function.
+        terminal: the user's terminal.
+        runtime: whether the functions run in processes of the real Lambda runtime.
 
     Raises:
         Problem: moto is not installed, or a function does not load.
@@ -110,15 +118,15 @@ def of_folder(functions: Path, terminal: Terminal, *, runtime: bool) -> Iterator
         stop("moto is not installed, which the functions here need: pip install 'mcp-functions[local]', or --url")
     logger = logging.getLogger("mcp_functions")
     level_before = logger.level
-    logger.setLevel(logging.ERROR)  # a call that succeeds needs no line beside its result
+    logger.setLevel(logging.ERROR)  # the user sees the result, and needs no log line of each request
     try:
         with (
             contextlib.redirect_stdout(sys.stderr),
-            TemporaryDirectory() as state_dir,
+            TemporaryDirectory() as state_dir,  # no key or table of this call is kept
             Harness(functions, state_dir=Path(state_dir), runtime=runtime, on_log=_write_log) as harness,
         ):
-            own_catalog = catalog.describe(harness.functions.values())
-            yield Server(verification.server.Server(harness.url), own_catalog, terminal)
+            function_catalog = catalog.describe(harness.functions.values())
+            yield Server(verification.server.Server(harness.url), function_catalog, terminal)
     finally:
         logger.setLevel(level_before)
 
@@ -130,7 +138,7 @@ def _write_log(folder: str, line: str) -> None:
 
 
 def of_url(url: str, access: Access, terminal: Terminal) -> Server:
-    """Reach a server at a URL, with the credentials that it asks for.
+    """Connect to a server at a URL, with the credentials that it asks for.
 
     Raises:
         Problem: it is no MCP server of 2026-07-28, or the credentials are missing.

@@ -1,4 +1,12 @@
-"""Reads a text of the user as a value of a JSON Schema: "yes" as true, "a, b" as a list, a title as its value."""
+"""Reads what a user types as the value of a JSON Schema.
+
+the schema                what a user may type for it
+a string                  any text
+a boolean                 yes, no, true, false
+a choice (enum, oneOf)    the value or its title
+an array                  "a, b", or JSON
+any other                 JSON
+"""
 
 from __future__ import annotations
 
@@ -14,8 +22,8 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONValue
 
 BOOLEANS = {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}
-HINTS = {"boolean": "yes | no", "array": "several, with commas"}  # by type: what the user may type
-MAX_REASON = 200  # characters of a reason that are shown
+EXPECTED_INPUT = {"boolean": "yes | no", "array": "several, with commas"}  # by the schema's type
+MAX_REASON = 200  # the most characters of jsonschema's reason, which may contain a whole value
 
 
 def read_valid(text: str, schema: Mapping[str, Any], root: Mapping[str, Any]) -> JSONValue:
@@ -24,11 +32,10 @@ def read_valid(text: str, schema: Mapping[str, Any], root: Mapping[str, Any]) ->
     Args:
         text: the text that the user typed.
         schema: the JSON Schema of the value.
-        root: the schema around it, which may have the definitions.
+        root: the whole schema, with the definitions that `schema` may refer to.
 
     Raises:
-        ValueError: there is no text, or it is no such value; the message says why.
-
+        ValueError: the text is empty, or does not fit; the message says why.
     """
     if not text:
         nothing = "an answer is needed"
@@ -41,49 +48,54 @@ def read_valid(text: str, schema: Mapping[str, Any], root: Mapping[str, Any]) ->
 
 
 def read(text: str, schema: Mapping[str, Any]) -> JSONValue:
-    """Read a value as the schema's type, without a check of the schema's other rules.
+    """Read a value of the schema's type. The schema's other rules are not checked.
 
     Raises:
-        ValueError: the text is no such value; the message says why.
+        ValueError: the text is no value of this type; the message says why.
     """
-    options = choices(schema)
-    if options:
-        return _choice(text, options)
-    kind = schema.get("type")
-    if kind == "string":
+    values = choices(schema)
+    if values:
+        return _read_choice(text, values)
+    value_type = schema.get("type")
+    if value_type == "string":
         return text
-    if kind == "boolean" and text.lower() in BOOLEANS:
+    if value_type == "boolean" and text.lower() in BOOLEANS:
         return BOOLEANS[text.lower()]
-    if kind == "array" and not text.startswith("["):
+    if value_type == "array" and not text.startswith("["):  # [ begins JSON
         return [read(part.strip(), schema.get("items", {})) for part in text.split(",")]
     try:
         return json.loads(text)
     except ValueError:
-        if kind is None:
+        if value_type is None:  # the schema allows any type, so a text that is not JSON is a string
             return text
-        wrong = f"{text!r} is no {HINTS.get(kind, kind)}"
+        wrong = f"{text!r} is no {EXPECTED_INPUT.get(value_type, value_type)}"
         raise ValueError(wrong) from None  # the user did not mean JSON, so its error would not help
 
 
 def choices(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a choice, by the text that selects each: a title, or the value itself."""
-    constants = [option for option in schema.get("oneOf") or schema.get("anyOf") or () if "const" in option]
+    """Return the values of a choice by their labels; {} if the schema is no choice.
+
+    In MCP, `oneOf` (`anyOf` in a list's items) has a `const` and a `title` for each value. An `enum` has labels only in
+    the older `enumNames`.
+    """
+    options = schema.get("oneOf") or schema.get("anyOf") or ()
+    constants = [option for option in options if "const" in option]
     if constants:
         return {str(option.get("title", option["const"])): option["const"] for option in constants}
     values = schema.get("enum", ())
-    labels = [str(label) for label in schema.get("enumNames", values)]
-    return dict(zip(labels, values, strict=False))
+    labels = schema.get("enumNames", values)
+    return {str(label): value for label, value in zip(labels, values, strict=False)}
 
 
-def hint(schema: Mapping[str, Any]) -> str:
-    """Return what a prompt says about a value: its choices, or its format or type; "" for any text."""
-    options = choices(schema) or choices(schema.get("items", {}))
-    if options:
-        return " | ".join(options)
-    kind = str(schema.get("format") or schema.get("type", ""))
-    if kind == "string":
+def expected_input(schema: Mapping[str, Any]) -> str:
+    """Return what a user may type for a value: its choices, or its format or type; "" for any text."""
+    values = choices(schema) or choices(schema.get("items", {}))
+    if values:
+        return " | ".join(values)
+    format_or_type = str(schema.get("format") or schema.get("type", ""))
+    if format_or_type == "string":
         return ""
-    return HINTS.get(kind, kind)
+    return EXPECTED_INPUT.get(format_or_type, format_or_type)
 
 
 def find_problem(value: object, schema: Mapping[str, Any], root: Mapping[str, Any]) -> str:
@@ -92,23 +104,22 @@ def find_problem(value: object, schema: Mapping[str, Any], root: Mapping[str, An
     Args:
         value: the value, as JSON has it.
         schema: the JSON Schema of the value.
-        root: the schema around it, which may have the definitions.
-
+        root: the whole schema, with the definitions that `schema` may refer to.
     """
     definitions = {name: root[name] for name in ("$defs", "definitions") if name in root}
-    whole = {**definitions, **schema}
-    validator = Draft202012Validator(whole, format_checker=Draft202012Validator.FORMAT_CHECKER)
+    validator = Draft202012Validator({**definitions, **schema}, format_checker=Draft202012Validator.FORMAT_CHECKER)
     error = best_match(validator.iter_errors(value))
     if error is None:
         return ""
     path = ".".join(map(str, error.absolute_path))
-    reason = " ".join(error.message.split())[:MAX_REASON]
+    reason = " ".join(error.message.split())[:MAX_REASON]  # in one line
     return f"{path}: {reason}" if path else reason
 
 
-def _choice(text: str, options: Mapping[str, Any]) -> JSONValue:
-    for label, value in options.items():
+def _read_choice(text: str, values: Mapping[str, Any]) -> JSONValue:
+    """Find the value whose label, or which itself, is the text; upper and lower case are equal."""
+    for label, value in values.items():
         if text.lower() in {label.lower(), str(value).lower()}:
             return value
-    wrong = f"{text!r} is none of: {', '.join(options)}"
+    wrong = f"{text!r} is none of: {', '.join(values)}"
     raise ValueError(wrong)

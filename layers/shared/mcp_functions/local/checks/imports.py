@@ -16,7 +16,7 @@ from mcp_functions.local.checks import iam
 from mcp_functions.local.checks.packages import available_packages, distributions_of
 from mcp_functions.local.checks.project import FOLDER, Project
 from mcp_functions.local.lambdas.functions import SIGN_IN, find
-from mcp_functions.local.lambdas.loading import COMMON, IN_THE_RUNTIME, elsewhere, has_module
+from mcp_functions.local.lambdas.modules import COMMON, IN_THE_RUNTIME, elsewhere, has_module
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

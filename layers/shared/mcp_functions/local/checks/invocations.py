@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mcp_functions.local.checks import iam
 from mcp_functions.local.checks.permissions import WRITE_BLOCK
 from mcp_functions.local.lambdas.functions import FRONT_DOOR
-from mcp_functions.protocol.constants import WORKER
+from mcp_functions.protocol.constants import WORKER_SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +65,7 @@ def a_function_has_a_worker_if_and_only_if_it_has_tasks(project: Project) -> Ite
 
 def _check_worker(folder: str, block: Block, worker: Block) -> Iterator[str]:
     worker_id, properties = worker
-    name = f"${{AWS::StackName}}_{folder}{WORKER}"
+    name = f"${{AWS::StackName}}_{folder}{WORKER_SUFFIX}"
     if properties.get("FunctionName") != {"Fn::Sub": name}:
         yield f"{worker_id} must have FunctionName: !Sub {name}"
     if properties.get("Environment") != block.properties.get("Environment"):

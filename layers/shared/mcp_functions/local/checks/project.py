@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mcp_functions.local import catalog, environment, template
 from mcp_functions.local.checks import iam
 from mcp_functions.local.lambdas.functions import FRONT_DOOR, Functions
-from mcp_functions.protocol.constants import WORKER
+from mcp_functions.protocol.constants import WORKER_SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,7 @@ class Block(NamedTuple):
     @property
     def is_worker(self) -> bool:
         """Whether the block is a worker, which continues the tasks of a function."""
-        return iam.resource_text(self.properties.get("FunctionName")).endswith(WORKER)
+        return iam.resource_text(self.properties.get("FunctionName")).endswith(WORKER_SUFFIX)
 
     def variable(self, name: str) -> JSONValue:
         """Return an environment variable's value; None if the block does not set it."""

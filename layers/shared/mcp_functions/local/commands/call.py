@@ -12,7 +12,8 @@ import click
 from mcp_functions.local import catalog
 from mcp_functions.local.calling import conversation, server
 from mcp_functions.local.calling.answering import Answers
-from mcp_functions.local.calling.terminal import Terminal, result_text
+from mcp_functions.local.calling.terminal import Terminal
+from mcp_functions.local.calling.texts import result_text
 from mcp_functions.local.commands import options
 
 if TYPE_CHECKING:
@@ -77,7 +78,12 @@ def command(
     tool reports an error; 2, the call is wrong, or was refused.
     """
     terminal = Terminal(sys.stderr if as_json else sys.stdout)
-    answers = Answers(terminal, chosen["answers"], chosen["keys_to_decline"], chosen["keys_to_cancel"])
+    answers = Answers(
+        terminal=terminal,
+        options=chosen["answers"],
+        keys_to_decline=chosen["keys_to_decline"],
+        keys_to_cancel=chosen["keys_to_cancel"],
+    )
     with _server(url, chosen, terminal) as chosen_server:
         call = conversation.read_call(chosen_server, target, arguments, terminal)
         result = conversation.run_call(chosen_server, call, answers, terminal)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mcp_functions.local import auth, banner, catalog, machine, parameter_changes, recording, template
+from mcp_functions.local import auth, banner, catalog, machine, next_event, parameter_changes, template
 from mcp_functions.local.adoption import check, writing
 from mcp_functions.local.commands import options
 from mcp_functions.local.problems import stop
@@ -187,4 +187,4 @@ def fill_next(response: str, event: str) -> None:
     """
     if response == event == "-":
         stop("only one of RESPONSE and EVENT can be -")
-    click.echo(recording.follow(options.read(response), options.read(event)), nl=False)
+    click.echo(next_event.fill(options.read(response), options.read(event)), nl=False)

@@ -1,11 +1,11 @@
-"""A local authorization server: it signs every user in without a question, and issues real tokens for this machine.
-
-It has the parts that an official client needs: metadata (RFC 8414), dynamic registration (RFC 7591), the authorization
-code flow with PKCE (RFC 7636) and resource indicators (RFC 8707), rotating refresh tokens, and a set of public keys.
-With AuthMode oauth, the project's function functions/oauth (the sign-in front) is the clients' authorization server.
-Then this one stands behind it as an OpenID Connect provider, with ID tokens, revocation (RFC 7009) and a client secret.
+"""A local authorization server (the `iss` of tokens): it signs in every user, and signs real tokens for this machine.
 
 It protects nothing: every process that reaches loopback can get a token for every user.
+
+AuthMode jwt      MCP clients use it directly: metadata (RFC 8414), registration (RFC 7591), codes with PKCE (RFC 7636),
+                  resource indicators (RFC 8707), refresh tokens that rotate, and a set of public keys
+AuthMode oauth    the function functions/oauth, the sign-in front of MCP clients, uses it as its OpenID Connect
+                  provider: also ID tokens, revocation (RFC 7009) and client secrets
 """
 
 from __future__ import annotations

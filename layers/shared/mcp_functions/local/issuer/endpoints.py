@@ -7,7 +7,7 @@
     POST /token            the client gets tokens for a code, or for a refresh token
     POST /revoke           a refresh token ends (RFC 7009)
 
-Every user is signed in at once, as `login_hint` or as `local-user`; or a page asks for the name.
+`/authorize` signs the user in as `login_hint`, or else as `local-user`, or asks for the name on a page.
 """
 
 from __future__ import annotations
@@ -35,21 +35,27 @@ if TYPE_CHECKING:
 
 USER = "local-user"
 TOKEN_SECONDS = 3600  # how long an access token is valid
-NOT_STORED = ("cache-control", "no-store")  # the header of every answer that may hold a secret
-NOT_FOUND = json_response(404, {"message": "Not Found"})
+NO_STORE = ("cache-control", "no-store")  # a header of every response that may hold a secret
 METADATA_PATHS = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
 
 
 @dataclass(frozen=True)
 class Behaviour:
-    """How a provider differs from the usual one, which these defaults describe."""
+    """How the issuer behaves, as real providers differ.
 
-    # by client id: the redirect URIs of the clients that the provider knows without a registration
+    Attributes:
+        redirect_uris: the redirect URIs of clients that are known without a registration, by client id.
+        secrets: the secrets of the clients that have one, by client id.
+        rotates_refresh_tokens: whether a refresh token is valid only once.
+        asks_for_user: whether a page asks who signs in.
+        claims: claims that access tokens have too; None removes a claim.
+    """
+
     redirect_uris: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    secrets: Mapping[str, str] = field(default_factory=dict)  # by client id: the secret of each client that has one
-    rotates_refresh_tokens: bool = True  # whether a refresh token is valid only once
-    asks_for_user: bool = False  # whether a page asks who signs in
-    claims: Mapping[str, object] = field(default_factory=dict)  # more claims of access tokens; None removes one
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    rotates_refresh_tokens: bool = True
+    asks_for_user: bool = False
+    claims: Mapping[str, object] = field(default_factory=dict)
 
 
 class Issuer:
@@ -58,13 +64,13 @@ class Issuer:
     def __init__(
         self, url: str, resource: str, *, now: Callable[[], float] = time.time, behaviour: Behaviour = Behaviour()
     ) -> None:
-        """Begin without clients and tokens, with a new signing key.
+        """Start with a new signing key.
 
         Args:
             url: this server's URL, without a path; also the `iss` of its tokens.
-            resource: URL of the MCP endpoint, the default audience of tokens.
+            resource: the URL of the MCP endpoint, the default audience of tokens.
             now: the clock, unix seconds.
-            behaviour: how this server differs from the usual provider.
+            behaviour: how the issuer behaves.
         """
         self.url = url
         self._resource = resource
@@ -79,12 +85,12 @@ class Issuer:
         return self._signer.jwks
 
     def token(self, *, subject: str = USER, scope: str = "", **changed: object) -> str:
-        """Make an access token; with `changed` also one that the server does not issue, e.g. an expired one.
+        """Make an access token. Tests make wrong ones too, e.g. with `exp=0` an expired one.
 
         Args:
             subject: the user.
             scope: the scopes that it grants, separated by spaces.
-            changed: other claims by name; None removes a claim.
+            changed: claims by name that replace the usual ones; None removes a claim.
         """
         now = int(self._now())
         claims: dict[str, Any] = {
@@ -102,41 +108,25 @@ class Issuer:
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one request."""
-        path, _, query = request.target.partition("?")
-        try:
-            if request.method == "GET":
-                return self._get(path, query)
-            if request.method == "POST":
-                return self._post(request, path)
-        except OAuthError as error:
-            return json_response(400, {"error": error.code, "error_description": error.description}, NOT_STORED)
-        return NOT_FOUND
-
-    def _get(self, path: str, query: str) -> HttpResponse:
-        if path in METADATA_PATHS:
-            return json_response(200, self._metadata())
-        if path == "/jwks":
-            return json_response(200, self.jwks)
-        if path == "/authorize":
-            return self._authorize(read_parameters(query))
-        return NOT_FOUND
-
-    def _post(self, request: HttpRequest, path: str) -> HttpResponse:
-        handlers: dict[str, Callable[[Any], HttpResponse]] = {
-            "/token": self._token,
-            "/revoke": self._revoke,
-            "/register": self._register,
+        handlers: dict[str, Callable[[HttpRequest], HttpResponse]] = {
+            **{f"GET {path}": self._metadata for path in METADATA_PATHS},
+            "GET /jwks": self._jwks,
+            "POST /register": self._register,
+            "GET /authorize": self._authorize,
+            "POST /token": self._token,
+            "POST /revoke": self._revoke,
         }
-        if path not in handlers:
-            return NOT_FOUND
+        path = request.target.partition("?")[0]
+        handler = handlers.get(f"{request.method} {path}")
+        if handler is None:
+            return json_response(404, {"message": "Not Found"})
         try:
-            body = json.loads(request.body or b"") if path == "/register" else self._authenticated_form(request)
-        except (ValueError, RecursionError):
-            raise OAuthError(errors.INVALID_REQUEST, "the body cannot be read") from None
-        return handlers[path](body)
+            return handler(request)
+        except OAuthError as error:
+            return json_response(400, {"error": error.code, "error_description": error.description}, NO_STORE)
 
-    def _metadata(self) -> dict[str, Any]:
-        return {
+    def _metadata(self, _request: HttpRequest) -> HttpResponse:
+        metadata = {
             "issuer": self.url,
             "authorization_endpoint": f"{self.url}/authorize",
             "token_endpoint": f"{self.url}/token",
@@ -151,29 +141,34 @@ class Issuer:
             "id_token_signing_alg_values_supported": ["RS256"],
             "authorization_response_iss_parameter_supported": True,
         }
+        return json_response(200, metadata)
 
-    def _register(self, body: object) -> HttpResponse:
-        metadata = client_metadata.read(body)
+    def _jwks(self, _request: HttpRequest) -> HttpResponse:
+        return json_response(200, self.jwks)
+
+    def _register(self, request: HttpRequest) -> HttpResponse:
+        metadata = client_metadata.read(_read_json(request))
         client = metadata._replace(id=self._grants.register(metadata.redirect_uris), method=client_metadata.NONE)
-        return json_response(201, registration.describe(client, "", int(self._now())), NOT_STORED)
+        return json_response(201, registration.describe(client, "", int(self._now())), NO_STORE)
 
-    def _authorize(self, parameters: Mapping[str, str]) -> HttpResponse:
+    def _authorize(self, request: HttpRequest) -> HttpResponse:
+        parameters = read_parameters(request.target.partition("?")[2])
         client = parameters.get("client_id", "")
         redirect_uri = parameters.get("redirect_uri", "")
-        if not self._grants.knows(client, redirect_uri):  # an error must not be sent to an unknown URI
+        if not self._grants.knows(client, redirect_uri):  # the error is shown here, and not sent to an unknown URI
             raise OAuthError(errors.INVALID_REQUEST, "client_id and redirect_uri are not those of a registered client")
         if self._behaviour.asks_for_user and "login_hint" not in parameters:
             return _login_page(parameters)
         try:
-            answer = {"code": self._code(parameters)}
+            answer = {"code": self._issue_code(parameters)}
         except OAuthError as error:
             answer = {"error": error.code, "error_description": error.description}
         answer["iss"] = self.url
         if "state" in parameters:
             answer["state"] = parameters["state"]
-        return HttpResponse(302, (("location", redirects.with_answer(redirect_uri, answer)), NOT_STORED))
+        return HttpResponse(302, (("location", redirects.with_answer(redirect_uri, answer)), NO_STORE))
 
-    def _code(self, parameters: Mapping[str, str]) -> str:
+    def _issue_code(self, parameters: Mapping[str, str]) -> str:
         if parameters.get("response_type") != "code":
             raise OAuthError(errors.UNSUPPORTED_RESPONSE_TYPE, "only response_type=code")
         is_sha256 = parameters.get("code_challenge_method") == "S256"
@@ -188,7 +183,8 @@ class Issuer:
         )
         return self._grants.code(grant, self._now())
 
-    def _token(self, parameters: Mapping[str, str]) -> HttpResponse:
+    def _token(self, request: HttpRequest) -> HttpResponse:
+        parameters = self._read_form(request)
         client = parameters.get("client_id", "")
         match parameters.get("grant_type"):
             case "authorization_code":
@@ -206,24 +202,22 @@ class Issuer:
                 raise OAuthError(errors.UNSUPPORTED_GRANT_TYPE, "only authorization_code and refresh_token")
         if parameters.get("resource", grant.resource) != grant.resource:
             raise OAuthError(errors.INVALID_TARGET, "the code was for another resource")
-        return json_response(200, self._token_response(grant), NOT_STORED)
+        return json_response(200, self._token_response(grant), NO_STORE)
 
-    def _revoke(self, parameters: Mapping[str, str]) -> HttpResponse:
-        self._grants.revoke(parameters.get("token", ""))
-        return json_response(200, {}, NOT_STORED)
+    def _revoke(self, request: HttpRequest) -> HttpResponse:
+        self._grants.revoke(self._read_form(request).get("token", ""))
+        return json_response(200, {}, NO_STORE)
 
-    def _authenticated_form(self, request: HttpRequest) -> dict[str, str]:
-        """Check the client's secret, if it must have one; return the form with the client's id and secret.
+    def _read_form(self, request: HttpRequest) -> dict[str, str]:
+        """Read the parameters in a body, with those in the header Authorization, and check the client's secret.
 
         Raises:
-            OAuthError: the secret is wrong.
-            ValueError: the body or the header cannot be read.
+            OAuthError: the body or the header cannot be read, or the secret is wrong.
         """
-        form = read_parameters((request.body or b"").decode())
-        scheme, _, encoded = request.header("authorization").partition(" ")
-        if scheme.lower() == "basic":
-            client, _, secret = base64.b64decode(encoded).decode().partition(":")
-            form = {**form, "client_id": unquote_plus(client), "client_secret": unquote_plus(secret)}
+        try:
+            form = read_parameters((request.body or b"").decode()) | _basic_credentials(request)
+        except ValueError:
+            raise OAuthError(errors.INVALID_REQUEST, "the body cannot be read") from None
         expected = self._behaviour.secrets.get(form.get("client_id", ""))
         if expected is not None and form.get("client_secret") != expected:
             raise OAuthError(errors.INVALID_CLIENT, "the client's secret is wrong")
@@ -231,16 +225,38 @@ class Issuer:
 
     def _token_response(self, grant: Grant) -> dict[str, Any]:
         claims = {"aud": grant.resource, "client_id": grant.client, **self._behaviour.claims}
-        response = {
+        response: dict[str, Any] = {
             "access_token": self.token(subject=grant.subject, scope=grant.scope, **claims),
             "token_type": "Bearer",
             "expires_in": TOKEN_SECONDS,
             "scope": grant.scope,
+            "refresh_token": self._grants.refresh_token(grant),
         }
         if "openid" in grant.scope.split():
-            claims = {"aud": grant.client, "client_id": None, "nonce": grant.nonce}
-            response["id_token"] = self.token(subject=grant.subject, scope="", **claims)
-        return {**response, "refresh_token": self._grants.refresh_token(grant)}
+            response["id_token"] = self.token(
+                subject=grant.subject, aud=grant.client, client_id=None, nonce=grant.nonce
+            )
+        return response
+
+
+def _read_json(request: HttpRequest) -> object:
+    try:
+        return json.loads(request.body or b"")
+    except (ValueError, RecursionError):
+        raise OAuthError(errors.INVALID_REQUEST, "the body cannot be read") from None
+
+
+def _basic_credentials(request: HttpRequest) -> dict[str, str]:
+    """Return the client's id and secret from the header Authorization; {} if they are not there.
+
+    Raises:
+        ValueError: the header cannot be read.
+    """
+    scheme, _, encoded = request.header("authorization").partition(" ")
+    if scheme.lower() != "basic":
+        return {}
+    client, _, secret = base64.b64decode(encoded).decode().partition(":")
+    return {"client_id": unquote_plus(client), "client_secret": unquote_plus(secret)}
 
 
 def _login_page(parameters: Mapping[str, str]) -> HttpResponse:
@@ -249,5 +265,5 @@ def _login_page(parameters: Mapping[str, str]) -> HttpResponse:
     for name, value in parameters.items():
         inputs += f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
     form = f'<form action="/authorize">{inputs}<input name="login_hint"><button>Sign in</button></form>'
-    headers = (("content-type", "text/html; charset=utf-8"), NOT_STORED)
+    headers = (("content-type", "text/html; charset=utf-8"), NO_STORE)
     return HttpResponse(200, headers, f"<!doctype html><title>Sign in</title>{form}".encode())

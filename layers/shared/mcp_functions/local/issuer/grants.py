@@ -1,6 +1,10 @@
-"""The issuer's clients, its authorization codes that were not redeemed yet, and its refresh tokens.
+"""The issuer's clients, authorization codes and refresh tokens, in memory.
 
-A client gets a code for a grant, redeems it once for tokens, and later exchanges the refresh token for new ones.
+register         a client               -> its client id
+code             a user's permission    -> a code, valid for a minute
+redeem           a code                 -> the permission; a code is valid once
+refresh_token    a permission           -> a refresh token
+refresh          a refresh token        -> the permission
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")  # a SHA-256 in base64url
 
 @dataclass(frozen=True)
 class Grant:
-    """The permission that a user gave to a client."""
+    """The permission of a user for a client."""
 
     client: str  # the client's id
     subject: str  # the user
@@ -37,11 +41,11 @@ class Grant:
     redirect_uri: str = ""
     challenge: str = ""  # the PKCE challenge; "" if the client sent none
     nonce: str = ""  # a text that OpenID Connect repeats in the ID token
-    until: float = 0.0  # unix seconds, when the code of this grant expires
+    expires: float = 0.0  # unix seconds, when the code of this grant expires
 
 
 class Grants:
-    """Issues client ids, codes and refresh tokens, and accepts each code and each refresh token once."""
+    """Issues client ids, codes and refresh tokens, and redeems them."""
 
     def __init__(self, redirect_uris: Mapping[str, tuple[str, ...]], *, rotates_refresh_tokens: bool) -> None:
         """Start with some clients.
@@ -53,8 +57,8 @@ class Grants:
         self._lock = Lock()
         self._rotates_refresh_tokens = rotates_refresh_tokens
         self._redirect_uris: dict[str, tuple[str, ...]] = dict(redirect_uris)
-        self._codes: dict[str, Grant] = {}
-        self._refreshes: dict[str, Grant] = {}
+        self._grants_by_code: dict[str, Grant] = {}
+        self._grants_by_refresh_token: dict[str, Grant] = {}
 
     def register(self, redirect_uris: tuple[str, ...]) -> str:
         """Register a client.
@@ -81,36 +85,45 @@ class Grants:
         """
         if not CHALLENGE.fullmatch(grant.challenge):
             raise OAuthError(errors.INVALID_REQUEST, "PKCE is needed: code_challenge and code_challenge_method=S256")
-        return _add(self._lock, self._codes, replace(grant, until=now + CODE_SECONDS))
+        return _add(self._lock, self._grants_by_code, replace(grant, expires=now + CODE_SECONDS))
 
     def redeem(self, code: str, *, client: str, redirect_uri: str, verifier: str, now: float) -> Grant:
         """Redeem a code, which is valid once.
 
         Raises:
-            OAuthError: the code is another client's, or no longer valid.
+            OAuthError: the code is not valid (any more), or another client's, or the verifier is wrong.
         """
         with self._lock:
-            grant = self._codes.pop(code, None)
-        if grant is None or now > grant.until or (grant.client, grant.redirect_uri) != (client, redirect_uri):
-            raise OAuthError(errors.INVALID_GRANT, "this code is unknown, used, too old, or another client's")
+            grant = self._grants_by_code.pop(code, None)
+        if grant is None or now > grant.expires:
+            raise OAuthError(errors.INVALID_GRANT, "this code is unknown, used or too old")
+        if grant.client != client or grant.redirect_uri != redirect_uri:
+            raise OAuthError(errors.INVALID_GRANT, "this code is for another client or another redirect_uri")
         if not hmac.compare_digest(challenge(verifier), grant.challenge):
             raise OAuthError(errors.INVALID_GRANT, "code_verifier does not match code_challenge")
         return grant
 
     def refresh_token(self, grant: Grant) -> str:
         """Issue a refresh token for a grant."""
-        return _add(self._lock, self._refreshes, grant)
+        return _add(self._lock, self._grants_by_refresh_token, grant)
 
     def refresh(self, token: str, *, client: str, scope: str | None) -> Grant:
-        """Redeem a refresh token: "for public clients, authorization servers MUST rotate refresh tokens".
+        """Redeem a refresh token.
+
+        MCP says: "For public clients, authorization servers MUST rotate refresh tokens".
+
+        Args:
+            token: the refresh token.
+            client: the id of the client that sent it.
+            scope: the scopes that the client wants, at most the granted ones; None for all of them.
 
         Raises:
-            OAuthError: the token is another client's, or the scope is more than was granted.
+            OAuthError: the token is not valid (any more), or another client's, or a scope was not granted.
         """
         with self._lock:
-            grant = self._refreshes.pop(token, None)
+            grant = self._grants_by_refresh_token.pop(token, None)
             if grant and not self._rotates_refresh_tokens:
-                self._refreshes[token] = grant
+                self._grants_by_refresh_token[token] = grant
         if grant is None or grant.client != client:
             raise OAuthError(errors.INVALID_GRANT, "this refresh token is unknown, used, or another client's")
         if scope is not None and not set(scope.split()) <= set(grant.scope.split()):
@@ -118,13 +131,13 @@ class Grants:
         return grant if scope is None else replace(grant, scope=scope)
 
     def revoke(self, token: str) -> None:
-        """Revoke a refresh token, if it is one."""
+        """Make a refresh token invalid. An unknown token is no error (RFC 7009, section 2.2)."""
         with self._lock:
-            self._refreshes.pop(token, None)
+            self._grants_by_refresh_token.pop(token, None)
 
 
 def _add(lock: Lock, entries: dict[str, T], value: T) -> str:
-    """Add a value under a new random name, and remove the oldest ones; return the name."""
+    """Add a value under a new random name, and return the name. Beyond MAX_ENTRIES the oldest entry is removed."""
     name = secrets.token_urlsafe(24)
     with lock:
         entries[name] = value

@@ -1,6 +1,10 @@
-"""Finds and loads the functions of a project: each is a folder with an app.py whose `handler` is Lambda's entry point.
+"""Finds and loads the functions of a project.
 
-A function that cannot be loaded is reported as a `Problem`, whose text says in which line, and how to correct it.
+    functions/add/app.py     each folder with an app.py is a function; its name `handler` is Lambda's entry point
+    functions/mcp/app.py     the endpoint ("front door"), which forwards calls to the other functions
+    functions/oauth/app.py   the sign-in front, with AuthMode oauth
+
+If a function cannot be loaded, a `Problem` says in which line, and how to correct it.
 """
 
 from __future__ import annotations
@@ -13,10 +17,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.local import failures
-from mcp_functions.local.lambdas.loading import COMMON, Folder
+from mcp_functions.local.lambdas.loading import Folder
+from mcp_functions.local.lambdas.modules import COMMON
 from mcp_functions.local.lambdas.own_variables import running_function
 from mcp_functions.local.problems import Problem, stop
-from mcp_functions.protocol.constants import WORKER
+from mcp_functions.protocol.constants import WORKER_SUFFIX
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas.forms import read_form
 
@@ -24,27 +29,32 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-FRONT_DOOR = "mcp"  # the folder that answers /mcp itself
-SIGN_IN = "oauth"  # the folder of the sign-in front, which AuthMode oauth alone deploys
+FRONT_DOOR = "mcp"
+SIGN_IN = "oauth"
 NAME = re.compile(r"[A-Za-z0-9_-]+")  # the characters of a Lambda's name
 
 
 @dataclass(frozen=True)
 class Function:
-    """One loaded function: its folder's name, its app.py and its entry point."""
+    """One loaded function."""
 
-    folder: str
-    app: Path
-    handler: Callable[[dict[str, Any], Any], Any]
+    folder: str  # the name of its folder
+    app: Path  # its app.py
+    handler: Callable[[dict[str, Any], Any], Any]  # its entry point, called with an event and Lambda's context
 
     @property
     def handlers(self) -> tuple[Any, ...]:
         """Its tools, prompts and resources. The front door and a function without the toolkit have none."""
-        return tuple(getattr(inspect.unwrap(self.handler), "handlers", ()))
+        entry_point = inspect.unwrap(self.handler)  # without the author's decorators
+        return tuple(getattr(entry_point, "handlers", ()))
 
 
 class Functions(AbstractContextManager["Functions", None]):
-    """The loaded functions by folder, importable until `close` or the end of the block."""
+    """The loaded functions.
+
+    Attributes:
+        by_folder: each function by the name of its folder.
+    """
 
     def __init__(self, directory: Path, *, without: frozenset[str] = frozenset()) -> None:
         """Find and import every function.
@@ -56,8 +66,9 @@ class Functions(AbstractContextManager["Functions", None]):
         Raises:
             Problem: there is no function, or one does not load.
         """
-        self._folders: dict[str, list[Folder]] = {}  # the last two versions: calls of the earlier one may still run
         self.by_folder: dict[str, Function] = {}
+        self._folders: dict[str, Folder] = {}
+        self._previous_folders: dict[str, Folder] = {}  # the versions before: their last calls may still run
         try:
             for app in find(directory, without):
                 self.load(app)
@@ -66,34 +77,35 @@ class Functions(AbstractContextManager["Functions", None]):
             raise
 
     def load(self, app: Path) -> None:
-        """Import a function, or import it again; the earlier one stays if this fails.
+        """Import a function, or import it again. If it does not load, the version before stays.
 
         Raises:
             Problem: it does not load.
         """
         name = app.parent.name
-        folder = Folder(app.parent)
+        folder = Folder.isolated(app.parent)
         try:
             self.by_folder[name] = Function(name, app, _load_handler(folder, app))
         except Problem:
             folder.close()
             raise
-        versions = self._folders.get(name, [])
-        for old in versions[:-1]:
-            old.close()
-        self._folders[name] = [*versions[-1:], folder]
+        if name in self._previous_folders:
+            self._previous_folders[name].close()
+        if name in self._folders:
+            self._previous_folders[name] = self._folders[name]
+        self._folders[name] = folder
 
     def unload(self, name: str) -> None:
-        """Forget the function of a folder."""
+        """Remove the function of a folder, with its modules."""
         self.by_folder.pop(name, None)
-        for folder in self._folders.pop(name, []):
-            folder.close()
+        for folders in (self._folders, self._previous_folders):
+            if name in folders:
+                folders.pop(name).close()
 
     def close(self) -> None:
         """Remove the modules of every function."""
-        for versions in self._folders.values():
-            for folder in versions:
-                folder.close()
+        for folder in (*self._folders.values(), *self._previous_folders.values()):
+            folder.close()
 
     def __exit__(self, *_error: object) -> None:
         """Close."""
@@ -101,12 +113,13 @@ class Functions(AbstractContextManager["Functions", None]):
 
 
 def _load_handler(folder: Folder, app: Path) -> Callable[[dict[str, Any], Any], Any]:
-    path = f"{app.parent.parent.name}/{app.parent.name}/app.py"
-    token = running_function.set(app.parent.name)
+    """Import an app.py and return its `handler`."""
+    path = _short_path(app)
+    token = running_function.set(app.parent.name)  # so that the module sees the function's environment variables
     try:
         module = folder.load("app")
     except (Exception, SystemExit) as error:  # the author's module may raise anything
-        raise Problem(_not_loaded(error, app, path)) from error
+        raise Problem(_why_not_loaded(error, app)) from error
     finally:
         running_function.reset(token)
     _check_forms(app, vars(module))
@@ -116,63 +129,72 @@ def _load_handler(folder: Folder, app: Path) -> Callable[[dict[str, Any], Any], 
     return handler
 
 
-def _not_loaded(error: BaseException, app: Path, path: str) -> str:
+def _short_path(app: Path) -> str:
+    """Return the path of an app.py in its project, "functions/add/app.py"."""
+    return "/".join(app.parts[-3:])
+
+
+def _why_not_loaded(error: BaseException, app: Path) -> str:
     """Return what failed, in which line, and how to correct it."""
+    project = app.parent.parent.parent
+    summary = failures.summary(error).replace(f"{project}/", "")
+    text = f"{_short_path(app)} does not load: {summary}"
     place = failures.place(error, app.parent)
-    summary = failures.summary(error).replace(f"{app.parent.parent.parent}/", "")
-    text = f"{path} does not load: {summary}"
     if place and place not in summary:
         text += f" ({place})"
     remedy = failures.remedy(error)
-    if isinstance(error, ModuleNotFoundError) and "on Lambda" not in str(error):
-        remedy = f"a package belongs in {path.removesuffix('app.py')}requirements.txt, shared code in {COMMON}/"
+    if isinstance(error, ModuleNotFoundError) and "on Lambda" not in summary:  # `Folder` says there what to do
+        remedy = f"a package belongs in {_short_path(app.with_name('requirements.txt'))}, shared code in {COMMON}/"
     return f"{text}; {remedy}" if remedy else text
 
 
 def find(directory: Path, without: frozenset[str] = frozenset()) -> list[Path]:
-    """Find the app.py of each folder that `without` does not name, sorted by folder.
+    """Find the app.py of each function, sorted by folder.
+
+    Args:
+        directory: contains a folder for each function.
+        without: names of folders that are left out.
 
     Raises:
         Problem: the directory is missing, holds no function, or a folder's name cannot be a Lambda's.
     """
     if not directory.is_dir():
         stop(f"there is no folder {directory}: start in the folder of functions/, or name it with --functions")
-    apps = sorted(app for app in directory.resolve().glob("*/app.py") if app.parent.name[0] not in "._")
+    # Folders like __pycache__ and .venv are no functions.
+    apps = sorted(app for app in directory.resolve().glob("*/app.py") if not app.parent.name.startswith((".", "_")))
     if not apps:
         stop(f"no functions in {directory}: a function is a folder with an app.py that ends in `handler = serve(…)`")
-    for name in (app.parent.name for app in apps):
+    for app in apps:
+        name = app.parent.name
         if not NAME.fullmatch(name):
             stop(f"{directory}/{name}: rename it; a Lambda's name has letters, digits, _ and - only")
-        if name.endswith(WORKER):
-            stop(f"{directory}/{name}: rename it; {WORKER} is for the workers of functions with tasks")
+        if name.endswith(WORKER_SUFFIX):
+            stop(f"{directory}/{name}: rename it; {WORKER_SUFFIX} is for the workers of functions with tasks")
     return [app for app in apps if app.parent.name not in without]
 
 
 def _check_forms(app: Path, names: Mapping[str, Any]) -> None:
-    """Check each form that a function names in `elicit(key, message, Form)`; a form is a class of questions to a user.
-
-    Without this check, a form that MCP cannot express would fail only when the function asks.
+    """Check that MCP can express the form in each `elicit(key, message, Form)`, before the function asks.
 
     Args:
         app: the function's app.py.
-        names: the names in the loaded module, with their values.
+        names: the global names of the loaded module, with their values.
 
     Raises:
         Problem: a form cannot be sent.
     """
-    for line, key, form in _forms(ast.parse(app.read_text(encoding="utf-8"))):
-        if not isinstance(names.get(form), type):
+    for line, key, form in _find_forms(ast.parse(app.read_text(encoding="utf-8"))):
+        if not isinstance(names.get(form), type):  # a local name, whose value is not known here
             continue
         try:
             read_form(names[form], key, camel_case=False).schema()
         except DeveloperError as error:
-            place = f"{app.parent.parent.name}/{app.parent.name}/app.py:{line}"
             remedy = "; ask for its parts in questions of their own" if "nested" in str(error) else ""
-            stop(f"{place}: the form {form} cannot be sent: {error}{remedy}")
+            stop(f"{_short_path(app)}:{line}: the form {form} cannot be sent: {error}{remedy}")
 
 
-def _forms(module: ast.AST) -> Iterator[tuple[int, str, str]]:
-    """Yield the line, the key and the form's name of each call of `elicit`."""
+def _find_forms(module: ast.AST) -> Iterator[tuple[int, str, str]]:
+    """Yield the line, the key and the form's name of each call `elicit("key", …, Form)`."""
     for node in ast.walk(module):
         match node:
             case ast.Call(func=ast.Name(id="elicit"), args=[ast.Constant(value=str(key)), _, ast.Name(id=form), *_]):

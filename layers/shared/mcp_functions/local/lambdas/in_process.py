@@ -1,6 +1,8 @@
-"""Runs functions in the harness's own process, each call in the thread of its request: fast, and easy to debug.
+"""Calls functions in the harness's own process, each call in the thread of its HTTP request.
 
-An event comes in as JSON, and the result goes out as JSON, or as Lambda's error object if the function failed.
+As with Lambda, the event and the result are JSON. If the function fails, the result is Lambda's error object:
+
+    {"errorMessage": "…", "errorType": "KeyError", "requestId": "…", "stackTrace": ["…"]}
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from mcp_functions.local.environment import arn, function_name
 from mcp_functions.local.lambdas.own_variables import running_function
 from mcp_functions.local.lambdas.service import MAX_PAYLOAD, Outcome
 from mcp_functions.observability import listener, progress_listener
-from mcp_functions.protocol.constants import WORKER
+from mcp_functions.protocol.constants import WORKER_SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,13 +30,14 @@ if TYPE_CHECKING:
     from mcp_functions.local.lambdas.functions import Function
     from mcp_functions.local.lambdas.service import Watcher
 
-TIMEOUT = 29.0  # seconds, as in the template. In this process no function is stopped when it takes longer.
-WORKER_TIMEOUT = 900.0  # seconds for a worker: the second Lambda of a function, which continues its MCP tasks
+# Seconds that Lambda's context counts down, as in the template. A function that takes longer is not stopped here.
+TIMEOUT = 29.0
+WORKER_TIMEOUT = 900.0  # for a worker, the second Lambda of a function, which continues its MCP tasks
 
 
 @dataclass(frozen=True)
 class Context:
-    """Lambda's context, attribute by attribute."""
+    """The context object that Lambda passes to a function."""
 
     function_name: str
     aws_request_id: str
@@ -46,10 +49,10 @@ class Context:
     client_context: None = None
     identity: None = None
     tenant_id: None = None
-    deadline: float = field(default=0.0, repr=False)  # a time of the monotonic clock
+    deadline: float = field(default=0.0, repr=False)  # seconds of time.monotonic()
 
     def get_remaining_time_in_millis(self) -> int:
-        """Return how long the function may still run."""
+        """Return the milliseconds that the function may still run."""
         return max(0, int((self.deadline - time.monotonic()) * 1000))
 
 
@@ -61,7 +64,7 @@ class ResponseSizeTooLarge(Exception):
     """The result is longer than Lambda's limit."""
 
 
-LAMBDA_NAMES = {  # what Lambda reports for these exceptions, instead of the name of their class
+ERROR_TYPES = {  # Lambda's names for these exceptions. For any other, Lambda reports the name of its class.
     MarshalError: "Runtime.MarshalError",
     ResponseSizeTooLarge: "Function.ResponseSizeTooLarge",
     SystemExit: "Runtime.ExitError",
@@ -83,36 +86,46 @@ class InProcess:
     watcher: Watcher | None = field(default=None, kw_only=True)
 
     def run(self, folder: str, event: bytes) -> Outcome:
-        """Call the function of a folder with an event as JSON."""
-        return copy_context().run(self._call, folder, event)
+        """Call a function.
+
+        Args:
+            folder: the function's folder; with the suffix WORKER_SUFFIX, its worker.
+            event: the event as JSON.
+        """
+        return copy_context().run(self._call, folder, event)  # what the call sets in its context ends with the call
 
     def _call(self, folder: str, event: bytes) -> Outcome:
-        """Call the function in a context of its own, so that no variable of the context outlives the call."""
-        name = folder.removesuffix(WORKER)
-        context = _context(function_name(folder), TIMEOUT if folder == name else WORKER_TIMEOUT)
-        running_function.set(name)  # chooses the environment variables that the function sees
-        listener.set(lambda notes: self._show(folder, notes.raised))  # the toolkit tells it what a handler raised
-        if self.watcher:
-            progress_listener.set(partial(self.watcher.show_progress, folder))  # and this one, how far a call is
+        name = folder.removesuffix(WORKER_SUFFIX)
+        is_worker = name != folder
+        context = _make_context(function_name(folder), WORKER_TIMEOUT if is_worker else TIMEOUT)
+        self._set_context_variables(name, folder)
         began = time.monotonic()
-        error = None
+        error_type = None
         try:
-            payload = _to_json(self.functions[name].handler(json.loads(event), context))
-        except BaseException as raised:  # noqa: BLE001 - Lambda survives every exception of a function
-            error = LAMBDA_NAMES.get(type(raised), type(raised).__name__)
-            payload = _error_object(raised, error, context.aws_request_id)
-            self._show(folder, raised)
+            result = self.functions[name].handler(json.loads(event), context)
+            payload = _to_json(result)
+        except BaseException as error:  # noqa: BLE001 - a function may raise anything, and Lambda goes on
+            error_type = ERROR_TYPES.get(type(error), type(error).__name__)
+            payload = _error_object(error, error_type, context.aws_request_id)
+            self._show_traceback(folder, error)
         milliseconds = (time.monotonic() - began) * 1000
-        return Outcome(payload=payload, request_id=context.aws_request_id, milliseconds=milliseconds, error=error)
+        return Outcome(payload=payload, request_id=context.aws_request_id, milliseconds=milliseconds, error=error_type)
 
-    def _show(self, folder: str, error: BaseException | None) -> None:
-        """Write the whole traceback for the author. On Lambda neither the client nor the log gets its text."""
-        if error is None:
-            return
-        sys.stderr.write(f"{folder} raised\n{failures.whole_traceback(error, debug=self.debug)}")
+    def _set_context_variables(self, name: str, folder: str) -> None:
+        """Choose the environment variables of the function, and listen to what the toolkit tells of the call."""
+        running_function.set(name)
+        listener.set(lambda notes: self._show_traceback(folder, notes.raised))
+        if self.watcher:
+            progress_listener.set(partial(self.watcher.show_progress, folder))
+
+    def _show_traceback(self, folder: str, error: BaseException | None) -> None:
+        """Write the traceback of an exception for the author; on Lambda neither the client nor the log gets it."""
+        if error is not None:
+            sys.stderr.write(f"{folder} raised\n{failures.whole_traceback(error, debug=self.debug)}")
 
 
 def _to_json(result: object) -> bytes:
+    """Return a function's result as JSON, with Lambda's error texts if that fails."""
     try:
         payload = json.dumps(result, ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
@@ -124,14 +137,19 @@ def _to_json(result: object) -> bytes:
     return payload
 
 
-def _error_object(error: BaseException, name: str, request_id: str) -> bytes:
-    frames = traceback.format_tb(error.__traceback__)[1:]  # without the harness's own frame
-    error_object = {"errorMessage": str(error), "errorType": name, "requestId": request_id, "stackTrace": frames}
+def _error_object(error: BaseException, error_type: str, request_id: str) -> bytes:
+    frames = traceback.format_tb(error.__traceback__)[1:]  # without the frame of `_call`
+    error_object = {"errorMessage": str(error), "errorType": error_type, "requestId": request_id, "stackTrace": frames}
     return json.dumps(error_object).encode()
 
 
-def _context(name: str, timeout: float) -> Context:
-    """Make the context of one invocation of a function, by its name in AWS and its timeout in seconds."""
+def _make_context(name: str, timeout: float) -> Context:
+    """Make the context of one invocation.
+
+    Args:
+        name: the function's name in AWS.
+        timeout: seconds from now.
+    """
     return Context(
         function_name=name,
         aws_request_id=str(uuid.uuid4()),

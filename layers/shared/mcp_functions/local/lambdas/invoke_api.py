@@ -1,14 +1,17 @@
-"""Lambda's Invoke API on this machine, by which one function calls another.
+"""Lambda's Invoke API on this machine, with which one function calls another.
 
-The environment variable AWS_ENDPOINT_URL_LAMBDA sends boto3's `invoke` here. Two invocation types are served:
-RequestResponse waits for the result, and Event runs the function in a thread.
+    POST /2015-03-31/functions/<function>/invocations
+
+AWS clients send it here, because the harness sets AWS_ENDPOINT_URL_LAMBDA. The header `x-amz-invocation-type` says
+whether the caller waits for the result ("RequestResponse", the default) or not ("Event").
 """
 
 from __future__ import annotations
 
 import json
 import re
-from threading import Event, Lock, Thread
+import threading
+from threading import Lock, Thread
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -21,21 +24,25 @@ if TYPE_CHECKING:
     from mcp_functions.local.loopback import HttpRequest
 
 PATH = re.compile(r"/2015-03-31/functions/([^/?]+)/invocations(?:\?.*)?")
-# A function is named by its name, a partial ARN or a whole ARN, each with or without a qualifier.
-NAME = re.compile(r"(?:(?:arn:aws:lambda:[a-z0-9-]+:)?\d{12}:function:)?([A-Za-z0-9_-]+)(?::[A-Za-z0-9_$-]+)?")
-RETRY_SECONDS = 0.1  # pause between two tries of an event for which no function was free
-DRAIN_SECONDS = 2.0  # longest wait for each event that still runs when the harness stops
+# AWS's "FunctionName": a name or an ARN, each with or without a version or alias.
+FUNCTION = re.compile(
+    r"(?:(?:arn:aws:lambda:[a-z0-9-]+:)?\d{12}:function:)?"  # an ARN may begin at the account
+    r"([A-Za-z0-9_-]+)"  # the function's name
+    r"(?::[A-Za-z0-9_$-]+)?"  # a version or an alias, which changes nothing here
+)
+RETRY_SECONDS = 0.1  # the pause before an event is tried again, after the concurrency limit was reached
+DRAIN_SECONDS = 2.0  # the longest wait for each event that still runs when the harness stops
 
 
 class InvokeApi:
     """Answers the Invoke operation for the functions of one stack."""
 
     def __init__(self, lambdas: Lambdas) -> None:
-        """Answer for the functions of `lambdas`."""
+        """Invoke the functions of `lambdas`."""
         self._lambdas = lambdas
         self._lock = Lock()  # guards _running
-        self._running: list[Thread] = []  # one thread for each event that still runs
-        self._stopped = Event()
+        self._running: list[Thread] = []  # one thread for each event
+        self._stopped = threading.Event()
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request."""
@@ -44,9 +51,8 @@ class InvokeApi:
             return _error(404, "UnknownOperationException", "Only Invoke is served here")
         if not request.is_signed:
             return _error(403, "MissingAuthenticationTokenException", "Missing Authentication Token")
-        match = NAME.fullmatch(unquote(path[1]))
-        name = match[1] if match else unquote(path[1])
-        folder = self._lambdas.folder(name) if match else None
+        name = _function_name(unquote(path[1]))
+        folder = self._lambdas.find_folder(name)
         if folder is None:
             return _error(404, "ResourceNotFoundException", f"Function not found: {arn(name)}", Type="User")
         return self._invoke(folder, request.body or b"{}", request.header("x-amz-invocation-type"))
@@ -60,13 +66,14 @@ class InvokeApi:
         except ValueError:
             return _error(400, "InvalidRequestContentException", "Could not parse request body into json", Type="User")
         if invocation_type in {"", "RequestResponse"}:
-            return self._call(folder, event)
+            return self._wait_for(folder, event)
         if invocation_type == "Event":
-            self._start(folder, event)
+            self._run_later(folder, event)
             return HttpResponse(202)
         return _error(400, "InvalidParameterValueException", "Unknown invocation type", Type="User")
 
-    def _call(self, folder: str, event: bytes) -> HttpResponse:
+    def _wait_for(self, folder: str, event: bytes) -> HttpResponse:
+        """Call a function, and return its result."""
         try:
             outcome = self._lambdas.invoke(folder, event)
         except Throttled:
@@ -81,7 +88,8 @@ class InvokeApi:
             headers["x-amz-function-error"] = "Unhandled"
         return HttpResponse(200, tuple(headers.items()), outcome.payload)
 
-    def _start(self, folder: str, event: bytes) -> None:
+    def _run_later(self, folder: str, event: bytes) -> None:
+        """Call a function in a thread of its own."""
         thread = Thread(target=self._run, args=(folder, event), daemon=True)
         with self._lock:
             self._running = [running for running in self._running if running.is_alive()]
@@ -89,7 +97,7 @@ class InvokeApi:
             self._running.append(thread)
 
     def _run(self, folder: str, event: bytes) -> None:
-        # "Lambda retries … throttling errors … for up to 6 hours"
+        # AWS: "Lambda retries … throttling errors … for up to 6 hours". Here it retries until the harness stops.
         while not self._stopped.is_set():
             try:
                 self._lambdas.invoke(folder, event)
@@ -105,6 +113,12 @@ class InvokeApi:
             running = list(self._running)
         for thread in running:
             thread.join(DRAIN_SECONDS)
+
+
+def _function_name(name_or_arn: str) -> str:
+    """Return the name of the function; the text itself if it is no name or ARN, so that no function is found."""
+    match = FUNCTION.fullmatch(name_or_arn)
+    return match[1] if match else name_or_arn
 
 
 def _error(status: int, kind: str, message: str, **members: str) -> HttpResponse:

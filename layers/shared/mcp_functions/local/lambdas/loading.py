@@ -1,11 +1,14 @@
-"""Loads many functions into one interpreter and keeps their modules apart, as separate Lambdas do.
+"""Imports the modules of many functions into one interpreter, and keeps them apart as separate Lambdas do.
 
-On Lambda a function's folder is on `sys.path`, and so is the code of layers/common. Here each folder is a package with
-a unique name. An absolute import inside it finds the folder's modules first, then its own copy of the common ones. So
-two folders may both have a `forms.py`, and `sys.path` does not change.
+On Lambda, `import forms` in functions/add/app.py finds functions/add/forms.py. Here other functions may have a forms.py
+too, so each folder is a package with a name of its own:
 
-An import that fails on Lambda fails here too: of another function's folder, of a file elsewhere in the project, and a
-relative import outside of a package.
+1. `Folder.load("app")` imports the module `_function_1_add.app`. `Folder.find_spec` tells Python where it is.
+2. `_Loader` runs the module with `Folder.import_` in place of `__import__`.
+3. So `import forms` in the module calls `Folder.import_`, which imports `_function_1_add.forms`.
+
+`Folder.import_` looks into the folder, then into layers/common, and leaves all other modules to Python. An import that
+would fail on Lambda fails here too.
 """
 
 from __future__ import annotations
@@ -16,88 +19,68 @@ import sys
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from mcp_functions.local.lambdas.modules import COMMON, IN_THE_RUNTIME, common, elsewhere, has_module
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
     from types import CodeType, ModuleType
-
-COMMON = Path("layers/common/python")  # modules that a project's functions share; on Lambda the layer /opt/python
-IN_THE_RUNTIME = sys.stdlib_module_names | {"awslambdaric", "mcp_functions"}  # modules that every function finds
 
 _numbers = count(1)  # make the names of packages unique
 
 
-def common(directory: Path) -> Path:
-    """Return the folder of the modules that the functions of a directory share."""
-    return directory.resolve().parent / COMMON
-
-
-def has_module(folder: Path, name: str) -> bool:
-    """Whether a folder has a module or a package of this name."""
-    return (folder / f"{name}.py").is_file() or any((folder / name).glob("*.py"))
-
-
-def elsewhere(name: str, root: Path) -> str:
-    """Return the path of a module in a project that Lambda does not get; "" if it is installed, or missing.
-
-    Args:
-        name: the module's name, as an import outside of its folder writes it.
-        root: the project's folder.
-    """
-    spec = PathFinder.find_spec(name, [*sys.path, str(root)])
-    if spec is None:
-        return ""
-    # A package without an __init__.py has no origin, but the folders of its modules.
-    places = [spec.origin] if spec.origin else spec.submodule_search_locations
-    for place in places or ():
-        path = Path(str(place)).resolve()
-        if path.is_relative_to(root) and "site-packages" not in path.parts:
-            return str(path.relative_to(root))
-    return ""
-
-
 class Folder(MetaPathFinder):
-    """A folder of modules, importable until `close`. Its modules import each other by their file names."""
+    """A function's folder, whose modules can be imported until `close`."""
 
-    def __init__(self, path: Path, package: str = "") -> None:
+    def __init__(self, path: Path, package: str, *, has_own_common: bool) -> None:
         """Make the folder importable.
 
         Args:
             path: the folder.
-            package: its name for importers, "functions.add" in tests, which import the shared code by `sys.path`. If it
-                is left out, the name is unique, and the folder gets its own copy of the shared code.
+            package: the name of the package that the folder becomes.
+            has_own_common: whether the package has its own copy of the modules in layers/common. Otherwise they are
+                found through `sys.path`.
         """
-        self.path = path
-        self._root = path.parent.parent.resolve()
-        self._is_unique = not package
-        self.package = package or f"_function_{next(_numbers)}_{path.name}"
-        self._elsewhere: dict[str, str] = {}  # the results of `elsewhere`, by module
+        self._path = path
+        self._package = package
+        self._has_own_common = has_own_common
+        self._common = common(path.parent)
         importlib.invalidate_caches()
         sys.meta_path.insert(0, self)
 
+    @classmethod
+    def isolated(cls, path: Path) -> Folder:
+        """Make a folder importable that shares no module with any other folder."""
+        return cls(path, f"_function_{next(_numbers)}_{path.name}", has_own_common=True)
+
+    @classmethod
+    def in_tests(cls, path: Path) -> Folder:
+        """Make a folder importable for tests, which import `functions.add.app`, and layers/common by `sys.path`."""
+        return cls(path, f"{path.parent.name}.{path.name}", has_own_common=False)
+
     def load(self, module: str) -> ModuleType:
         """Import one module of the folder; an exception of the module passes through."""
-        return importlib.import_module(f"{self.package}.{module}")
+        return importlib.import_module(f"{self._package}.{module}")
 
     def close(self) -> None:
         """Remove the folder and its modules."""
         if self in sys.meta_path:
             sys.meta_path.remove(self)
-        inside = f"{self.package}."
-        for name in [name for name in sys.modules if f"{name}.".startswith(inside)]:
-            del sys.modules[name]
+        for name in list(sys.modules):
+            if name == self._package or name.startswith(f"{self._package}."):
+                del sys.modules[name]
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find a module of this folder; importlib calls it."""
-        if fullname == self.package and self._is_unique:
+        """Tell Python where a module of this folder is; None for any other module."""
+        if fullname == self._package and self._has_own_common:
             package = ModuleSpec(fullname, None, is_package=True)
-            package.submodule_search_locations = [str(self.path), str(common(self.path.parent))]
+            package.submodule_search_locations = [str(self._path), str(self._common)]
             return package
-        if not fullname.startswith(f"{self.package}."):
+        if not fullname.startswith(f"{self._package}."):
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec and isinstance(spec.loader, SourceFileLoader):
@@ -112,47 +95,58 @@ class Folder(MetaPathFinder):
         fromlist: Sequence[str] = (),
         level: int = 0,
     ) -> object:
-        """Import like `__import__`, but look into the folder first.
+        """Import for a module of this folder; see `__import__` in Python's documentation.
+
+        Args:
+            name: the module, as the import statement has it.
+            namespace: the globals of the importing module.
+            local: not used, as by `__import__`.
+            fromlist: the names in `from name import …`; empty for `import name`.
+            level: the number of dots before the name; 0 for an absolute import.
 
         Raises:
-            ImportError: Lambda would not find it.
+            ImportError: Lambda would not find the module.
         """
         __tracebackhide__ = True  # pytest leaves this frame out of its tracebacks
-        top = name.partition(".")[0]
-        if level:
+        if level > 0:
             self._check_relative(str((namespace or {}).get("__package__")), level)
             return builtins.__import__(name, namespace, local, fromlist, level)
+        top = name.partition(".")[0]
         if not self._has(top):
-            self._check_elsewhere(top)
-            return builtins.__import__(name, namespace, local, fromlist, level)
-        module = builtins.__import__(f"{self.package}.{name}", namespace, local, fromlist, 0)
-        return module if fromlist else sys.modules[f"{self.package}.{top}"]
+            self._check_absolute(top)
+            return builtins.__import__(name, namespace, local, fromlist, 0)
+        module = builtins.__import__(f"{self._package}.{name}", namespace, local, fromlist, 0)
+        if fromlist:
+            return module
+        return sys.modules[f"{self._package}.{top}"]  # `import a.b` binds a
 
     def _has(self, top: str) -> bool:
-        return has_module(self.path, top) or (self._is_unique and has_module(common(self.path.parent), top))
+        if has_module(self._path, top):
+            return True
+        return self._has_own_common and has_module(self._common, top)
 
-    def _check_relative(self, package: str, level: int) -> None:
+    def _check_relative(self, importing_package: str, level: int) -> None:
         """Refuse a relative import that leaves the packages inside the folder."""
         __tracebackhide__ = True
-        depth = package.removeprefix(self.package).count(".")
+        depth = importing_package.removeprefix(self._package).count(".")  # 0 for app.py, 1 for a package beside it
         if level > depth:
             outside = "attempted relative import with no known parent package: Lambda loads app.py without a package"
             raise ImportError(outside)
 
-    def _check_elsewhere(self, top: str) -> None:
+    def _check_absolute(self, top: str) -> None:
         """Refuse a module that is elsewhere in the project, because Lambda would not find it."""
         __tracebackhide__ = True
-        if top in IN_THE_RUNTIME or has_module(common(self.path.parent), top):
+        if top in IN_THE_RUNTIME or has_module(self._common, top):
             return
-        if top not in self._elsewhere:
-            self._elsewhere[top] = elsewhere(top, self._root)
-        if self._elsewhere[top]:
-            missing = f"No module named {top!r} on Lambda: move {self._elsewhere[top]} to {COMMON}/"
+        project = self._path.parent.parent.resolve()
+        path = elsewhere(top, project)
+        if path:
+            missing = f"No module named {top!r} on Lambda: move {path} to {COMMON}/"
             raise ModuleNotFoundError(missing, name=top)
 
 
 class _Loader(SourceFileLoader):
-    """Runs a module of a folder with an `__import__` of its own, which looks into the folder first."""
+    """Runs a module of a folder with the folder's `import_` as its `__import__`."""
 
     def __init__(self, fullname: str, path: str, folder: Folder) -> None:
         super().__init__(fullname, path)
@@ -164,8 +158,8 @@ class _Loader(SourceFileLoader):
         super().exec_module(module)
 
     def get_code(self, fullname: str) -> CodeType:
-        """Compile the file, and keep no bytecode: SAM would package it.
+        """Compile the file on each import, and write no bytecode.
 
-        Bytecode may also be older than the file, if the file was saved twice in one second.
+        SAM would package the bytecode. It may also be older than a file that was saved twice in one second.
         """
         return self.source_to_code(self.get_data(self.path), self.get_filename(fullname))

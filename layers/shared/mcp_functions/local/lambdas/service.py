@@ -1,6 +1,6 @@
-"""Lambda: calls a function with an event and records the invocation.
+"""Lambda on this machine: runs functions by their folders or names, and records each invocation.
 
-Events and results pass as JSON text, as they do on AWS, so that two functions never share an object.
+Events and results are JSON in bytes, as on AWS, so two functions never share an object.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from mcp_functions.local.environment import STACK
 from mcp_functions.local.loopback import json_object
-from mcp_functions.protocol.constants import WORKER
+from mcp_functions.protocol.constants import WORKER_SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -22,21 +22,21 @@ MAX_INVOCATIONS = 1000  # how many records of the last invocations are kept
 
 @dataclass(frozen=True, kw_only=True)
 class Execution:
-    """The figures of one call of a function."""
+    """What is known of one finished call of a function, besides its event and its result."""
 
     request_id: str  # Lambda's id of the invocation
-    milliseconds: float  # duration, without the start of the process
+    milliseconds: float  # the duration, without the start of the process
     error: str | None = None  # the error's type; None if the function returned
     pid: int | None = None  # the process that ran the function; None: the harness's own
-    init_milliseconds: float | None = None  # duration of the process's start; None if it was running already
+    init_milliseconds: float | None = None  # the duration of the process's start; None if it was running already
     memory_mb: int | None = None  # the peak of the process's memory; None if unknown
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome(Execution):
-    """Lambda's answer: the function's result as JSON, or its error object if it failed."""
+    """A finished call with its result."""
 
-    payload: bytes
+    payload: bytes  # the function's result as JSON; if it failed, Lambda's error object
 
     @property
     def failed(self) -> bool:
@@ -46,7 +46,7 @@ class Outcome(Execution):
 
 @dataclass(frozen=True, kw_only=True)
 class Invocation(Execution):
-    """The record of one finished call."""
+    """A finished call in the record, with the sizes of its event and its result."""
 
     folder: str  # the function's folder
     http_request_id: str  # API Gateway's id of the request; "" for a worker, which continues a task without a request
@@ -59,13 +59,13 @@ class Watcher(Protocol):
     """The author's terminal, which shows what functions do."""
 
     def write_call(self, folder: str, event: bytes, outcome: Outcome) -> None:
-        """Show a call that has ended, with its event as JSON."""
+        """Show a call that has ended."""
 
     def show_progress(self, folder: str, done: float, total: float | None) -> None:
-        """Show how far a call is: `progress` and `total` of MCP."""
+        """Show the progress of a running call: `progress` and `total` of MCP."""
 
 
-Run: TypeAlias = "Callable[[str, bytes], Outcome]"  # runs the function of a folder with an event as JSON
+Run: TypeAlias = "Callable[[str, bytes], Outcome]"  # runs a function, by its folder, with an event as JSON
 
 
 class Throttled(Exception):
@@ -77,10 +77,10 @@ class Lambdas:
     """The functions of one stack, and the record of their invocations.
 
     Attributes:
-        folders: the folders of the functions; the collection may change later.
-        run: calls a function and waits for it.
-        watcher: sees each call that has ended, in the thread of the call.
-        on_invocation: called then with the record of the invocation.
+        folders: the folders of the functions; the harness sets it again when one comes or goes.
+        run: runs a function, and waits for its result.
+        watcher: shows each call that has ended. It is called in the thread of the call.
+        on_invocation: called with each new record, in the thread of the call.
     """
 
     folders: Collection[str]
@@ -94,18 +94,23 @@ class Lambdas:
         """The last calls, in the order in which they ended."""
         return list(self._invocations)
 
-    def folder(self, name: str) -> str | None:
-        """Return the folder of a function's name in AWS; None if no function has it.
+    def find_folder(self, name: str) -> str | None:
+        """Find the folder of a function by its name in AWS, "local_add"; None if no function has this name.
 
-        The name of a worker, which continues the tasks of a function, gives the folder with the suffix WORKER.
+        For the name of a worker, which continues the tasks of a function, the folder has the suffix WORKER_SUFFIX.
         """
-        folder = name.removeprefix(f"{STACK}_")
-        if folder == name or folder.removesuffix(WORKER) not in self.folders:
+        prefix = f"{STACK}_"
+        if not name.startswith(prefix):
             return None
-        return folder
+        folder = name.removeprefix(prefix)
+        return folder if folder.removesuffix(WORKER_SUFFIX) in self.folders else None
 
     def invoke(self, folder: str, event: bytes) -> Outcome:
-        """Call one function with an event as JSON, and wait for it.
+        """Call one function, wait for its result, and record the call.
+
+        Args:
+            folder: the function's folder; with the suffix WORKER_SUFFIX, its worker.
+            event: the event as JSON.
 
         Raises:
             Throttled: the concurrency limit is reached.
@@ -113,19 +118,19 @@ class Lambdas:
         outcome = self.run(folder, event)
         if self.watcher:
             self.watcher.write_call(folder, event, outcome)
-        invocation = _record(folder, event, outcome)
+        invocation = _make_record(folder, event, outcome)
         self._invocations.append(invocation)
         self.on_invocation(invocation)
         return outcome
 
 
-def _record(folder: str, event: bytes, outcome: Outcome) -> Invocation:
+def _make_record(folder: str, event: bytes, outcome: Outcome) -> Invocation:
     http_request_id = ""
     match json_object(event):
-        # functions/mcp, the endpoint, forwards API Gateway's id to the function that it calls
+        # functions/mcp, the endpoint, passes the whole event to the function that it calls, so both have the same id
         case {"requestContext": {"requestId": str(request_id)}}:
             http_request_id = request_id
-    status = None if outcome.failed else json_object(outcome.payload).get("statusCode")
+    status = json_object(outcome.payload).get("statusCode")  # an error object has none
     return Invocation(
         folder=folder,
         http_request_id=http_request_id,

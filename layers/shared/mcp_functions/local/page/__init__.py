@@ -1,12 +1,5 @@
-"""The page at `/`: a browser calls tools, prompts and resources, answers their questions and looks at each round.
+"""The harness's web page at `/`: in it a developer calls tools, prompts and resources, and answers their questions.
 
-The page is a client like any other: it sends MCP 2026-07-28 to `/mcp`. A round is one request of an unfinished call,
-and between two rounds the client keeps the call's encrypted state, which no client can read. So the page has control
-routes, which decrypt ("open") a state for the developer, and refuse everyone else.
+The page is an MCP client, and sends its calls to `/mcp`. It also shows what a client cannot see: the encrypted state
+between two requests of a call, and which functions ran. For that it has routes of its own, closed to everyone else.
 """
-
-from __future__ import annotations
-
-from mcp_functions.local.page.routes import Page
-
-__all__ = ["Page"]

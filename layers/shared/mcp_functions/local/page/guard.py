@@ -1,8 +1,12 @@
-"""Refuses requests to the page's routes that the page itself did not send, in this run of the harness.
+"""Refuses requests to the page's routes that the page itself did not send.
 
-Refused are other pages of this machine or of the internet, and a name that resolves to 127.0.0.1 (DNS rebinding).
-The Host and the Origin must be exactly this server's. The header `x-page-token` must hold the token of this run, which
-only the page's HTML contains. No response allows another origin to read it.
+Any web page that the developer opens can send requests to 127.0.0.1. This is what stops them:
+
+Host            must be this server's, against a name that resolves to 127.0.0.1 (DNS rebinding)
+Origin          must be this server's, against pages of other servers
+x-page-token    must hold the token of this run of the harness, which only the page's HTML contains
+
+No response allows another origin to read it.
 """
 
 from __future__ import annotations
@@ -15,9 +19,9 @@ from mcp_functions.local.loopback import HOST, json_response
 if TYPE_CHECKING:
     from mcp_functions.local.loopback import HttpRequest, HttpResponse
 
-PROOF_HEADER = "x-page-token"  # the header with the token of this run
+PROOF_HEADER = "x-page-token"
 NAMES = (HOST, "localhost")  # the names of this machine that a browser may use
-# With trusted types, a script that parses text as markup fails.
+# require-trusted-types-for: a script of the page cannot turn a text of a server into HTML.
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-ancestors 'none'; "
     "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
@@ -36,19 +40,19 @@ class Guard:
     """Refuses requests that are not the page's own."""
 
     def __init__(self, port: int, token: str) -> None:
-        """Accept one port, and one token."""
+        """Accept the page at one port, with one token."""
         self._hosts = {f"{name}:{port}" for name in NAMES}
         self._home = f"http://{HOST}:{port}/"
         self._token = token.encode()
 
     def refuse_host(self, request: HttpRequest) -> HttpResponse | None:
-        """Refuse a request for another host; None if it is for this one."""
+        """Return the refusal of a request for another host; None if it is for this one."""
         if request.header("host").lower() in self._hosts:
             return None
         return refusal(403, f"this page is at {self._home} only")
 
     def refuse_control(self, request: HttpRequest) -> HttpResponse | None:
-        """Refuse a request for a control route unless the page sent it; None if it did."""
+        """Return the refusal of a request that the page did not send; None if the page sent it."""
         refused = self.refuse_host(request)
         if refused:
             return refused

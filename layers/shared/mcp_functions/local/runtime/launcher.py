@@ -11,14 +11,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mcp_functions.local import environment, template
-from mcp_functions.local.lambdas.loading import common
+from mcp_functions.local.lambdas.modules import common
 from mcp_functions.local.problems import stop
 from mcp_functions.local.runtime import author_process, fingerprints, variables
 from mcp_functions.local.runtime.api import RuntimeApi
 from mcp_functions.local.runtime.configuration import Configuration, Template
 from mcp_functions.local.runtime.process import Process
 from mcp_functions.local.runtime.sandbox import Sandbox
-from mcp_functions.protocol.constants import WORKER
+from mcp_functions.protocol.constants import WORKER_SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -74,9 +74,9 @@ class Launcher:
         configurations: dict[str, Configuration] = {}
         for folder in folders:
             of_function = self._configuration(parsed, folder)
-            of_worker = parsed.configuration(self.directory / folder, f"{folder}{WORKER}") if parsed else None
+            of_worker = parsed.configuration(self.directory / folder, f"{folder}{WORKER_SUFFIX}") if parsed else None
             configurations[folder] = of_function
-            configurations[f"{folder}{WORKER}"] = of_worker or replace(of_function, timeout=WORKER_SECONDS)
+            configurations[f"{folder}{WORKER_SUFFIX}"] = of_worker or replace(of_function, timeout=WORKER_SECONDS)
         self._configurations = configurations  # all at once, because requests read them meanwhile
 
     def fingerprint(self, folder: str) -> object:
@@ -102,7 +102,7 @@ class Launcher:
 
     def _code(self, folder: str) -> Path:
         """Return the folder of the code; a worker runs the code of its function."""
-        return self.directory / folder.removesuffix(WORKER)
+        return self.directory / folder.removesuffix(WORKER_SUFFIX)
 
     def _start(self, folder: str, configuration: Configuration) -> Process:
         client = ["-m", "awslambdaric"] if self.watcher is None else [author_process.__file__]

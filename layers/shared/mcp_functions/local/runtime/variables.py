@@ -11,7 +11,7 @@ import time
 import uuid
 from typing import TYPE_CHECKING
 
-from mcp_functions.local.lambdas.loading import common
+from mcp_functions.local.lambdas.modules import common
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mcp_functions.local import checks, template
 from mcp_functions.local.checks.iam import KEEP, SEAL
 from mcp_functions.local.checks.imports import a_function_finds_on_lambda_what_it_imports
-from mcp_functions.local.lambdas.loading import COMMON
+from mcp_functions.local.lambdas.modules import COMMON
 from mcp_functions.local.problems import stop
 from mcp_functions.local.scaffold import files
 from mcp_functions.local.scaffold.template_editor import TemplateEditor, policies_property, tag_property

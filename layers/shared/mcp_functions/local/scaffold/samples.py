@@ -68,5 +68,5 @@ def _events(kind: str, name: str, values: Mapping[str, str]) -> dict[str, str]:
     for number, (label, params_of_round) in enumerate(conversation["rounds"].items(), start=1):
         params = {**conversation["params"], **params_of_round}
         event = recording.round_of(name, number, conversation["method"], params)
-        events[f"events/{name}/{number}-{label}.json"] = recording.text(event)
+        events[f"events/{name}/{number}-{label}.json"] = recording.file_text(event)
     return events

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.handlers.catalog import LIST_NAMES, key_of
 from mcp_functions.local import catalog
 from mcp_functions.local.verification.report import Failed, Skipped, comma_list
-from mcp_functions.protocol.constants import LISTS
+from mcp_functions.protocol.constants import LIST_METHODS
 from mcp_functions.protocol.errors import MethodNotFound
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Catalog = dict[str, Any]
 MAX_PAGES = 100  # pages of one list that are read
-METHODS = {list_name: method for method, list_name in LISTS.items()}  # "tools" -> "tools/list"
+METHODS = {list_name: method for method, list_name in LIST_METHODS.items()}  # "tools" -> "tools/list"
 
 
 def check_lists(server: Server, project: Catalog) -> str:

@@ -1,0 +1,117 @@
+"""What the page's scripts ask of the harness. Each control takes a JSON object, and returns one.
+
+access        {}                   an access token for the page's calls
+executions    {"request": "…"}     which functions ran for a request, and how long
+open          {"state": "…", …}    what is in an encrypted state, and why a server would refuse it
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.local.inspection.explain import ON_REQUEST, explain
+from mcp_functions.local.inspection.key_source import KeySource, local_scope
+from mcp_functions.local.inspection.reasons import WHY
+from mcp_functions.protocol.constants import CALL_METHODS
+from mcp_functions.seal.kms import KmsKey
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mcp_functions.local.lambdas.service import Lambdas
+
+    Control = Callable[[Mapping[str, Any]], dict[str, Any]]
+
+
+class BadRequest(Exception):
+    """A member of a control's request is missing or wrong; the message names it."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Controls:
+    """The controls of one harness.
+
+    Attributes:
+        key_arn: the ARN of the harness's own key, the only one that opens states here.
+        lambdas: the functions, and the records of their invocations.
+        make_access_token: returns the members `token`, `subject` and `scopes`; None if the server wants no token.
+        now: the clock, unix seconds.
+
+    """
+
+    key_arn: str
+    lambdas: Lambdas
+    make_access_token: Callable[[], Mapping[str, object] | None]
+    now: Callable[[], float]
+
+    @property
+    def by_name(self) -> dict[str, Control]:
+        """Each control by its name in the URL."""
+        return {"access": self._access, "executions": self._executions, "open": self._open}
+
+    def _access(self, _request: Mapping[str, Any]) -> dict[str, Any]:
+        return {"access": self.make_access_token()}
+
+    def _executions(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """List the invocations for one HTTP request, which API Gateway's id names."""
+        http_request_id = _read_string(request, "request")
+        executions = [
+            {
+                "folder": invocation.folder,
+                "requestId": invocation.request_id,
+                "milliseconds": round(invocation.milliseconds, 1),
+                "error": invocation.error,
+                "initMilliseconds": invocation.init_milliseconds,
+                "memoryMb": invocation.memory_mb,
+            }
+            for invocation in self.lambdas.invocations
+            if invocation.http_request_id == http_request_id
+        ]
+        return {"executions": executions}
+
+    def _open(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Decrypt a state, like `mcp-functions open`, with the harness's own key and no other.
+
+        Args:
+            request: has the state, and what is known of the request that sent it: `method`, `target` (a name or a
+                URI), `arguments` and `function` (a folder). Only with `values: true` the result has the user's answers.
+        """
+        if "target" in request:
+            _read_string(request, "target")
+        if "method" in request and _read_string(request, "method") not in CALL_METHODS:
+            message = f"method must be one of {', '.join(CALL_METHODS)}"
+            raise BadRequest(message)
+        sent: Any = {name: request[name] for name in ("method", "target", "arguments") if name in request}
+        scopes = [local_scope(folder) for folder in self._folders_to_try(request.get("function"))]
+        keys = KeySource([KmsKey(self.key_arn)], scopes, None)
+        explanation = explain(_read_string(request, "state"), keys, sent, now=self.now())
+        record = explanation.record
+        return {
+            # Without the lines that only name what `record` shows.
+            "lines": [line for line in explanation.lines if ON_REQUEST not in line],
+            "reasons": [{"reason": reason, "why": WHY.get(reason, "")} for reason in explanation.reasons],
+            "steps": _step_times(record or {}),
+            "record": record if request.get("values") is True else None,
+        }
+
+    def _folders_to_try(self, function: object) -> Sequence[str]:
+        """Return all folders, because each function seals for itself; first the one that probably sealed the state."""
+        folders = sorted(self.lambdas.folders)
+        if function in folders:
+            folders.remove(function)
+            folders.insert(0, function)
+        return folders
+
+
+def _step_times(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the key and the duration of each step in the record of a call."""
+    return [{"key": key, "milliseconds": step[2]} for key, step in record.get("steps", {}).items()]
+
+
+def _read_string(request: Mapping[str, Any], name: str) -> str:
+    value = request.get(name)
+    if not isinstance(value, str):
+        message = f"{name} must be a string"
+        raise BadRequest(message)
+    return value
