@@ -1,10 +1,13 @@
 """Checks with states that the server did not issue in this form.
 
-    _forged       texts that the server never issued       _respelled    the same bytes in another base64
-    _wrong_types  JSON values that are no text             _edited       a changed value, if the state is readable
-    _oversized    a valid state and much more              _damaged      a changed character, a part gone, …
+    _forged         texts that the server never issued
+    _wrong_types    JSON values that are no text
+    _oversized      a valid state, and many characters more
+    _damaged        a valid state with a changed character, without a part, …
+    _respelled      the same bytes in another base64 text
+    _edited         a state with a changed value, if the client can read the state
 
-These functions make such states from a valid state. A check sends each in the place of the valid state, with correct
+These functions make states from a valid state. A check sends each in the place of the valid state, with correct
 answers. If the server completes the call, it does not protect its states.
 """
 
