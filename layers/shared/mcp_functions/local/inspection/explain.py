@@ -1,11 +1,12 @@
-"""Explains why a server refuses a state (`requestState`), which is a token in two parts.
+"""Explains why a server refuses a `requestState`, a token in two parts.
 
-    public part     which data key encrypts the rest; the data key itself is encrypted ("wrapped") by KMS
-    sealed part     encrypted: the claims (for which request, user and time it is valid) and the record of the call
-    scope           the service, the stage and the generation for which KMS unwraps the data key
+    public part     the data key that encrypts the rest; KMS has encrypted ("wrapped") this data key for a scope: a
+                    service, a stage and a generation
+    sealed part     encrypted: the claims (for which request, user and time the token is valid), and the record of the
+                    call, with its user's answers
 
-The deployed code (`Envelope`, `RequestStates`) decides. It runs again after each refusal, so that every reason is named
-and not only the first. Answers and state are shown only on request, keys never.
+A server stops at the first reason to refuse a token. Here the server's code (`Envelope`, `RequestStates`) runs again
+after each reason, so that all of them are named. Keys are never shown, answers only on request.
 """
 
 from __future__ import annotations
@@ -37,16 +38,16 @@ if TYPE_CHECKING:
     from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.kms import Wrapping
 
-ON_REQUEST = "(--show-state shows it)"
+ON_REQUEST = "(--show-state shows it)"  # in place of a part of the record
 UNITS = ((86_400, "days"), (3600, "h"), (60, "min"), (1, "s"))  # seconds of a unit, longest first
 
 
 class Request(TypedDict, total=False):
-    """The refused request, as far as the operator knows it; a part that is left out is not compared."""
+    """The refused request, as far as the operator knows it. A part that is missing is not compared."""
 
     method: str  # one of `CALLS`
-    target: str  # the name or URI of the call
-    arguments: Any  # JSON
+    target: str  # the name or URI in the call
+    arguments: Any  # `params.arguments`
     principal: Principal | None  # who sent it; None on a server without authentication
     answer_within: int | None  # the handler's lifetime of a state, in seconds
 
@@ -56,7 +57,7 @@ class Explanation(NamedTuple):
 
     lines: tuple[str, ...]  # for the terminal
     reasons: tuple[str, ...] = ()  # every reason to refuse the token
-    record: dict[str, Any] | None = None  # the sealed record, if it could be opened
+    record: dict[str, Any] | None = None  # the record of the call; None if the token does not open
 
     def __str__(self) -> str:
         """Return all lines, with the reasons last."""
@@ -65,15 +66,20 @@ class Explanation(NamedTuple):
 
 
 class _Opened(NamedTuple):
-    """The result of opening a token at the time when its data key was made, when no limit applied."""
+    """The result of opening a token."""
 
-    scope: Scope
-    payload: bytes | None  # None if it does not open
-    reason: str  # why it does not; "" if it does
+    scope: Scope | None  # the scope that KMS has accepted, if any
+    payload: bytes | None  # the content of the sealed part; None if it does not open
+    reason: str  # why it does not open; "" if it does
 
 
 def explain_public_part(token: str, *, now: float) -> Explanation:
-    """Describe the public part of a token, for which no key is needed, or the reason why it is malformed."""
+    """Describe the public part of a token, for which no key is needed; if it is malformed, the reason.
+
+    Args:
+        token: the token as a client sent it.
+        now: the time in unix seconds.
+    """
     try:
         public = describe(token)
     except InvalidRequestState as refusal:
@@ -94,9 +100,9 @@ def explain(token: str, keyring: KeySource, request: Request, *, now: float, sho
     Args:
         token: the token as a client sent it.
         keyring: the keys and the scopes with which it may open.
-        request: the refused request, with which it is compared.
+        request: the refused request.
         now: the time in unix seconds.
-        show_state: whether to print the answers and the state too.
+        show_state: whether the lines have the record too, with the user's answers.
 
     Raises:
         Problem: KMS does not allow this user to open it, or is not available.
@@ -111,23 +117,25 @@ def explain(token: str, keyring: KeySource, request: Request, *, now: float, sho
     wrapping = next((key for key in keyring.wrappings if kek_hint(key.id).hex() == header["kek"]), None)
     if wrapping is None:
         return Explanation(public.lines, (TokenReason.KEK_UNKNOWN,))
-    # 2. Open the token without limits, as at the time when its data key was made.
+    # 2. Open the token without limits of size and age.
     opened = _open(token, wrapping, keyring.scopes, born=header["born"])
     claims = _read_claims(opened.payload)
-    # 3. Open it with the server's limits of size and age, as of now.
+    # 3. Open it again with the server's limits.
     max_age = _max_age(request, claims)
-    _payload, reason = _unseal(Envelope(Keyring([wrapping], opened.scope, now=lambda: now), max_age=max_age), token)
+    server_keyring = Keyring([wrapping], opened.scope or keyring.scopes[0], now=lambda: now)
+    _payload, reason = _unseal(Envelope(server_keyring, max_age=max_age), token)
     if reason:
         reasons.append(reason)
-    # 4. Compare the scope, if KMS has accepted one.
-    if opened.reason != TokenReason.WRAPPED_KEY and keyring.expected in {None, opened.scope}:
-        lines.append(_line("scope", _name(opened.scope)))
-    elif opened.reason != TokenReason.WRAPPED_KEY:
-        lines.append(_line("scope", f"{_name(opened.scope)}, not that of the request"))
-        reasons.append(TokenReason.WRAPPED_KEY)
-    if claims is None or opened.payload is None:
+    # 4. Compare the scope.
+    if opened.scope is not None:
+        is_expected = keyring.expected is None or keyring.expected == opened.scope
+        remark = "" if is_expected else ", not that of the request"
+        lines.append(_line("scope", f"{_name(opened.scope)}{remark}"))
+        if not is_expected:
+            reasons.append(TokenReason.WRAPPED_KEY)
+    if opened.scope is None or opened.payload is None or claims is None:
         reasons.append(opened.reason or ClaimReason.CLAIMS)
-        return Explanation(tuple(lines), tuple(dict.fromkeys(reasons)))
+        return Explanation(tuple(lines), tuple(dict.fromkeys(reasons)))  # each reason once
     # 5. Compare the claims.
     binding = _bind(f"{opened.scope.service}/{opened.scope.stage}", request, claims)
     claim_reasons = _claim_reasons(opened.payload, binding, claims, now=now, lifetime=int(max_age))
@@ -138,16 +146,27 @@ def explain(token: str, keyring: KeySource, request: Request, *, now: float, sho
 
 
 def _open(token: str, wrapping: Wrapping, scopes: Sequence[Scope], *, born: int) -> _Opened:
-    """Open a token with the first scope that KMS accepts."""
+    """Open a token with the first scope that KMS accepts.
+
+    Args:
+        token: the token.
+        wrapping: the KMS key that wraps its data key.
+        scopes: the scopes to try.
+        born: when its data key was made, in unix seconds. With this as the clock, the token is not too old.
+    """
     for scope in scopes:
         payload, reason = _unseal(unlimited_envelope(wrapping, scope, now=lambda: born), token)
-        if reason != TokenReason.WRAPPED_KEY:  # KMS accepts the scope, so no other is right
+        if reason != TokenReason.WRAPPED_KEY:  # KMS has accepted the scope, even if the token does not open
             return _Opened(scope, payload, reason)
-    return _Opened(scopes[0], None, TokenReason.WRAPPED_KEY)
+    return _Opened(None, None, TokenReason.WRAPPED_KEY)
 
 
 def _unseal(envelope: Envelope, token: str) -> tuple[bytes | None, str]:
-    """Return the sealed bytes and "", or None and the reason for a refusal."""
+    """Return the content of the sealed part and "", or None and the reason why it does not open.
+
+    Raises:
+        Problem: KMS does not answer, or does not allow this user to open it.
+    """
     try:
         return envelope.unseal(token), ""
     except InvalidRequestState as refusal:
@@ -166,15 +185,15 @@ def _unseal(envelope: Envelope, token: str) -> tuple[bytes | None, str]:
 
 
 def _max_age(request: Request, claims: Claims | None) -> float:
-    """Return how long a state lives, in seconds: as the operator says, or else as the state says of itself."""
+    """Return how long a state lives, in seconds: as the operator says, or else as the claims say."""
     lifetime = request.get("answer_within")
     if not lifetime and claims:
         lifetime = ceil((claims.expires - claims.issued) / 1000)
     return lifetime or FOR_EVER
 
 
-class _Payload:
-    """A codec for a payload that is open already."""
+class _OpenPayload:
+    """A codec for `RequestStates` that returns a payload which is open already, whatever the token is."""
 
     def __init__(self, payload: bytes) -> None:
         self._payload = payload
@@ -187,7 +206,7 @@ class _Payload:
 
 
 def _read_claims(payload: bytes | None) -> Claims | None:
-    """Return the claims; None if there is no payload, or the deployed code finds the claims malformed."""
+    """Return the claims; None if there is no payload, or if its claims are malformed."""
     if payload is None:
         return None
     try:
@@ -195,13 +214,13 @@ def _read_claims(payload: bytes | None) -> Claims | None:
     except InvalidRequestState:
         return None
     state = claims.record.get("state")
-    if isinstance(state, str):
+    if isinstance(state, str):  # JSON as text, which is easier to read as a value
         claims.record["state"] = json.loads(state)
     return claims
 
 
 def _bind(audience: str, request: Request, claims: Claims) -> Binding:
-    """Make the binding of the request; its unknown parts come from the token."""
+    """Make the binding of the request, with which a server compares the claims. Unknown parts are the token's own."""
     method = request.get("method", claims.binding.method)
     target = request.get("target", claims.binding.target)
     binding = claims.binding._replace(audience=audience, method=method, target=target)
@@ -217,9 +236,20 @@ def _bind(audience: str, request: Request, claims: Claims) -> Binding:
 
 
 def _claim_reasons(payload: bytes, binding: Binding, claims: Claims, *, now: float, lifetime: int) -> tuple[str, ...]:
-    """Return every reason to refuse a request: after each one, replace its value by the claim's and check again."""
+    """Return every reason for which the claims are refused.
+
+    After each refusal, the part of the binding that differs is replaced by the claims', and the server's code checks
+    the rest.
+
+    Args:
+        payload: the content of the sealed part.
+        binding: the binding of the request.
+        claims: the claims in the payload.
+        now: the time in unix seconds.
+        lifetime: how long a state lives, in seconds.
+    """
     reasons: list[str] = []
-    opened = CodecAdapter(_Payload(payload), b"")
+    opened = CodecAdapter(_OpenPayload(payload), b"")
     states = RequestStates(opened, now=lambda: now, lifetime_seconds=lifetime, max_rounds=MAX_ROUNDS, anonymous=True)
     while True:
         try:
@@ -235,7 +265,7 @@ def _claim_reasons(payload: bytes, binding: Binding, claims: Claims, *, now: flo
 
 
 def _claim_lines(claims: Claims, request: Request, reasons: set[str], now: float) -> Iterator[str]:
-    """Yield the lines about the sealed part."""
+    """Yield the lines about the claims and the record."""
 
     def comparison(name: ClaimReason) -> str:
         if name not in request:
